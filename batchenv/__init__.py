@@ -1,0 +1,19 @@
+"""batchenv: thousands of reinforcement-learning environments stepped at once.
+
+    import batchenv
+    env = batchenv.make("CartPole-v1", num_envs=4096)
+    observations, infos = env.reset(seed=0)
+    observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
+"""
+
+from batchenv import _openmp
+
+_openmp.share_runtime()
+
+from batchenv.batch_env import BatchEnv  # noqa: E402
+from batchenv.registry import build_info, list_envs, make, register_with_gymnasium, spec  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = ["BatchEnv", "build_info", "list_envs", "make", "spec"]
+
+register_with_gymnasium()

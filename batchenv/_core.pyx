@@ -1,0 +1,830 @@
+# cython: language_level=3, cdivision=True
+# cython: freethreading_compatible=True
+"""The door between Python and the C core: one class, Batch, that owns a be_batch and the arrays handed out."""
+
+import math
+import os
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cython.parallel cimport prange
+from libc.string cimport memcpy
+
+include "_rng.pxi"
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #ifdef _OPENMP
+    #include <omp.h>
+    #define BE_OPENMP 1
+    #define be_max_threads() omp_get_max_threads()
+    #else
+    #define BE_OPENMP 0
+    #define be_max_threads() 1
+    #endif
+
+    /* Nobody but the container we took it from holds this object. */
+    static inline int be_unshared(PyObject *object) {
+    #ifdef Py_GIL_DISABLED
+    #if PY_VERSION_HEX >= 0x030E0000
+        return PyUnstable_Object_IsUniquelyReferenced(object);
+    #else
+        (void)object;
+        return 0;
+    #endif
+    #else
+        return Py_REFCNT(object) == 1;
+    #endif
+    }
+    #define be_enter(flag) (__atomic_exchange_n((flag), 1, __ATOMIC_ACQUIRE) == 0)
+    #define be_leave(flag) __atomic_store_n((flag), 0, __ATOMIC_RELEASE)
+    """
+    const bint BE_OPENMP
+    int be_max_threads() nogil
+    bint be_unshared(PyObject *object) nogil
+    bint be_enter(int *flag) nogil
+    void be_leave(int *flag) nogil
+
+cdef extern from "Python.h":
+    PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
+
+cdef extern from "batchenv.h" nogil:
+    ctypedef enum be_status:
+        BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
+    ctypedef struct be_error:
+        be_status status
+        int64_t lane
+        char message[512]
+    ctypedef enum be_dtype:
+        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64
+    ctypedef struct be_field:
+        const char *name
+        be_dtype dtype
+        int size
+        const char *doc
+    ctypedef enum be_param_kind:
+        BE_PARAM_FLOAT, BE_PARAM_BOOL, BE_PARAM_CHOICE
+    ctypedef struct be_param:
+        const char *name
+        be_param_kind kind
+        double value, low, high
+        const char **choices
+        const char *doc
+    ctypedef enum be_space_kind:
+        BE_SPACE_BOX, BE_SPACE_DISCRETE
+    ctypedef struct be_space:
+        be_space_kind kind
+        be_dtype dtype
+        int64_t n
+        int ndim
+        int64_t shape[4]
+        double low[32]
+        double high[32]
+    ctypedef struct be_env_type:
+        const char *name
+        const be_field *state
+        const be_param *params
+        const be_param *options
+    ctypedef struct be_batch:
+        const be_env_type *type
+        int64_t num_lanes
+        void *state[16]
+        be_rng *rng
+        int32_t *elapsed
+        double params[32]
+        be_space observation_space, action_space
+    int BE_MAX_PARAMS
+
+cdef extern from "core/batch.h" nogil:
+    ctypedef enum be_autoreset:
+        BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+    ctypedef struct be_arrays:
+        const void *action
+        void *observation
+        double *reward
+        uint8_t *terminated
+        uint8_t *truncated
+    ctypedef struct be_isa:
+        const char *name
+        const be_env_type *const *types
+        int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
+        int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
+                             be_error *) noexcept nogil
+        void (*probe)(int64_t *) noexcept nogil
+    const be_isa *const *be_isa_supported()
+    be_batch *be_batch_create(const be_isa *, const be_env_type *, int64_t, be_autoreset, int32_t, be_error *)
+    void be_batch_destroy(be_batch *)
+    int be_batch_configure(be_batch *, const double *, be_error *)
+    int be_batch_check_options(const be_batch *, const double *, be_error *)
+    int be_batch_seed(be_batch *, const uint32_t *, size_t, int64_t, int64_t)
+    int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, void *, be_error *)
+    int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
+    const void *be_batch_final_observation(const be_batch *)
+    int64_t be_batch_bytes(const be_batch *)
+    int64_t be_space_row_size(const be_space *)
+    void be_partition(int64_t, int, int, int64_t *, int64_t *)
+
+cdef extern from "core/plan.h" nogil:
+    ctypedef struct be_plan:
+        int threads, parallel
+        double fork_ns
+        double cost[2]
+    double be_now_ns()
+    void be_plan_start(be_plan *, int64_t, int)
+    void be_plan_note(be_plan *, double)
+
+cdef extern from "core/fork.h" nogil:
+    void be_fork_watch()
+    bint be_forked()
+
+cdef extern from "core/numpy_f32.h" nogil:
+    float be_numpy_sinf(float)
+    float be_numpy_cosf(float)
+    void be_set_numpy_f32_fused(int)
+
+
+class LanePendingError(ResetNeeded, AssertionError):
+    """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
+
+
+# ---- instruction sets and arithmetic -------------------------------------------------------------------------------
+
+cdef const be_isa *_chosen = NULL
+_probe_results = {}
+cdef double _fork_ns = 0.0
+
+
+cdef const be_isa *_find_isa(object name) except NULL:
+    """The instruction set of that name; None: the best whose arithmetic equals the C library's."""
+    global _chosen
+    cdef const be_isa *const *isa = be_isa_supported()
+    cdef int64_t mismatches[5]
+    if name is None and _chosen != NULL:
+        return _chosen
+    names = []
+    while isa[0] != NULL:
+        names.append(isa[0].name.decode())
+        if name is None or name == names[-1]:
+            if names[-1] not in _probe_results:
+                with nogil:
+                    isa[0].probe(mismatches)
+                functions = ("sin", "cos", "square", "square_float32", "remainder")
+                _probe_results[names[-1]] = dict(zip(functions, [m for m in mismatches[:5]], strict=True))
+            if name is not None:
+                return isa[0]
+            if not any(_probe_results[names[-1]].values()):
+                _select_numpy_float32()
+                _chosen = isa[0]
+                return _chosen
+        isa += 1
+    raise ValueError(f"instruction set {name!r} is not one of this CPU's and this build's: {', '.join(names)}; "
+                     "unset BATCHENV_ISA to let batchenv choose")
+
+
+def _select_numpy_float32():
+    """Sets which float32 sin and cos NumPy has here; returns in how many arguments we still differ from it."""
+    x = np.random.default_rng(20261101).uniform(-4, 4, 4096).astype(np.float32)
+    sine, cosine = np.sin(x), np.cos(x)
+    cdef int fused, differ = 0
+    cdef int i
+    cdef float[::1] xs = x, ss = sine, cs = cosine
+    for fused in (1, 0):
+        be_set_numpy_f32_fused(fused)
+        differ = 0
+        for i in range(4096):
+            differ += be_numpy_sinf(xs[i]) != ss[i] or be_numpy_cosf(xs[i]) != cs[i]
+        if differ == 0:
+            return 0
+    be_set_numpy_f32_fused(1)
+    return differ
+
+
+def supported_isas():
+    """Names of the instruction sets compiled in and supported by this CPU, best first."""
+    names = []
+    cdef const be_isa *const *isa = be_isa_supported()
+    while isa[0] != NULL:
+        names.append(isa[0].name.decode())
+        isa += 1
+    return names
+
+
+def build_info():
+    """What this build is and what it chose here: see batchenv.build_info."""
+    cdef const be_isa *isa = _find_isa(os.environ.get("BATCHENV_ISA") or None)
+    x = np.random.default_rng(7).uniform(-30, 30, 4096)
+    return {
+        "openmp": bool(BE_OPENMP),
+        "max_threads": default_threads(),
+        "isa": isa.name.decode(),
+        "isas": supported_isas(),
+        "libm_mismatches": {name: dict(result) for name, result in _probe_results.items()},
+        "numpy_mismatches": {
+            "sin": int(sum(np.sin(v) != math.sin(v) for v in x)),
+            "cos": int(sum(np.cos(v) != math.cos(v) for v in x)),
+            "square": int(sum(v**2 != math.pow(v, 2) for v in x)),
+            "sin_cos_float32": _select_numpy_float32(),
+        },
+    }
+
+
+def default_threads():
+    """Threads used when num_threads is None: the CPUs this process may run on, OMP_NUM_THREADS if that is less."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cpus, be_max_threads()))
+
+
+cdef double _measure_fork(int threads):
+    """Nanoseconds of an empty parallel region, the least of several."""
+    global _fork_ns
+    cdef double start, least = 1e9
+    cdef int i, p, total = 0
+    if _fork_ns == 0.0:
+        be_fork_watch()
+        with nogil:
+            for i in range(20):
+                start = be_now_ns()
+                for p in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                    total += p
+                least = min(least, be_now_ns() - start)
+        _fork_ns = least
+    return _fork_ns
+
+
+# ---- env types -----------------------------------------------------------------------------------------------------
+
+cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
+    cdef const be_env_type *const *env_type = isa.types
+    while env_type[0] != NULL:
+        if env_type[0].name.decode() == name:
+            return env_type[0]
+        env_type += 1
+    raise ValueError(f"no env type {name!r} in the C core")
+
+
+cdef list _param_table(const be_param *table):
+    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice"}
+    rows = []
+    while table != NULL and table.name != NULL:
+        choices = []
+        if table.kind == BE_PARAM_CHOICE:
+            while table.choices[len(choices)] != NULL:
+                choices.append(table.choices[len(choices)].decode())
+        rows.append({
+            "name": table.name.decode(), "kind": kinds[table.kind],
+            "default": _param_value(table, table.value), "low": table.low, "high": table.high,
+            "choices": choices, "doc": table.doc.decode(),
+        })
+        table += 1
+    return rows
+
+
+cdef object _param_value(const be_param *param, double value):
+    if param.kind == BE_PARAM_BOOL:
+        return value != 0
+    if param.kind == BE_PARAM_CHOICE:
+        return param.choices[<int>value].decode()
+    return value
+
+
+def type_info(str name):
+    """The tables of an env type: {"state": [...], "params": [...], "options": [...]}, each a list of dicts."""
+    cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
+    cdef const be_field *field = env_type.state
+    state = []
+    while field.name != NULL:
+        state.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+                      "doc": field.doc.decode()})
+        field += 1
+    return {"state": state, "params": _param_table(env_type.params), "options": _param_table(env_type.options)}
+
+
+_dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
+           np.dtype(np.float64))
+
+
+cdef double _param_number(dict row, object value, str what) except? -1:
+    """The double that stands for `value`, or TypeError/ValueError."""
+    name = row["name"]
+    if row["kind"] == "choice":
+        if value not in row["choices"]:
+            raise ValueError(f"{what}{name}={value!r} must be one of {row['choices']}")
+        return row["choices"].index(value)
+    if row["kind"] == "bool":
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{what}{name}={value!r} must be a bool, not {type(value).__name__}")
+        return 1.0 if value else 0.0
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}") from None
+
+
+cdef bytes _seed_words(object seed):
+    """A non-negative int as little-endian 32-bit words."""
+    return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")
+
+
+cdef object _raise(be_error *error):
+    message = error.message.decode(errors="replace")
+    kind = {BE_ERROR_VALUE: ValueError, BE_ERROR_MEMORY: MemoryError}.get(error.status, RuntimeError)
+    raise kind(message)
+
+
+# ---- the batch -----------------------------------------------------------------------------------------------------
+
+cdef enum:
+    MAX_POOL = 4
+
+
+@cython.final
+cdef class Batch:
+    """num_lanes lanes of one env type, stepped together.
+
+    One call at a time: a second thread that enters while a call runs gets a RuntimeError.
+    """
+
+    cdef be_batch *batch
+    cdef const be_isa *isa_table
+    cdef be_plan plan
+    cdef be_error *errors
+    cdef int busy, autoreset, clip, observation_type, action_type, action_ndim, has_reset, ring, next_slot
+    cdef int64_t num_lanes, action_size
+    cdef size_t observation_row
+    cdef void *action_buffer
+    cdef list pool
+    cdef cnp.ndarray converted
+    cdef tuple observation_shape, action_shape
+    cdef list param_rows, option_rows
+    cdef readonly int num_threads
+    cdef readonly str type_name
+    cdef object __weakref__
+
+    def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
+                  int num_threads, int ring, bint clip, isa=None):
+        cdef be_error error
+        cdef const be_env_type *env_type
+        self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
+        env_type = _find_type(self.isa_table, type_name)
+        self.type_name = type_name
+        self.num_lanes = num_lanes
+        self.autoreset = autoreset
+        self.num_threads = num_threads
+        self.ring = ring
+        self.clip = clip
+        self.pool = []
+        self.param_rows = _param_table(env_type.params)
+        self.option_rows = _param_table(env_type.options)
+        self.batch = be_batch_create(self.isa_table, env_type, num_lanes, <be_autoreset>autoreset, max_episode_steps,
+                                     &error)
+        if self.batch == NULL:
+            _raise(&error)
+        self.errors = <be_error *>PyMem_Calloc(num_threads, sizeof(be_error))
+        if self.errors == NULL:
+            raise MemoryError()
+        if params:
+            self.set_params(params)
+        cdef be_space *action = &self.batch.action_space
+        self.action_type = cnp.NPY_INT64 if action.kind == BE_SPACE_DISCRETE else cnp.NPY_FLOAT32
+        self.action_shape = (num_lanes, *[action.shape[i] for i in range(action.ndim)])
+        self.action_ndim = 1 + action.ndim
+        self.action_size = num_lanes * be_space_row_size(action)
+        cdef be_space *observation = &self.batch.observation_space
+        dtype = _dtypes[<int>observation.dtype]
+        self.observation_type = dtype.num
+        self.observation_shape = (num_lanes, *[observation.shape[i] for i in range(observation.ndim)])
+        self.observation_row = be_space_row_size(observation) * dtype.itemsize
+        be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP else 1)
+        if self.plan.threads > 1:
+            self.plan.fork_ns = _measure_fork(self.plan.threads)
+
+    def __dealloc__(self):
+        be_batch_destroy(self.batch)
+        PyMem_Free(self.errors)
+        PyMem_Free(self.action_buffer)
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    @property
+    def isa(self):
+        return self.isa_table.name.decode()
+
+    @property
+    def nbytes(self):
+        """Bytes held in C for state, random numbers and bookkeeping (not the arrays handed out)."""
+        return be_batch_bytes(self.batch)
+
+    @property
+    def parallel(self):
+        """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
+        return bool(self.plan.parallel), self.plan.cost[0], self.plan.cost[1]
+
+    def force_parallel(self, bint parallel):
+        """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
+        cdef int threads = self.num_threads if parallel and BE_OPENMP and self.num_lanes > 64 else 1
+        be_plan_start(&self.plan, max(self.num_lanes, 256), threads)
+        self.plan.parallel = self.plan.threads > 1
+        self.plan.fork_ns = -1.0
+        if self.plan.parallel:
+            be_fork_watch()
+
+    def spaces(self):
+        """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
+        return _space(&self.batch.observation_space), _space(&self.batch.action_space)
+
+    def get_params(self):
+        rows = self.param_rows
+        return {row["name"]: _param_value(&self.batch.type.params[i], self.batch.params[i])
+                for i, row in enumerate(rows)}
+
+    def set_params(self, dict values):
+        cdef double numbers[32]
+        cdef be_error error
+        names = [row["name"] for row in self.param_rows]
+        for i in range(32):
+            numbers[i] = self.batch.params[i]
+        for name, value in values.items():
+            if name not in names:
+                raise TypeError(f"{self.type_name} has no parameter {name!r}; it has: {', '.join(names)}")
+            i = names.index(name)
+            numbers[i] = _param_number(self.param_rows[i], value, "")
+        self._enter()
+        try:
+            if be_batch_configure(self.batch, numbers, &error) != BE_OK:
+                _raise(&error)
+        finally:
+            be_leave(&self.busy)
+
+    def state(self):
+        """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
+        columns = {}
+        cdef const be_field *field = self.batch.type.state
+        cdef int i = 0
+        while field[i].name != NULL:
+            columns[field[i].name.decode()] = self._column(
+                self.batch.state[i], _dtypes[<int>field[i].dtype], field[i].size)
+            i += 1
+        return columns
+
+    def elapsed(self):
+        """Steps since each lane's last reset, int32."""
+        return self._column(self.batch.elapsed, np.dtype(np.int32), 1)
+
+    cdef object _column(self, const void *data, object dtype, int size):
+        cdef cnp.ndarray column = np.empty([self.num_lanes] + [size] * (size > 1), dtype)
+        memcpy(cnp.PyArray_DATA(column), data, cnp.PyArray_NBYTES(column))
+        return column
+
+    def rng_state(self, int64_t lane):
+        """numpy.random.PCG64().state of a lane's stream."""
+        cdef be_rng *rng = &self.batch.rng[lane]
+        return {
+            "bit_generator": "PCG64",
+            "state": {"state": (<object>rng.state_hi << 64) | rng.state_lo,
+                      "inc": (<object>rng.inc_hi << 64) | rng.inc_lo},
+            "has_uint32": rng.has_buffered,
+            "uinteger": rng.buffered,
+        }
+
+    # -- reset -------------------------------------------------------------------------------------------------------
+
+    cdef int _enter(self) except -1:
+        if not be_enter(&self.busy):
+            raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
+                               "use a lock, or an env per thread")
+        return 0
+
+    def reset(self, seeds, mask, dict options):
+        """seeds: an int (lane i gets seed + i), a list of int or None per lane, or None. mask: None or bool array,
+        checked by the caller. options: of the table. Returns the observation."""
+        cdef double numbers[32]
+        cdef double *values = NULL
+        cdef be_error error
+        cdef const uint8_t *mask_data = NULL
+        cdef bytes words
+        cdef const uint32_t *word_data
+        cdef size_t num_words
+        cdef int64_t i
+        cdef int part, parts
+        if options:
+            names = [row["name"] for row in self.option_rows]
+            for i in range(len(names)):
+                numbers[i] = _param_number(self.option_rows[i], options.get(names[i], self.option_rows[i]["default"]),
+                                           "reset option ")
+            values = numbers
+            if be_batch_check_options(self.batch, values, &error) != BE_OK:
+                _raise(&error)
+        cdef cnp.ndarray mask_array
+        if mask is not None:
+            mask_array = np.ascontiguousarray(mask)
+            mask_data = <const uint8_t *>cnp.PyArray_DATA(mask_array)
+        cdef cnp.ndarray observation = np.empty(self.observation_shape, _dtypes_by_num[self.observation_type])
+        cdef void *rows = cnp.PyArray_DATA(observation)
+        self._enter()
+        try:
+            parts = self._parts() if self.num_lanes >= 4096 else 1
+            if seeds is None or isinstance(seeds, int):
+                if seeds is not None and mask is None:
+                    words = _seed_words(seeds)
+                    word_data = <const uint32_t *><const char *>words
+                    num_words = len(words) // 4
+                    with nogil:
+                        for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                            self._seed_part(word_data, num_words, parts, part)
+                elif seeds is not None:
+                    for i in np.flatnonzero(mask):
+                        self._seed_lane(seeds + i, i)
+            else:
+                for i in range(self.num_lanes):
+                    if seeds[i] is not None and (mask_data == NULL or mask_data[i]):
+                        self._seed_lane(seeds[i], i)
+            for part in range(parts):
+                self.errors[part].status = BE_OK
+            with nogil:
+                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                    self._reset_part(mask_data, values, rows, parts, part)
+            self._raise_first(parts)
+            self.has_reset = 1
+        finally:
+            be_leave(&self.busy)
+        return observation
+
+    cdef int _seed_lane(self, object seed, int64_t lane) except -1:
+        """Seeds a lane with exactly `seed`."""
+        cdef bytes words = _seed_words(seed)
+        be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *>words, len(words) // 4)
+        return 0
+
+    cdef void _seed_part(self, const uint32_t *words, size_t num_words, int parts, int part) noexcept nogil:
+        cdef int64_t begin, end
+        be_partition(self.num_lanes, parts, part, &begin, &end)
+        be_batch_seed(self.batch, words, num_words, begin, end)
+
+    cdef void _reset_part(self, const uint8_t *mask, const double *options, void *rows, int parts,
+                          int part) noexcept nogil:
+        cdef int64_t begin, end
+        be_partition(self.num_lanes, parts, part, &begin, &end)
+        be_batch_reset(self.batch, begin, end, mask, options, rows, &self.errors[part])
+
+    cdef int _parts(self) noexcept:
+        return 1 if be_forked() else self.plan.threads
+
+    cdef int _raise_first(self, int parts) except -1:
+        cdef int part
+        for part in range(parts):
+            if self.errors[part].status != BE_OK:
+                _raise(&self.errors[part])
+        return 0
+
+    # -- step --------------------------------------------------------------------------------------------------------
+
+    def step(self, actions, out=None):
+        """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
+        cdef be_arrays arrays
+        cdef int64_t finished = 0
+        cdef int part, parts
+        cdef int timed
+        cdef double start = 0.0
+        cdef tuple held
+        cdef dict info
+        cdef int64_t pending
+        if not be_enter(&self.busy):
+            self._enter()
+        try:
+            if not self.has_reset:
+                raise ResetNeeded("Cannot call env.step() before calling env.reset()")
+            arrays.action = self._check_actions(actions)
+            if out is None:
+                held = self._output()
+            else:
+                held = self._check_out(out, actions)
+            arrays.observation = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 0))
+            arrays.reward = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 1))
+            arrays.terminated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 2))
+            arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
+            if self.autoreset == BE_DISABLED:
+                pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
+                if pending >= 0:
+                    raise LanePendingError(
+                        f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
+                        "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
+                        "no lane has been stepped")
+            timed = self.plan.threads > 1 and self.plan.fork_ns >= 0
+            parts = self.plan.threads if self.plan.parallel and not be_forked() else 1
+            with nogil:
+                if timed:
+                    start = be_now_ns()
+                if parts == 1:
+                    self.errors[0].status = BE_OK
+                    finished = self.isa_table.step(self.batch, 0, self.num_lanes, &arrays, &self.errors[0])
+                else:
+                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                        finished += self._step_part(&arrays, parts, part)
+                if timed:
+                    be_plan_note(&self.plan, be_now_ns() - start)
+            self._raise_first(parts)
+            info = {}
+            if finished and self.autoreset == BE_SAME_STEP:
+                self._add_final(info, held)
+            return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
+                    <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
+        finally:
+            be_leave(&self.busy)
+
+    cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
+        cdef int64_t begin, end
+        self.errors[part].status = BE_OK
+        be_partition(self.num_lanes, parts, part, &begin, &end)
+        return self.isa_table.step(self.batch, begin, end, arrays, &self.errors[part])
+
+    cdef const void *_check_actions(self, object actions) except NULL:
+        """The checked actions in the space's own dtype; the caller keeps `actions` alive."""
+        cdef cnp.ndarray array
+        cdef be_error error
+        cdef be_dtype dtype
+        cdef void *canonical = NULL
+        cdef int type_number
+        cdef int64_t count = self.action_size
+        if type(actions) is cnp.ndarray and self._fits(<cnp.ndarray>actions):
+            array = <cnp.ndarray>actions
+        else:
+            array = self._coerce_actions(actions)
+        type_number = cnp.PyArray_TYPE(array)
+        if self.action_type == cnp.NPY_INT64:
+            dtype = BE_I32 if cnp.PyArray_ITEMSIZE(array) == 4 else BE_I64
+        else:
+            dtype = BE_F32 if type_number == cnp.NPY_FLOAT32 else BE_F64
+        if type_number != self.action_type and not (dtype == BE_I64):
+            if self.action_buffer == NULL:
+                self.action_buffer = PyMem_Calloc(count, 8 if self.action_type == cnp.NPY_INT64 else 4)
+                if self.action_buffer == NULL:
+                    raise MemoryError()
+            canonical = self.action_buffer
+        elif array is not actions:
+            # A converted copy lives no longer than this call: keep its values.
+            self.converted = array
+        cdef int status
+        with nogil:
+            status = self.isa_table.check_actions(self.batch, cnp.PyArray_DATA(array), dtype, 0, count, self.clip,
+                                                  canonical, &error)
+        if status != BE_OK:
+            _raise(&error)
+        return canonical if canonical != NULL else cnp.PyArray_DATA(array)
+
+    cdef bint _fits(self, cnp.ndarray array):
+        """Of the right shape, contiguous and of a dtype that check_actions takes."""
+        cdef int type_number = cnp.PyArray_TYPE(array)
+        cdef int i
+        if not cnp.PyArray_ISCARRAY_RO(array) or cnp.PyArray_NDIM(array) != self.action_ndim:
+            return False
+        for i in range(self.action_ndim):
+            if cnp.PyArray_DIM(array, i) != <int64_t>self.action_shape[i]:
+                return False
+        if self.action_type == cnp.NPY_INT64:
+            return type_number == cnp.NPY_INT64 or type_number == cnp.NPY_INT32
+        return type_number == cnp.NPY_FLOAT32 or type_number == cnp.NPY_FLOAT64
+
+    cdef cnp.ndarray _coerce_actions(self, object actions):
+        """Anything else that means actions, or TypeError/ValueError."""
+        discrete = self.action_type == cnp.NPY_INT64
+        try:
+            array = np.asarray(actions)
+        except Exception as error:
+            raise ValueError(f"actions cannot be read as an array of shape {self.action_shape}: {error}") from None
+        if array.ndim == 0:
+            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {self.action_shape}, "
+                            "one row a lane")
+        if array.shape != self.action_shape:
+            raise ValueError(f"actions have shape {array.shape}, but {self.num_lanes} lanes need shape "
+                             f"{self.action_shape}: one row a lane; no lane has been stepped")
+        if array.dtype.kind not in ("iu" if discrete else "iuf"):
+            rule = "integers (int64 costs nothing extra)" if discrete else "numbers (float32 costs nothing extra)"
+            raise TypeError(f"actions have dtype {array.dtype}, but the action space needs {rule}; "
+                            "no lane has been stepped")
+        if discrete:
+            if array.dtype.kind == "u" and array.dtype.itemsize == 8 and (array > 2**63 - 1).any():
+                lane = int(np.argmax(array))
+                raise ValueError(f"action {array[lane]} of lane {lane} is not in "
+                                 f"0..{self.batch.action_space.n - 1}; no lane has been stepped")
+            return np.ascontiguousarray(array, dtype=np.int64)
+        return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+    # -- the arrays handed out ---------------------------------------------------------------------------------------
+
+    cdef tuple _new_output(self):
+        cdef cnp.npy_intp n = self.num_lanes
+        return (np.empty(self.observation_shape, _dtypes_by_num[self.observation_type]),
+                cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0),
+                cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0),
+                cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0))
+
+    cdef tuple _output(self):
+        """Arrays that nobody else holds: recycled, or new. With a ring: the next of its sets, whoever holds it."""
+        cdef tuple held
+        cdef Py_ssize_t i, count = len(self.pool)
+        if self.ring:
+            if count < self.ring:
+                self.pool.append(self._new_output())
+            held = <tuple>self.pool[self.next_slot]
+            self.next_slot = (self.next_slot + 1) % self.ring
+            if not self._intact(held):
+                held = self._new_output()
+                self.pool[self.next_slot - 1 if self.next_slot else self.ring - 1] = held
+            return held
+        for i in range(count):
+            held = <tuple>self.pool[i]
+            if (be_unshared(PyTuple_GET_ITEM(held, 0)) and be_unshared(PyTuple_GET_ITEM(held, 1))
+                    and be_unshared(PyTuple_GET_ITEM(held, 2)) and be_unshared(PyTuple_GET_ITEM(held, 3))
+                    and self._intact(held)):
+                return held
+        held = self._new_output()
+        if count < MAX_POOL:
+            self.pool.append(held)
+        else:
+            # All are held: a user who stores every step. Forget the oldest.
+            self.pool[self.next_slot] = held
+            self.next_slot = (self.next_slot + 1) % MAX_POOL
+        return held
+
+    cdef bint _intact(self, tuple held):
+        """The user may have changed what can be changed in place: dtype, shape, writability."""
+        cdef cnp.ndarray array = <cnp.ndarray>PyTuple_GET_ITEM(held, 0)
+        cdef cnp.ndarray flags
+        cdef int i
+        if (cnp.PyArray_TYPE(array) != self.observation_type or not cnp.PyArray_ISCARRAY(array)
+                or cnp.PyArray_NDIM(array) != len(self.observation_shape)
+                or <size_t>cnp.PyArray_NBYTES(array) != self.num_lanes * self.observation_row
+                or cnp.PyArray_DIM(array, 0) != self.num_lanes):
+            return False
+        for i in range(1, 4):
+            flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
+            if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
+                    or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
+                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                return False
+        return True
+
+    cdef tuple _check_out(self, object out, object actions):
+        """`out` as four arrays that can be written in place."""
+        if not isinstance(out, (tuple, list)) or len(out) != 4:
+            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays: "
+                            "(observations, rewards, terminations, truncations)")
+        names = ("observations", "rewards", "terminations", "truncations")
+        dtypes = (_dtypes_by_num[self.observation_type], np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
+        flat = (self.num_lanes,)
+        shapes = (self.observation_shape, flat, flat, flat)
+        for name, array, dtype, shape in zip(names, out, dtypes, shapes, strict=True):
+            if type(array) is not np.ndarray:
+                raise TypeError(f"out's {name} must be a numpy.ndarray, not {type(array).__name__}")
+            if array.dtype != dtype or array.shape != shape:
+                raise ValueError(f"out's {name} must have dtype {dtype} and shape {shape}, got {array.dtype} and "
+                                 f"{array.shape}")
+            if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
+                raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; np.empty({shape}, "
+                                 f"'{dtype}') is")
+        arrays = [*out, actions] if isinstance(actions, np.ndarray) else list(out)
+        for i in range(len(arrays)):
+            for j in range(i):
+                if np.may_share_memory(arrays[i], arrays[j]):
+                    raise ValueError("out's arrays must not overlap each other or the actions")
+        return tuple(out)
+
+    cdef int _add_final(self, dict info, tuple held) except -1:
+        """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
+        done = np.logical_or(held[2], held[3])
+        lanes = np.flatnonzero(done)
+        cdef cnp.npy_intp[::1] index = lanes
+        cdef Py_ssize_t i, count = len(lanes)
+        cdef size_t row = self.observation_row
+        rows = np.empty((count, *self.observation_shape[1:]), _dtypes_by_num[self.observation_type])
+        cdef unsigned char *target = <unsigned char *>cnp.PyArray_DATA(rows)
+        cdef const unsigned char *source = <const unsigned char *>be_batch_final_observation(self.batch)
+        final = np.empty(self.num_lanes, dtype=object)
+        cdef object[::1] objects = final
+        for i in range(count):
+            memcpy(target + i * row, source + index[i] * row, row)
+            objects[index[i]] = rows[i]
+        info["final_obs"] = final
+        info["_final_obs"] = done
+        info["final_info"] = {}
+        info["_final_info"] = done.copy()
+        return 0
+
+
+_dtypes_by_num = {dtype.num: dtype for dtype in _dtypes}
+
+
+cdef object _space(const be_space *space):
+    size = be_space_row_size(space)
+    shape = tuple(space.shape[i] for i in range(space.ndim))
+    return ("discrete" if space.kind == BE_SPACE_DISCRETE else "box", _dtypes[<int>space.dtype], space.n, shape,
+            [space.low[i] for i in range(size)], [space.high[i] for i in range(size)])

@@ -1,0 +1,112 @@
+"""Environment ids: the one table, and what is looked up in it."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from batchenv import _core
+
+NAMESPACE = "batchenv"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An environment id: its type in the C core, its limits, and how it is drawn."""
+
+    type_name: str
+    max_episode_steps: int
+    reward_threshold: float | None
+    render_fps: int
+
+
+TABLE = {
+    "CartPole-v0": Entry("CartPole", 200, 195.0, 50),
+    "CartPole-v1": Entry("CartPole", 500, 475.0, 50),
+    "MountainCar-v0": Entry("MountainCar", 200, -110.0, 30),
+    "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
+    "Pendulum-v1": Entry("Pendulum", 200, None, 30),
+    "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
+}
+
+
+def list_envs() -> list[str]:
+    """All environment ids, sorted."""
+    return sorted(TABLE)
+
+
+def lookup(env_id: str) -> tuple[str, Entry]:
+    """The plain id and entry of `env_id`, with or without the "batchenv/" namespace.
+
+    Raises:
+        TypeError: `env_id` is not a str.
+        ValueError: there is no such id; the message names the nearest ones.
+    """
+    if not isinstance(env_id, str):
+        raise TypeError(f"id={env_id!r} must be a str such as 'CartPole-v1', not {type(env_id).__name__}")
+    name = env_id.removeprefix(f"{NAMESPACE}/")
+    if name not in TABLE:
+        near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(near)}?" if near else "batchenv.list_envs() lists all."
+        raise ValueError(f"no environment {env_id!r} in batchenv: {hint}")
+    return name, TABLE[name]
+
+
+def spec(env_id: str) -> EnvSpec:
+    """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
+    name, _ = lookup(env_id)
+    return copy.deepcopy(gymnasium.registry[f"{NAMESPACE}/{name}"])
+
+
+def make(env_id: str, num_envs: int = 1, **kwargs: Any):
+    """Makes `num_envs` lanes of an environment as one `gymnasium.vector.VectorEnv`.
+
+    Args:
+        env_id: such as "CartPole-v1"; see `list_envs()`.
+        num_envs: number of lanes, at least 1.
+        **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions, and
+            the environment's own parameters (`python -m batchenv info ID` lists them).
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+    """
+    from batchenv.batch_env import BatchEnv
+
+    name, _ = lookup(env_id)
+    env = BatchEnv(name, num_envs, **kwargs)
+    env.spec = spec(name)
+    env.spec.kwargs = {**env.spec.kwargs, "num_envs": env.num_envs, **kwargs}
+    if "max_episode_steps" in env.spec.kwargs:
+        env.spec.max_episode_steps = env.spec.kwargs.pop("max_episode_steps")
+    return env
+
+
+def register_with_gymnasium() -> None:
+    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
+    for name, entry in TABLE.items():
+        if f"{NAMESPACE}/{name}" not in gymnasium.registry:
+            gymnasium.register(
+                f"{NAMESPACE}/{name}",
+                entry_point=f"batchenv.entry_points:single {name}",
+                vector_entry_point=f"batchenv.entry_points:vector {name}",
+                max_episode_steps=entry.max_episode_steps,
+                reward_threshold=entry.reward_threshold,
+            )
+
+
+def build_info() -> dict[str, Any]:
+    """What this build can do and what it chose on this machine.
+
+    Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); isa (instruction set in use) and
+    isas (all that this CPU has); libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C
+    library's, per instruction set looked at; one with any is not used); numpy_mismatches (the same for NumPy's scalar
+    functions against the C library's: not 0 means that this NumPy, and so Gymnasium, differs from us in the last bit).
+    """
+    from batchenv import __version__
+
+    return {"version": __version__, **_core.build_info()}

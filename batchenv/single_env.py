@@ -1,0 +1,41 @@
+"""One lane as a plain `gymnasium.Env`, for `gymnasium.make("batchenv/<id>")`."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from batchenv.batch_env import BatchEnv
+
+
+class SingleEnv(gymnasium.Env):
+    """A BatchEnv of one lane without time limit and autoreset: `gymnasium.make` adds its own TimeLimit.
+
+    Observations are arrays of the lane's shape, rewards floats, flags bools. Stepping a terminated episode raises
+    ResetNeeded.
+    """
+
+    def __init__(self, env_id: str, render_mode: str | None = None, **params: Any):
+        self._batch = BatchEnv(
+            env_id, 1, num_threads=1, autoreset_mode="Disabled", max_episode_steps=None, render_mode=render_mode, **params
+        )
+        self.metadata = BatchEnv.class_metadata(env_id)
+        self.render_mode = render_mode
+        self.observation_space = self._batch.single_observation_space
+        self.action_space = self._batch.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        """Starts an episode; arguments as in `gymnasium.Env.reset`."""
+        super().reset(seed=seed)
+        observation, info = self._batch.reset(seed=seed, options=options)
+        return observation[0], info
+
+    def step(self, action: Any):
+        """Takes one action of the action space."""
+        row = np.asarray(action)
+        observation, reward, terminated, truncated, info = self._batch.step(row[np.newaxis])
+        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def close(self):
+        """Releases the lane."""
+        self._batch.close()

@@ -1,0 +1,167 @@
+/* batchenv: the contract between an env and the driver. This header is all that an env's author includes.
+ *
+ * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
+ * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
+ * time limits, the autoreset modes, action checks, threads, snapshots. C here knows no Python.
+ *
+ * A kernel file is compiled once per instruction set (see core/simd.h), and ends with
+ *
+ *     const be_env_type BE_ENV(cartpole) = { .name = "CartPole", ... };
+ *
+ * plus one line in envs/list.h. envs/classic/mountain_car.c is a short example; CONTRIBUTING.md walks through it.
+ */
+#ifndef BATCHENV_H
+#define BATCHENV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/rng.h"
+#include "core/simd.h"
+
+/* ---- errors --------------------------------------------------------------------------------------- */
+
+typedef enum be_status {
+    BE_OK = 0,
+    BE_ERROR_VALUE,  /* a bad value: ValueError */
+    BE_ERROR_MEMORY, /* out of memory */
+    BE_ERROR_ENGINE, /* a lane's simulator failed; `lane` says which */
+} be_status;
+
+typedef struct be_error {
+    be_status status;
+    int64_t lane; /* -1: no lane in particular */
+    char message[512];
+} be_error;
+
+/* Fills `error` (printf format; say the value, the rule and the fix) and returns `status`. */
+int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+typedef enum be_dtype { BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64 } be_dtype;
+
+static inline size_t be_dtype_size(be_dtype dtype) {
+    static const size_t sizes[] = {1, 1, 4, 8, 4, 8};
+    return sizes[dtype];
+}
+
+/* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
+ * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
+ * come from this table. */
+typedef struct be_field {
+    const char *name; /* NULL ends a table */
+    be_dtype dtype;
+    int size; /* values per lane */
+    const char *doc;
+} be_field;
+
+typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
+
+/* A constant that the user may set: a keyword of make(). Values are doubles: BOOL 0 or 1, CHOICE an index. */
+typedef struct be_param {
+    const char *name; /* NULL ends a table */
+    be_param_kind kind;
+    double value;      /* default */
+    double low, high;  /* FLOAT: the closed range allowed; finite values only, whatever the range */
+    const char *const *choices; /* CHOICE: NULL-terminated */
+    const char *doc;            /* one line, with the unit */
+} be_param;
+
+#define BE_MAX_FIELDS 16
+#define BE_MAX_PARAMS 32
+#define BE_MAX_CONSTANTS 64
+#define BE_MAX_BOUNDS 32
+#define BE_MAX_DIMS 4
+
+typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE } be_space_kind;
+
+/* The space of one lane. */
+typedef struct be_space {
+    be_space_kind kind;
+    be_dtype dtype;             /* BOX: any; DISCRETE: BE_I64 */
+    int64_t n;                  /* DISCRETE: values 0..n-1 */
+    int ndim;                   /* BOX */
+    int64_t shape[BE_MAX_DIMS]; /* BOX */
+    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX: per value in row order */
+} be_space;
+
+/* ---- a batch -------------------------------------------------------------------------------------- */
+
+typedef struct be_env_type be_env_type;
+
+/* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
+ * 64 lanes, and padding lanes hold zeros. */
+typedef struct be_batch {
+    const be_env_type *type;
+    int64_t num_lanes;
+    void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
+    be_rng *rng;                        /* one stream a lane */
+    int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
+    double params[BE_MAX_PARAMS];       /* values, in the order of the type's table */
+    double constants[BE_MAX_CONSTANTS]; /* what prepare() derives from params, for the kernel's own use */
+    unsigned flags;                     /* starts as the type's flags; prepare() may change it */
+    be_space observation_space, action_space;
+    struct be_driver *driver; /* private to core/ */
+} be_batch;
+
+/* The rows of a range of lanes. All pointers are to the row of the range's first lane. */
+typedef struct be_io {
+    const void *action;  /* checked: in the action space, contiguous, of the space's dtype */
+    void *observation;   /* to be written whole, in the space's dtype */
+    double *reward;      /* step: to be written */
+    uint8_t *terminated; /* step: to be written, 0 or 1 */
+    const uint8_t *skip; /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
+                            padding lanes. Whatever is done with them, their rng must be left alone. */
+    const double *options; /* reset: values in the order of the type's `options` */
+} be_io;
+
+/* Flags. */
+#define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
+
+struct be_env_type {
+    const char *name;
+    const be_field *state;
+    const be_param *params;  /* or NULL */
+    const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
+    unsigned flags;
+
+    /* Checks params as a whole, fills batch->constants, both spaces, and batch->flags. Runs at construction and
+     * whenever a param changes. Returns BE_OK or be_fail(...). */
+    int (*prepare)(be_batch *batch, be_error *error);
+
+    /* Checks a reset's options as a whole. Or NULL. */
+    int (*check_options)(const be_batch *batch, const double *options, be_error *error);
+
+    /* Starts an episode in lanes begin..end-1, drawing from each lane's own rng in the order Gymnasium does, and
+     * writes the first observation. Any range. The lanes' `elapsed` is 0 already. */
+    int (*reset)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+
+    /* Writes the observation of the lanes' present state (after a reset or after a step: elapsed tells), bit for bit
+     * what reset or step wrote, drawing nothing. Any range; only io->observation is there. */
+    int (*observe)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+
+    /* Advances lanes begin..end-1 by one step. begin and end are multiples of BE_LANE_BLOCK, and rows and columns
+     * can be read and written for all of them (padding lanes step along, on action 0). Says reward and terminated;
+     * time limits and resets are the driver's. */
+    int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+};
+
+#define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */
+
+/* The name of an env's type in the instruction set being compiled. */
+#define BE_ENV(name) BE_ISA_NAME(be_env_##name)
+
+/* ---- helpers for prepare() ------------------------------------------------------------------------ */
+
+/* The space of `size` float32 values between -high and high, or between low and high. */
+void be_space_box_f32(be_space *space, int size, const double *low, const double *high);
+void be_space_discrete(be_space *space, int64_t n);
+
+/* ---- options ---------------------------------------------------------------------------------------- */
+
+/* check_options for a table that starts with `low` and `high`: Gymnasium's maybe_parse_reset_bounds. */
+int be_check_low_high(const be_batch *batch, const double *options, be_error *error);
+
+#endif

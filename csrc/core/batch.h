@@ -1,0 +1,96 @@
+/* The driver: memory, seeding, time limits, autoreset, action checks. Called from outside (Cython, C tests). */
+#ifndef BE_BATCH_H
+#define BE_BATCH_H
+
+#include "batchenv.h"
+
+typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
+
+/* Caller arrays over all lanes, C-contiguous, num_lanes rows each. */
+typedef struct be_arrays {
+    const void *action; /* of the action space's dtype, checked */
+    void *observation;
+    double *reward;
+    uint8_t *terminated, *truncated;
+} be_arrays;
+
+/* What is compiled once per instruction set. */
+typedef struct be_isa {
+    const char *name;
+    const be_env_type *const *types; /* NULL-terminated */
+
+    /* Steps lanes begin..end-1 (both multiples of 64, or end == num_lanes), autoreset included. Returns how many of
+     * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
+    int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+
+    /* Checks `count` action values (rows flattened, first row belonging to lane `first_lane`) of dtype `dtype`: BE_I64
+     * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's own
+     * dtype. `clip` lets finite values outside a Box pass. Returns BE_OK or fails. */
+    int (*check_actions)(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
+                         int clip, void *canonical, be_error *error);
+
+    /* In how many of a few thousand arguments this instruction set's sin, cos, square, float32 square and remainder
+     * differ from the C library's: all zero or the set is not used. */
+    void (*probe)(int64_t mismatches[5]);
+} be_isa;
+
+/* The instruction sets that were compiled in and that this CPU has, best first, NULL at the end. */
+const be_isa *const *be_isa_supported(void);
+
+/* A new batch of zeroed lanes with the type's default params (not prepared yet). max_episode_steps 0: no limit. */
+be_batch *be_batch_create(const be_isa *isa, const be_env_type *type, int64_t num_lanes, be_autoreset autoreset,
+                          int32_t max_episode_steps, be_error *error);
+void be_batch_destroy(be_batch *batch);
+
+/* Sets all params (checked one by one and by prepare()); on failure the old ones stay. */
+int be_batch_configure(be_batch *batch, const double *params, be_error *error);
+
+/* Checks a reset's options. */
+int be_batch_check_options(const be_batch *batch, const double *options, be_error *error);
+
+/* Seeds lanes begin..end-1 with the integer `words` (little-endian) plus the lane's index. */
+int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
+
+/* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
+ * observation of all lanes of the range, reset or not. `options` NULL: defaults. */
+int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
+                   void *observation, be_error *error);
+
+/* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
+int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
+
+/* SAME_STEP: rows of the last step's final observations; only those of lanes finished by that step mean something. */
+const void *be_batch_final_observation(const be_batch *batch);
+
+int64_t be_batch_bytes(const be_batch *batch); /* memory held */
+const uint8_t *be_batch_pending(const be_batch *batch);
+size_t be_space_row_bytes(const be_space *space);
+int64_t be_space_row_size(const be_space *space);
+
+/* Part `index` of `parts` of the lanes: bounds are multiples of 64, except the end of the last. */
+static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t *begin, int64_t *end) {
+    int64_t blocks = (num_lanes + 63) / 64;
+    *begin = blocks * index / parts * 64;
+    *end = blocks * (index + 1) / parts * 64;
+    if (*begin > num_lanes) *begin = num_lanes;
+    if (*end > num_lanes) *end = num_lanes;
+}
+
+/* ---- private to core/ ------------------------------------------------------------------------------- */
+
+struct be_driver {
+    be_autoreset autoreset;
+    int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
+    uint8_t *pending;          /* finished, waiting for a reset */
+    uint8_t *final_observation;
+    size_t observation_bytes, action_bytes; /* a row */
+    double default_options[BE_MAX_PARAMS];
+    void *arena;
+    size_t arena_bytes;
+    /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
+    void *tail_action, *tail_observation;
+    double tail_reward[BE_LANE_BLOCK];
+    uint8_t tail_terminated[BE_LANE_BLOCK], tail_skip[BE_LANE_BLOCK];
+};
+
+#endif

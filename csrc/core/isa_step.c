@@ -1,0 +1,254 @@
+/* The driver's hot loops, compiled once per instruction set beside the env kernels. */
+#include "core/batch.h"
+#include "core/exact_math.h"
+#include "envs/list.h"
+
+/* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
+#define BLOCK 256
+
+/* Calls `body` for every i < n with a 1 in flags[i]; flags can be read up to the next multiple of 8. */
+#define FOR_EACH_SET(flags, n, i, body)                                          \
+    for (int64_t word_ = 0; word_ < (n); word_ += 8) {                           \
+        uint64_t set_;                                                           \
+        memcpy(&set_, (flags) + word_, 8);                                       \
+        while (__builtin_expect(set_ != 0, 0)) {                                 \
+            int64_t i = word_ + __builtin_ctzll(set_) / 8;                       \
+            set_ &= set_ - 1;                                                    \
+            body;                                                                \
+        }                                                                        \
+    }
+
+static int reset_lane(be_batch *batch, int64_t lane, void *observation, be_error *error) {
+    be_io io = {.observation = observation, .options = batch->driver->default_options};
+    batch->elapsed[lane] = 0;
+    return batch->type->reset(batch, lane, lane + 1, &io, error);
+}
+
+/* After a kernel has stepped the n lanes from `first`: time limit, autoreset, pending flags. `rows` are theirs, n of
+ * each. Returns how many have finished, or -1. */
+static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    int32_t *restrict elapsed = batch->elapsed + first;
+    uint8_t *restrict pending = driver->pending + first;
+    uint8_t *restrict terminated = rows->terminated, *restrict truncated = rows->truncated;
+    const int32_t limit = driver->max_episode_steps;
+    const int has_limit = limit != INT32_MAX;
+    unsigned char *observation = rows->observation;
+
+    for (int64_t i = 0; i < n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
+    for (int64_t i = 0; i < n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
+
+    if (driver->autoreset == BE_NEXT_STEP) {
+        FOR_EACH_SET(pending, n, i, {
+            if (reset_lane(batch, first + i, observation + (size_t)i * driver->observation_bytes, error)) return -1;
+            rows->reward[i] = 0.0;
+            terminated[i] = truncated[i] = 0;
+        })
+    }
+    int64_t finished = 0;
+    for (int64_t i = 0; i < n; i++) {
+        pending[i] = terminated[i] | truncated[i];
+        finished += pending[i];
+    }
+    if (driver->autoreset == BE_SAME_STEP && finished) {
+        unsigned char *final = driver->final_observation + (size_t)first * driver->observation_bytes;
+        FOR_EACH_SET(pending, n, i, {
+            unsigned char *row = observation + (size_t)i * driver->observation_bytes;
+            memcpy(final + (size_t)i * driver->observation_bytes, row, driver->observation_bytes);
+            if (reset_lane(batch, first + i, row, error)) return -1;
+        })
+        memset(pending, 0, (size_t)n);
+    }
+    return finished;
+}
+
+static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64_t lane) {
+    return (be_arrays){
+        .action = (const unsigned char *)arrays->action + (size_t)lane * batch->driver->action_bytes,
+        .observation = (unsigned char *)arrays->observation + (size_t)lane * batch->driver->observation_bytes,
+        .reward = arrays->reward + lane,
+        .terminated = arrays->terminated + lane,
+        .truncated = arrays->truncated + lane,
+    };
+}
+
+/* The lanes after the last whole block go through padded rows of the driver's own, so that no kernel needs to know how
+ * to step less than a block. */
+static int step_tail(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    memcpy(driver->tail_action, rows->action, (size_t)n * driver->action_bytes);
+    memset(driver->tail_skip, 1, BE_LANE_BLOCK);
+    memcpy(driver->tail_skip, driver->pending + first, (size_t)n);
+    be_io io = {
+        .action = driver->tail_action,
+        .observation = driver->tail_observation,
+        .reward = driver->tail_reward,
+        .terminated = driver->tail_terminated,
+        .skip = driver->tail_skip,
+    };
+    int status = batch->type->step(batch, first, first + BE_LANE_BLOCK, &io, error);
+    for (int j = 0; batch->type->state[j].name; j++) {
+        size_t bytes = be_dtype_size(batch->type->state[j].dtype) * (size_t)batch->type->state[j].size;
+        unsigned char *column = batch->state[j];
+        memset(column + (size_t)(first + n) * bytes, 0, (size_t)(BE_LANE_BLOCK - n) * bytes);
+    }
+    if (status != BE_OK) return status;
+    memcpy(rows->observation, driver->tail_observation, (size_t)n * driver->observation_bytes);
+    memcpy(rows->reward, driver->tail_reward, (size_t)n * sizeof *rows->reward);
+    memcpy(rows->terminated, driver->tail_terminated, (size_t)n);
+    return BE_OK;
+}
+
+static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+    int64_t finished = 0;
+    for (int64_t first = begin; first < end;) {
+        int64_t n = end - first < BLOCK ? end - first : BLOCK;
+        if (n > BE_LANE_BLOCK) n = n / BE_LANE_BLOCK * BE_LANE_BLOCK;
+        be_arrays rows = rows_from(batch, arrays, first);
+        int status;
+        if (n < BE_LANE_BLOCK) {
+            status = step_tail(batch, first, n, &rows, error);
+        } else {
+            be_io io = {
+                .action = rows.action,
+                .observation = rows.observation,
+                .reward = rows.reward,
+                .terminated = rows.terminated,
+                .skip = batch->driver->pending + first,
+            };
+            status = batch->type->step(batch, first, first + n, &io, error);
+        }
+        int64_t count = status == BE_OK ? finish(batch, first, n, &rows, error) : -1;
+        if (count < 0) return -1;
+        finished += count;
+        first += n;
+    }
+    return finished;
+}
+
+/* ---- actions ---------------------------------------------------------------------------------------- */
+
+#define CHECK_DISCRETE(TYPE)                                                                                   \
+    do {                                                                                                       \
+        const TYPE *restrict values = actions;                                                                 \
+        const uint64_t n = (uint64_t)batch->action_space.n;                                                    \
+        int64_t bad = 0;                                                                                       \
+        for (int64_t i = 0; i < count; i++) bad |= -(int64_t)((uint64_t)(int64_t)values[i] >= n);              \
+        if (__builtin_expect(bad != 0, 0)) {                                                                   \
+            for (int64_t i = 0; i < count; i++) {                                                              \
+                if ((uint64_t)(int64_t)values[i] >= n) {                                                       \
+                    return be_fail(error, BE_ERROR_VALUE, first_lane + i,                                      \
+                                   "action %lld of lane %lld is not in 0..%lld: pass integers from the action " \
+                                   "space; no lane has been stepped",                                          \
+                                   (long long)values[i], (long long)(first_lane + i), (long long)n - 1);       \
+                }                                                                                              \
+            }                                                                                                  \
+        }                                                                                                      \
+        if (canonical) {                                                                                       \
+            int64_t *restrict target = canonical;                                                              \
+            for (int64_t i = 0; i < count; i++) target[i] = values[i];                                         \
+        }                                                                                                      \
+    } while (0)
+
+/* The bounds hold for the value as the env will see it: rounded to float32. */
+#define CHECK_BOX(TYPE)                                                                                        \
+    do {                                                                                                       \
+        const TYPE *restrict values = actions;                                                                 \
+        const int64_t size = be_space_row_size(&batch->action_space);                                          \
+        const double *restrict low = batch->action_space.low, *restrict high = batch->action_space.high;       \
+        int bad = 0;                                                                                           \
+        if (size == 1) {                                                                                       \
+            const float bottom = clip ? -3.4e38f : (float)low[0], top = clip ? 3.4e38f : (float)high[0];       \
+            for (int64_t i = 0; i < count; i++) {                                                              \
+                bad |= !(((float)values[i] >= bottom) & ((float)values[i] <= top));                            \
+            }                                                                                                  \
+        } else {                                                                                               \
+            for (int64_t i = 0; i < count; i++) {                                                              \
+                float value = (float)values[i];                                                                \
+                bad |= clip ? !isfinite(value)                                                                 \
+                            : !((double)value >= low[i % size] && (double)value <= high[i % size]);            \
+            }                                                                                                  \
+        }                                                                                                      \
+        for (int64_t i = 0; bad && i < count; i++) {                                                           \
+            int64_t lane = first_lane + i / size, j = i % size;                                                \
+            float value = (float)values[i];                                                                    \
+            if (!isfinite(value)) {                                                                            \
+                return be_fail(error, BE_ERROR_VALUE, lane,                                                    \
+                               "action %.9g of lane %lld (component %lld) is not a finite float32 number; no "  \
+                               "lane has been stepped",                                                        \
+                               (double)values[i], (long long)lane, (long long)j);                              \
+            }                                                                                                  \
+            if (!clip && !((double)value >= low[j] && (double)value <= high[j])) {                             \
+                return be_fail(error, BE_ERROR_VALUE, lane,                                                    \
+                               "action %.9g of lane %lld (component %lld) is not between %.9g and %.9g: clip "  \
+                               "it, or make the env with clip_actions=True; no lane has been stepped",         \
+                               (double)values[i], (long long)lane, (long long)j, low[j], high[j]);             \
+            }                                                                                                  \
+        }                                                                                                      \
+        if (canonical) {                                                                                       \
+            float *restrict target = canonical;                                                                \
+            for (int64_t i = 0; i < count; i++) target[i] = (float)values[i];                                  \
+        }                                                                                                      \
+    } while (0)
+
+static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
+                         int clip, void *canonical, be_error *error) {
+    switch (dtype) {
+    case BE_I64:
+        CHECK_DISCRETE(int64_t);
+        return BE_OK;
+    case BE_I32:
+        CHECK_DISCRETE(int32_t);
+        return BE_OK;
+    case BE_F32:
+        CHECK_BOX(float);
+        return BE_OK;
+    case BE_F64:
+        CHECK_BOX(double);
+        return BE_OK;
+    default:
+        return be_fail(error, BE_ERROR_VALUE, -1, "actions of dtype %d cannot be checked", (int)dtype);
+    }
+}
+
+/* ---- probe ------------------------------------------------------------------------------------------ */
+
+static void probe(int64_t mismatches[5]) {
+    static const double scales[] = {0.06, 0.2, 0.84, 2.0, 3.2, 30.0, 1e4, 1e8};
+    be_rng rng;
+    be_rng_seed_u64(&rng, 20261101);
+    for (int j = 0; j < 5; j++) mismatches[j] = 0;
+    for (int s = 0; s < 8; s++) {
+        for (int round = 0; round < 2048 / BE_VL; round++) {
+            be_vd x, sine, cosine;
+            for (int i = 0; i < BE_VL; i++) x[i] = be_rng_uniform(&rng, -scales[s], scales[s]);
+            be_sincos(x, &sine, &cosine);
+            be_vd square = be_square(x), x_f32 = be_round_f32(x), square_f32 = be_square_f32(x_f32);
+            be_vd modulo = be_fmod_positive(be_abs(x), be_set1(6.283185307179586));
+            for (int i = 0; i < BE_VL; i++) {
+                mismatches[0] += sine[i] != sin(x[i]);
+                mismatches[1] += cosine[i] != cos(x[i]);
+                mismatches[2] += square[i] != pow(x[i], 2.0);
+                mismatches[3] += square_f32[i] != (double)powf((float)x_f32[i], 2.0f);
+                mismatches[4] += modulo[i] != fmod(fabs(x[i]), 6.283185307179586);
+            }
+        }
+    }
+}
+
+/* ---- table ------------------------------------------------------------------------------------------ */
+
+#define DECLARE(name) extern const be_env_type BE_ENV(name);
+BE_ENV_LIST(DECLARE)
+#define POINTER(name) &BE_ENV(name),
+static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) NULL};
+
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+const be_isa BE_ISA_NAME(be_isa) = {
+    .name = TEXT(BE_ISA_SUFFIX),
+    .types = types,
+    .step = step,
+    .check_actions = check_actions,
+    .probe = probe,
+};

@@ -1,0 +1,160 @@
+/* Vectors of BE_VL lanes, for kernels that are compiled once per instruction set.
+ *
+ * Arithmetic on be_vd is plain C (`a + b * c`), one operation one rounding: kernels are compiled with
+ * -ffp-contract=off, so the result of a lane does not depend on BE_VL. Only what C's operators cannot say has
+ * a name here. BE_ISA is set by the build: BE_ISA_BASELINE, BE_ISA_AVX2 or BE_ISA_AVX512.
+ */
+#ifndef BE_SIMD_H
+#define BE_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define BE_ISA_BASELINE 0
+#define BE_ISA_AVX2 1
+#define BE_ISA_AVX512 2
+#ifndef BE_ISA
+#define BE_ISA BE_ISA_BASELINE
+#endif
+
+#if BE_ISA == BE_ISA_AVX512
+#define BE_VL 8
+#define BE_ISA_SUFFIX avx512
+#elif BE_ISA == BE_ISA_AVX2
+#define BE_VL 4
+#define BE_ISA_SUFFIX avx2
+#else
+#define BE_VL 2
+#define BE_ISA_SUFFIX baseline
+#endif
+
+#if BE_ISA != BE_ISA_BASELINE
+#include <immintrin.h>
+#endif
+
+#define BE_JOIN2(a, b) a##_##b
+#define BE_JOIN(a, b) BE_JOIN2(a, b)
+/* name -> name_avx512 and so on: every symbol a kernel file exports goes through this. */
+#define BE_ISA_NAME(name) BE_JOIN(name, BE_ISA_SUFFIX)
+
+typedef double be_vd __attribute__((vector_size(8 * BE_VL)));  /* float64 */
+typedef float be_vf __attribute__((vector_size(4 * BE_VL)));   /* float32 */
+typedef int64_t be_vl __attribute__((vector_size(8 * BE_VL))); /* int64; comparisons of be_vd give 0 or -1 */
+typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
+typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
+
+/* Unaligned views, for rows in caller arrays. */
+typedef double be_vd_u __attribute__((vector_size(8 * BE_VL), aligned(8), may_alias));
+typedef float be_vf_u __attribute__((vector_size(4 * BE_VL), aligned(4), may_alias));
+typedef int64_t be_vl_u __attribute__((vector_size(8 * BE_VL), aligned(8), may_alias));
+typedef uint8_t be_vb_u __attribute__((vector_size(BE_VL), aligned(1), may_alias));
+
+static inline be_vd be_load(const double *p) { return *(const be_vd_u *)p; }
+static inline void be_store(double *p, be_vd v) { *(be_vd_u *)p = v; }
+static inline be_vl be_load_i64(const int64_t *p) { return *(const be_vl_u *)p; }
+static inline be_vf be_load_f32(const float *p) { return *(const be_vf_u *)p; }
+
+static inline be_vd be_set1(double x) { return x - (be_vd){0}; } /* x - 0 == x for every x, -0 and NaN too */
+static inline be_vf be_set1f(float x) { return x - (be_vf){0}; }
+static inline be_vl be_bits(be_vd v) { return (be_vl)v; }
+static inline be_vd be_from_bits(be_vl v) { return (be_vd)v; }
+
+static inline be_vf be_to_f32(be_vd v) { return __builtin_convertvector(v, be_vf); }
+static inline be_vd be_to_f64(be_vf v) { return __builtin_convertvector(v, be_vd); }
+/* Rounds each lane to float32 and back. */
+static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }
+
+/* mask ? a : b, lane by lane; mask is a comparison's result. */
+static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_ternarylogic_epi64((__m512i)mask, (__m512i)a, (__m512i)b, 0xCA);
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
+#else
+    return (be_vd)((mask & (be_vl)a) | (~mask & (be_vl)b));
+#endif
+}
+
+static inline int be_any(be_vl mask) {
+#if BE_ISA == BE_ISA_AVX512
+    return _mm512_movepi64_mask((__m512i)mask) != 0;
+#elif BE_ISA == BE_ISA_AVX2
+    return _mm256_movemask_pd((__m256d)mask) != 0;
+#else
+    int64_t any = 0;
+    for (int i = 0; i < BE_VL; i++) any |= mask[i];
+    return any != 0;
+#endif
+}
+
+#define BE_SIGN_BIT INT64_MIN
+static inline be_vd be_abs(be_vd v) { return (be_vd)((be_vl)v & INT64_MAX); }
+static inline be_vd be_copysign(be_vd magnitude, be_vd sign) {
+    return (be_vd)(((be_vl)magnitude & INT64_MAX) | ((be_vl)sign & BE_SIGN_BIT));
+}
+/* numpy.clip for finite bounds: NaN stays NaN. */
+static inline be_vd be_clip(be_vd v, be_vd low, be_vd high) {
+    v = be_select(v < low, low, v);
+    return be_select(v > high, high, v);
+}
+
+/* Comparison result -> BE_VL bytes of 0 or 1. */
+static inline void be_store_flags(uint8_t *p, be_vl mask) {
+#if BE_ISA == BE_ISA_AVX512
+    uint64_t bits = _cvtmask8_u32(_mm512_movepi64_mask((__m512i)mask));
+    uint64_t spread = _pdep_u64(bits, 0x0101010101010101ULL);
+    memcpy(p, &spread, 8);
+#else
+    *(be_vb_u *)p = __builtin_convertvector(-mask, be_vb);
+#endif
+}
+
+#if BE_ISA != BE_ISA_BASELINE
+/* a * b + c with one rounding. The baseline has none: there, exact_math.h asks the C library instead. */
+static inline be_vd be_fma(be_vd a, be_vd b, be_vd c) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#else
+    return (be_vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#endif
+}
+#endif
+
+/* Columns to rows: lane i's `k` values go to dst[i * k], rounded to float32 once. */
+static inline void be_store_rows(float *dst, int k, const be_vd *columns) {
+#if BE_ISA == BE_ISA_AVX512
+    if (k == 4) {
+        __m256 a = (__m256)be_to_f32(columns[0]), b = (__m256)be_to_f32(columns[1]);
+        __m256 c = (__m256)be_to_f32(columns[2]), d = (__m256)be_to_f32(columns[3]);
+        __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b);
+        __m256 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
+        __m256 rows04 = _mm256_shuffle_ps(ab_low, cd_low, 0x44), rows15 = _mm256_shuffle_ps(ab_low, cd_low, 0xEE);
+        __m256 rows26 = _mm256_shuffle_ps(ab_high, cd_high, 0x44), rows37 = _mm256_shuffle_ps(ab_high, cd_high, 0xEE);
+        _mm256_storeu_ps(dst, _mm256_permute2f128_ps(rows04, rows15, 0x20));
+        _mm256_storeu_ps(dst + 8, _mm256_permute2f128_ps(rows26, rows37, 0x20));
+        _mm256_storeu_ps(dst + 16, _mm256_permute2f128_ps(rows04, rows15, 0x31));
+        _mm256_storeu_ps(dst + 24, _mm256_permute2f128_ps(rows26, rows37, 0x31));
+        return;
+    }
+#elif BE_ISA == BE_ISA_AVX2
+    if (k == 4) {
+        __m128 a = (__m128)be_to_f32(columns[0]), b = (__m128)be_to_f32(columns[1]);
+        __m128 c = (__m128)be_to_f32(columns[2]), d = (__m128)be_to_f32(columns[3]);
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps(dst, a);
+        _mm_storeu_ps(dst + 4, b);
+        _mm_storeu_ps(dst + 8, c);
+        _mm_storeu_ps(dst + 12, d);
+        return;
+    }
+#endif
+    float column[BE_VL] __attribute__((aligned(32)));
+    for (int j = 0; j < k; j++) {
+        be_vf rounded = be_to_f32(columns[j]);
+        memcpy(column, &rounded, sizeof column);
+        for (int i = 0; i < BE_VL; i++) dst[i * k + j] = column[i];
+    }
+}
+
+#endif

@@ -1,0 +1,156 @@
+/* CartPole-v0, CartPole-v1: a pole on a cart, pushed left or right.
+ *
+ * Barto, Sutton and Anderson (1983), with the equations of Florian (2007), "Correct equations for the dynamics of
+ * the cart-pole system", in the order of operations of gymnasium.envs.classic_control.CartPoleEnv.
+ */
+#include "batchenv.h"
+#include "core/exact_math.h"
+
+enum { X, X_DOT, THETA, THETA_DOT };
+static const be_field state[] = {
+    [X] = {"x", BE_F64, 1, "cart position, m"},
+    [X_DOT] = {"x_dot", BE_F64, 1, "cart velocity, m/s"},
+    [THETA] = {"theta", BE_F64, 1, "pole angle from upright, rad"},
+    [THETA_DOT] = {"theta_dot", BE_F64, 1, "pole angular velocity, rad/s"},
+    {0},
+};
+
+enum {
+    SUTTON_BARTO_REWARD,
+    GRAVITY,
+    MASSCART,
+    MASSPOLE,
+    LENGTH,
+    FORCE_MAG,
+    TAU,
+    KINEMATICS_INTEGRATOR,
+    THETA_THRESHOLD,
+    X_THRESHOLD
+};
+static const char *const integrators[] = {"euler", "semi-implicit euler", NULL};
+static const be_param params[] = {
+    [SUTTON_BARTO_REWARD] = {"sutton_barto_reward", BE_PARAM_BOOL, 0, 0, 1, NULL,
+                             "reward 0 a step and -1 at the fall, instead of 1 a step"},
+    [GRAVITY] = {"gravity", BE_PARAM_FLOAT, 9.8, -1e3, 1e3, NULL, "m/s^2"},
+    [MASSCART] = {"masscart", BE_PARAM_FLOAT, 1.0, 1e-6, 1e6, NULL, "kg"},
+    [MASSPOLE] = {"masspole", BE_PARAM_FLOAT, 0.1, 1e-6, 1e6, NULL, "kg"},
+    [LENGTH] = {"length", BE_PARAM_FLOAT, 0.5, 1e-6, 1e6, NULL, "half the pole's length, m"},
+    [FORCE_MAG] = {"force_mag", BE_PARAM_FLOAT, 10.0, -1e6, 1e6, NULL, "push, N"},
+    [TAU] = {"tau", BE_PARAM_FLOAT, 0.02, 1e-9, 1e3, NULL, "seconds between steps"},
+    [KINEMATICS_INTEGRATOR] = {"kinematics_integrator", BE_PARAM_CHOICE, 0, 0, 0, integrators, "how a step is taken"},
+    [THETA_THRESHOLD] = {"theta_threshold_radians", BE_PARAM_FLOAT, 12 * 2 * 3.141592653589793 / 360, 1e-6, 1e6, NULL,
+                         "angle at which the episode terminates, rad"},
+    [X_THRESHOLD] = {"x_threshold", BE_PARAM_FLOAT, 2.4, 1e-6, 1e6, NULL,
+                     "distance at which the episode terminates, m"},
+    {0},
+};
+
+enum { LOW, HIGH };
+static const be_param options[] = {
+    [LOW] = {"low", BE_PARAM_FLOAT, -0.05, -1e300, 1e300, NULL, "lower bound of every initial state variable"},
+    [HIGH] = {"high", BE_PARAM_FLOAT, 0.05, -1e300, 1e300, NULL, "upper bound of every initial state variable"},
+    {0},
+};
+
+enum { TOTAL_MASS, POLEMASS_LENGTH };
+
+static int prepare(be_batch *b, be_error *error) {
+    (void)error;
+    const double *p = b->params;
+    b->constants[TOTAL_MASS] = p[MASSPOLE] + p[MASSCART];
+    b->constants[POLEMASS_LENGTH] = p[MASSPOLE] * p[LENGTH];
+    /* Twice the threshold, so that the observation that ends an episode is still inside. */
+    double high[] = {p[X_THRESHOLD] * 2, INFINITY, p[THETA_THRESHOLD] * 2, INFINITY};
+    double low[] = {-high[0], -INFINITY, -high[2], -INFINITY};
+    be_space_box_f32(&b->observation_space, 4, low, high);
+    be_space_discrete(&b->action_space, 2);
+    return BE_OK;
+}
+
+static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    float *observation = io->observation;
+    for (int64_t i = begin; i < end; i++, observation += 4) {
+        for (int j = 0; j < 4; j++) observation[j] = (float)((double *)b->state[j])[i];
+    }
+    return BE_OK;
+}
+
+static int reset(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    for (int64_t i = begin; i < end; i++) {
+        for (int j = 0; j < 4; j++) {
+            ((double *)b->state[j])[i] = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
+        }
+    }
+    return observe(b, begin, end, io, error);
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    double *restrict px = b->state[X], *restrict px_dot = b->state[X_DOT];
+    double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
+    const double *p = b->params;
+    const int euler = p[KINEMATICS_INTEGRATOR] == 0, sutton_barto = p[SUTTON_BARTO_REWARD] != 0;
+    const be_vd total_mass = be_set1(b->constants[TOTAL_MASS]);
+    const be_vd polemass_length = be_set1(b->constants[POLEMASS_LENGTH]);
+    const be_vd gravity = be_set1(p[GRAVITY]), masspole = be_set1(p[MASSPOLE]), length = be_set1(p[LENGTH]);
+    const be_vd force_mag = be_set1(p[FORCE_MAG]), tau = be_set1(p[TAU]);
+    const be_vd x_limit = be_set1(p[X_THRESHOLD]), theta_limit = be_set1(p[THETA_THRESHOLD]);
+    const int64_t *action = io->action;
+    float *observation = io->observation;
+    double *reward = io->reward;
+    uint8_t *terminated = io->terminated;
+
+    for (int64_t i = begin; i < end; i += BE_VL) {
+        be_vd x = be_load(px + i), x_dot = be_load(px_dot + i);
+        be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
+        be_vd force = be_select(be_load_i64(action) == 1, force_mag, -force_mag);
+        be_vd sintheta, costheta;
+        be_sincos(theta, &sintheta, &costheta);
+
+        be_vd temp = (force + polemass_length * (theta_dot * theta_dot) * sintheta) / total_mass;
+        be_vd thetaacc = (gravity * sintheta - costheta * temp) /
+                         (length * (4.0 / 3.0 - masspole * (costheta * costheta) / total_mass));
+        be_vd xacc = temp - polemass_length * thetaacc * costheta / total_mass;
+
+        if (euler) {
+            x = x + tau * x_dot;
+            x_dot = x_dot + tau * xacc;
+            theta = theta + tau * theta_dot;
+            theta_dot = theta_dot + tau * thetaacc;
+        } else {
+            x_dot = x_dot + tau * xacc;
+            x = x + tau * x_dot;
+            theta_dot = theta_dot + tau * thetaacc;
+            theta = theta + tau * theta_dot;
+        }
+        be_store(px + i, x);
+        be_store(px_dot + i, x_dot);
+        be_store(ptheta + i, theta);
+        be_store(ptheta_dot + i, theta_dot);
+
+        be_vl fallen = (x < -x_limit) | (x > x_limit) | (theta < -theta_limit) | (theta > theta_limit);
+        be_vd row[] = {x, x_dot, theta, theta_dot};
+        be_store_rows(observation, 4, row);
+        be_store(reward, sutton_barto ? be_select(fallen, be_set1(-1.0), be_set1(0.0)) : be_set1(1.0));
+        be_store_flags(terminated, fallen);
+        action += BE_VL;
+        observation += 4 * BE_VL;
+        reward += BE_VL;
+        terminated += BE_VL;
+    }
+    return BE_OK;
+}
+
+const be_env_type BE_ENV(cartpole) = {
+    .name = "CartPole",
+    .state = state,
+    .params = params,
+    .options = options,
+    .flags = BE_STEP_FINISHED_HARMLESS,
+    .prepare = prepare,
+    .check_options = be_check_low_high,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};

@@ -1,0 +1,120 @@
+/* Pendulum-v1: swing a pendulum up with limited torque.
+ *
+ * The order of operations of gymnasium.envs.classic_control.PendulumEnv. The torque is float32 there, so its two terms
+ * are float32 products; squares are pow(x, 2), as NumPy's scalars compute them.
+ */
+#include "batchenv.h"
+#include "core/exact_math.h"
+
+#define PI 3.141592653589793
+
+enum { THETA, THETA_DOT };
+static const be_field state[] = {
+    [THETA] = {"theta", BE_F64, 1, "angle from upright, rad, not wrapped"},
+    [THETA_DOT] = {"theta_dot", BE_F64, 1, "angular velocity, rad/s"},
+    {0},
+};
+
+enum { G, M, L, DT, MAX_SPEED, MAX_TORQUE };
+static const be_param params[] = {
+    [G] = {"g", BE_PARAM_FLOAT, 10.0, -1e3, 1e3, NULL, "gravity, m/s^2"},
+    [M] = {"m", BE_PARAM_FLOAT, 1.0, 1e-6, 1e6, NULL, "mass, kg"},
+    [L] = {"l", BE_PARAM_FLOAT, 1.0, 1e-6, 1e6, NULL, "length, m"},
+    [DT] = {"dt", BE_PARAM_FLOAT, 0.05, 1e-9, 1e3, NULL, "seconds between steps"},
+    [MAX_SPEED] = {"max_speed", BE_PARAM_FLOAT, 8.0, 1e-6, 1e6, NULL, "bound of the angular velocity, rad/s"},
+    [MAX_TORQUE] = {"max_torque", BE_PARAM_FLOAT, 2.0, 1e-6, 1e6, NULL, "bound of the torque, N m"},
+    {0},
+};
+
+enum { X_INIT, Y_INIT };
+static const be_param options[] = {
+    [X_INIT] = {"x_init", BE_PARAM_FLOAT, PI, -1e300, 1e300, NULL, "bound of the initial angle, rad"},
+    [Y_INIT] = {"y_init", BE_PARAM_FLOAT, 1.0, -1e300, 1e300, NULL, "bound of the initial angular velocity, rad/s"},
+    {0},
+};
+
+enum { PULL, TORQUE_GAIN };
+
+static int prepare(be_batch *b, be_error *error) {
+    (void)error;
+    const double *p = b->params;
+    b->constants[PULL] = 3 * p[G] / (2 * p[L]);
+    b->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * pow(p[L], 2.0)));
+    double high[] = {1.0, 1.0, p[MAX_SPEED]}, low[] = {-1.0, -1.0, -p[MAX_SPEED]};
+    be_space_box_f32(&b->observation_space, 3, low, high);
+    be_space_box_f32(&b->action_space, 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
+    return BE_OK;
+}
+
+static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    float *observation = io->observation;
+    const double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
+    for (int64_t i = begin; i < end; i++, observation += 3) {
+        observation[0] = (float)cos(theta[i]);
+        observation[1] = (float)sin(theta[i]);
+        observation[2] = (float)theta_dot[i];
+    }
+    return BE_OK;
+}
+
+static int reset(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
+    const double x = io->options[X_INIT], y = io->options[Y_INIT];
+    for (int64_t i = begin; i < end; i++) {
+        theta[i] = be_rng_uniform(&b->rng[i], -x, x);
+        theta_dot[i] = be_rng_uniform(&b->rng[i], -y, y);
+    }
+    return observe(b, begin, end, io, error);
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
+    const double *p = b->params;
+    const be_vd pull = be_set1(b->constants[PULL]), torque_gain = be_set1(b->constants[TORQUE_GAIN]);
+    const be_vd dt = be_set1(p[DT]), max_speed = be_set1(p[MAX_SPEED]);
+    const be_vd max_torque = be_set1((double)(float)p[MAX_TORQUE]), torque_cost = be_set1((double)0.001f);
+    const be_vd pi = be_set1(PI), two_pi = be_set1(2 * PI);
+    const float *action = io->action;
+    float *observation = io->observation;
+    double *reward = io->reward;
+
+    for (int64_t i = begin; i < end; i += BE_VL) {
+        be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
+        be_vd torque = be_clip(be_to_f64(be_load_f32(action)), -max_torque, max_torque);
+        be_vd angle = be_python_mod(theta + pi, two_pi) - pi;
+        be_vd cost = be_square(angle) + 0.1 * be_square(theta_dot);
+        cost = cost + be_round_f32(torque_cost * be_square_f32(torque));
+
+        be_vd sine, cosine;
+        be_sincos(theta, &sine, &cosine);
+        theta_dot = theta_dot + (pull * sine + be_round_f32(torque_gain * torque)) * dt;
+        theta_dot = be_clip(theta_dot, -max_speed, max_speed);
+        theta = theta + theta_dot * dt;
+        be_store(ptheta + i, theta);
+        be_store(ptheta_dot + i, theta_dot);
+
+        be_sincos(theta, &sine, &cosine);
+        be_vd row[] = {cosine, sine, theta_dot};
+        be_store_rows(observation, 3, row);
+        be_store(reward, -cost);
+        action += BE_VL;
+        observation += 3 * BE_VL;
+        reward += BE_VL;
+    }
+    memset(io->terminated, 0, (size_t)(end - begin));
+    return BE_OK;
+}
+
+const be_env_type BE_ENV(pendulum) = {
+    .name = "Pendulum",
+    .state = state,
+    .params = params,
+    .options = options,
+    .flags = BE_STEP_FINISHED_HARMLESS,
+    .prepare = prepare,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};
