@@ -24,7 +24,7 @@ static float fused_sin_or_cos(float x, int cosine) {
         result = fmaf(0x1.7d3bbcp-19f, rr, -0x1.a06bbap-13f);
         result = fmaf(result, rr, 0x1.11119ap-07f);
         result = fmaf(result, rr, -0x1.555556p-03f);
-        result = fmaf(result, rr * r, r);
+        result = fmaf(result * rr, r, r);
     }
     return n & 2 ? -result : result;
 }
