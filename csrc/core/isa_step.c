@@ -228,8 +228,8 @@ static void probe(int64_t mismatches[5]) {
             for (int i = 0; i < BE_VL; i++) {
                 mismatches[0] += sine[i] != sin(x[i]);
                 mismatches[1] += cosine[i] != cos(x[i]);
-                mismatches[2] += square[i] != pow(x[i], 2.0);
-                mismatches[3] += square_f32[i] != (double)powf((float)x_f32[i], 2.0f);
+                mismatches[2] += square[i] != be_libm_square(x[i]);
+                mismatches[3] += square_f32[i] != (double)be_libm_square_f32((float)x_f32[i]);
                 mismatches[4] += modulo[i] != fmod(fabs(x[i]), 6.283185307179586);
             }
         }

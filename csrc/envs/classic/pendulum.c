@@ -39,7 +39,7 @@ static int prepare(be_batch *b, be_error *error) {
     (void)error;
     const double *p = b->params;
     b->constants[PULL] = 3 * p[G] / (2 * p[L]);
-    b->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * pow(p[L], 2.0)));
+    b->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * be_libm_square(p[L])));
     double high[] = {1.0, 1.0, p[MAX_SPEED]}, low[] = {-1.0, -1.0, -p[MAX_SPEED]};
     be_space_box_f32(&b->observation_space, 3, low, high);
     be_space_box_f32(&b->action_space, 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
