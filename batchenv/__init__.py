@@ -1,9 +1,9 @@
 """batchenv: thousands of reinforcement-learning environments stepped at once.
 
-    import batchenv
-    env = batchenv.make("CartPole-v1", num_envs=4096)
-    observations, infos = env.reset(seed=0)
-    observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
+import batchenv
+env = batchenv.make("CartPole-v1", num_envs=4096)
+observations, infos = env.reset(seed=0)
+observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
 """
 
 from batchenv import _openmp

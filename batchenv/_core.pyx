@@ -245,11 +245,11 @@ cdef double _measure_fork(int threads):
     """Nanoseconds of an empty parallel region, the least of several."""
     global _fork_ns
     cdef double start, least = 1e9
-    cdef int i, p, total = 0
+    cdef int _, p, total = 0
     if _fork_ns == 0.0:
         be_fork_watch()
         with nogil:
-            for i in range(20):
+            for _ in range(20):
                 start = be_now_ns()
                 for p in prange(threads, num_threads=threads, schedule="static", chunksize=1):
                     total += p

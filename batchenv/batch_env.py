@@ -47,7 +47,9 @@ def _mode(value: Any) -> AutoresetMode:
         return AutoresetMode(value)
     except ValueError:
         names = ", ".join(repr(mode.value) for mode in AutoresetMode)
-        raise ValueError(f"autoreset_mode={value!r} must be a gymnasium.vector.AutoresetMode or one of {names}") from None
+        raise ValueError(
+            f"autoreset_mode={value!r} must be a gymnasium.vector.AutoresetMode or one of {names}"
+        ) from None
 
 
 def _space(description: tuple) -> spaces.Space:

@@ -63,27 +63,27 @@ typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
-    double value;      /* default */
-    double low, high;  /* FLOAT: the closed range allowed; finite values only, whatever the range */
+    double value;               /* default */
+    double low, high;           /* FLOAT: the closed range allowed; finite values only, whatever the range */
     const char *const *choices; /* CHOICE: NULL-terminated */
     const char *doc;            /* one line, with the unit */
 } be_param;
 
-#define BE_MAX_FIELDS 16
-#define BE_MAX_PARAMS 32
+#define BE_MAX_FIELDS    16
+#define BE_MAX_PARAMS    32
 #define BE_MAX_CONSTANTS 64
-#define BE_MAX_BOUNDS 32
-#define BE_MAX_DIMS 4
+#define BE_MAX_BOUNDS    32
+#define BE_MAX_DIMS      4
 
 typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE } be_space_kind;
 
 /* The space of one lane. */
 typedef struct be_space {
     be_space_kind kind;
-    be_dtype dtype;             /* BOX: any; DISCRETE: BE_I64 */
-    int64_t n;                  /* DISCRETE: values 0..n-1 */
-    int ndim;                   /* BOX */
-    int64_t shape[BE_MAX_DIMS]; /* BOX */
+    be_dtype dtype;                                 /* BOX: any; DISCRETE: BE_I64 */
+    int64_t n;                                      /* DISCRETE: values 0..n-1 */
+    int ndim;                                       /* BOX */
+    int64_t shape[BE_MAX_DIMS];                     /* BOX */
     double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX: per value in row order */
 } be_space;
 
@@ -108,12 +108,12 @@ typedef struct be_batch {
 
 /* The rows of a range of lanes. All pointers are to the row of the range's first lane. */
 typedef struct be_io {
-    const void *action;  /* checked: in the action space, contiguous, of the space's dtype */
-    void *observation;   /* to be written whole, in the space's dtype */
-    double *reward;      /* step: to be written */
-    uint8_t *terminated; /* step: to be written, 0 or 1 */
-    const uint8_t *skip; /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
-                            padding lanes. Whatever is done with them, their rng must be left alone. */
+    const void *action;    /* checked: in the action space, contiguous, of the space's dtype */
+    void *observation;     /* to be written whole, in the space's dtype */
+    double *reward;        /* step: to be written */
+    uint8_t *terminated;   /* step: to be written, 0 or 1 */
+    const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
+                              padding lanes. Whatever is done with them, their rng must be left alone. */
     const double *options; /* reset: values in the order of the type's `options` */
 } be_io;
 

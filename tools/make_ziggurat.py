@@ -64,7 +64,7 @@ def main():
     print("/* clang-format off */")
     print(f"#define BE_ZIGGURAT_R {R.hex()}\n")
     print(f"static const struct {{\n    uint64_t k;\n    double w;\n}} be_ziggurat_layer[{LAYERS}] = {{")
-    for integer, width in zip(k, w):
+    for integer, width in zip(k, w, strict=True):
         print(f"    {{UINT64_C(0x{integer:013x}), {width.hex()}}},")
     print("};\n")
     print(f"static const double be_ziggurat_f[{LAYERS}] = {{")

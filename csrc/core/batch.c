@@ -47,7 +47,7 @@ size_t be_space_row_bytes(const be_space *space) {
  * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched, so that the threads
  * that first reset their lanes place them (first touch). */
 #define COLUMN_STAGGER 320
-#define PADDING_LANES 64
+#define PADDING_LANES  64
 
 static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
     size_t lanes = ((size_t)num_lanes + PADDING_LANES - 1) / PADDING_LANES * PADDING_LANES;
@@ -67,10 +67,10 @@ static void *arena_allocate(size_t bytes) {
 static size_t lay_out(be_batch *batch, unsigned char *base) {
     struct be_driver *driver = batch->driver;
     size_t offset = 0;
-#define COLUMN(pointer, lane_bytes)                                \
-    do {                                                           \
-        if (base) (pointer) = (void *)(base + offset);             \
-        offset += column_bytes(batch->num_lanes, (lane_bytes));    \
+#define COLUMN(pointer, lane_bytes)                                                                                    \
+    do {                                                                                                               \
+        if (base) (pointer) = (void *)(base + offset);                                                                 \
+        offset += column_bytes(batch->num_lanes, (lane_bytes));                                                        \
     } while (0)
     for (int i = 0; batch->type->state[i].name; i++) {
         const be_field *field = &batch->type->state[i];

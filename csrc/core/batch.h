@@ -24,8 +24,8 @@ typedef struct be_isa {
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
 
     /* Checks `count` action values (rows flattened, first row belonging to lane `first_lane`) of dtype `dtype`: BE_I64
-     * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's own
-     * dtype. `clip` lets finite values outside a Box pass. Returns BE_OK or fails. */
+     * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's
+     * own dtype. `clip` lets finite values outside a Box pass. Returns BE_OK or fails. */
     int (*check_actions)(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
                          int clip, void *canonical, be_error *error);
 

@@ -33,14 +33,14 @@ static inline float be_libm_square_f32(float x) {
     return powf(x, two);
 }
 
-#define BE_BY_LANE(name, expression)                                                                         \
-    static __attribute__((noinline, unused)) void name(be_vl lanes, const be_vd *argument, be_vd *result) {  \
-        for (int i = 0; i < BE_VL; i++) {                                                                    \
-            if (lanes[i]) {                                                                                  \
-                double x = (*argument)[i];                                                                   \
-                (*result)[i] = (expression);                                                                 \
-            }                                                                                                \
-        }                                                                                                    \
+/* name(lanes, &argument, &result): result[i] = expression(x = argument[i]) for every lane set in `lanes`. */
+#define BE_BY_LANE(name, expression)                                                                                   \
+    static __attribute__((noinline, unused)) void name(be_vl lanes, const be_vd *argument, be_vd *result) {            \
+        for (unsigned bits = be_mask_bits(lanes); bits; bits &= bits - 1) {                                            \
+            int i = __builtin_ctz(bits);                                                                               \
+            double x = ((const double *)argument)[i];                                                                  \
+            ((double *)result)[i] = (expression);                                                                      \
+        }                                                                                                              \
     }
 BE_BY_LANE(be_sin_by_lane, sin(x))
 BE_BY_LANE(be_cos_by_lane, cos(x))
@@ -112,11 +112,11 @@ static inline void be_trig_rows(be_vl k, be_vd row[4]) {
 }
 
 /* Bounds of glibc's cases. They compare high words only, hence the round hexadecimal numbers. */
-#define BE_TRIG_NEAR 0x1.b6p-1         /* 0.855...: no reduction below */
-#define BE_TRIG_MIDDLE 0x1.368fdp+1    /* 2.426...: pi/2 - |x| below */
-#define BE_TRIG_FAR 0x1.921fbp+26      /* 105414350: three-part pi/2 below, full reduction above */
-#define BE_TRIG_TAYLOR 0.126           /* the sine's power series about 0 below */
-#define BE_TRIG_ROUND 0x1.8p+45        /* adding it rounds to a multiple of 1/128 */
+#define BE_TRIG_NEAR   0x1.b6p-1     /* 0.855...: no reduction below */
+#define BE_TRIG_MIDDLE 0x1.368fdp+1  /* 2.426...: pi/2 - |x| below */
+#define BE_TRIG_FAR    0x1.921fbp+26 /* 105414350: three-part pi/2 below, full reduction above */
+#define BE_TRIG_TAYLOR 0.126         /* the sine's power series about 0 below */
+#define BE_TRIG_ROUND  0x1.8p+45     /* adding it rounds to a multiple of 1/128 */
 
 /* sin and cos of a + da, |a| < 0.86 and da a tail (or exactly 0 in all lanes, when `has_tail` is 0). */
 static inline void be_trig_kernel(be_vd a, be_vd da, int has_tail, be_vd *sine, be_vd *cosine) {

@@ -7,15 +7,15 @@
 #define BLOCK 256
 
 /* Calls `body` for every i < n with a 1 in flags[i]; flags can be read up to the next multiple of 8. */
-#define FOR_EACH_SET(flags, n, i, body)                                          \
-    for (int64_t word_ = 0; word_ < (n); word_ += 8) {                           \
-        uint64_t set_;                                                           \
-        memcpy(&set_, (flags) + word_, 8);                                       \
-        while (__builtin_expect(set_ != 0, 0)) {                                 \
-            int64_t i = word_ + __builtin_ctzll(set_) / 8;                       \
-            set_ &= set_ - 1;                                                    \
-            body;                                                                \
-        }                                                                        \
+#define FOR_EACH_SET(flags, n, i, body)                                                                                \
+    for (int64_t word_ = 0; word_ < (n); word_ += 8) {                                                                 \
+        uint64_t set_;                                                                                                 \
+        memcpy(&set_, (flags) + word_, 8);                                                                             \
+        while (__builtin_expect(set_ != 0, 0)) {                                                                       \
+            int64_t i = word_ + __builtin_ctzll(set_) / 8;                                                             \
+            set_ &= set_ - 1;                                                                                          \
+            body;                                                                                                      \
+        }                                                                                                              \
     }
 
 static int reset_lane(be_batch *batch, int64_t lane, void *observation, be_error *error) {
@@ -128,67 +128,66 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
 
 /* ---- actions ---------------------------------------------------------------------------------------- */
 
-#define CHECK_DISCRETE(TYPE)                                                                                   \
-    do {                                                                                                       \
-        const TYPE *restrict values = actions;                                                                 \
-        const uint64_t n = (uint64_t)batch->action_space.n;                                                    \
-        int64_t bad = 0;                                                                                       \
-        for (int64_t i = 0; i < count; i++) bad |= -(int64_t)((uint64_t)(int64_t)values[i] >= n);              \
-        if (__builtin_expect(bad != 0, 0)) {                                                                   \
-            for (int64_t i = 0; i < count; i++) {                                                              \
-                if ((uint64_t)(int64_t)values[i] >= n) {                                                       \
-                    return be_fail(error, BE_ERROR_VALUE, first_lane + i,                                      \
-                                   "action %lld of lane %lld is not in 0..%lld: pass integers from the action " \
-                                   "space; no lane has been stepped",                                          \
-                                   (long long)values[i], (long long)(first_lane + i), (long long)n - 1);       \
-                }                                                                                              \
-            }                                                                                                  \
-        }                                                                                                      \
-        if (canonical) {                                                                                       \
-            int64_t *restrict target = canonical;                                                              \
-            for (int64_t i = 0; i < count; i++) target[i] = values[i];                                         \
-        }                                                                                                      \
+#define CHECK_DISCRETE(TYPE)                                                                                           \
+    do {                                                                                                               \
+        const TYPE *restrict values = actions;                                                                         \
+        const uint64_t n = (uint64_t)batch->action_space.n;                                                            \
+        int64_t bad = 0;                                                                                               \
+        for (int64_t i = 0; i < count; i++) bad |= -(int64_t)((uint64_t)(int64_t)values[i] >= n);                      \
+        if (__builtin_expect(bad != 0, 0)) {                                                                           \
+            for (int64_t i = 0; i < count; i++) {                                                                      \
+                if ((uint64_t)(int64_t)values[i] >= n) {                                                               \
+                    return be_fail(error, BE_ERROR_VALUE, first_lane + i,                                              \
+                                   "action %lld of lane %lld is not in 0..%lld: pass integers from the action "        \
+                                   "space; no lane has been stepped",                                                  \
+                                   (long long)values[i], (long long)(first_lane + i), (long long)n - 1);               \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (canonical) {                                                                                               \
+            int64_t *restrict target = canonical;                                                                      \
+            for (int64_t i = 0; i < count; i++) target[i] = values[i];                                                 \
+        }                                                                                                              \
     } while (0)
 
 /* The bounds hold for the value as the env will see it: rounded to float32. */
-#define CHECK_BOX(TYPE)                                                                                        \
-    do {                                                                                                       \
-        const TYPE *restrict values = actions;                                                                 \
-        const int64_t size = be_space_row_size(&batch->action_space);                                          \
-        const double *restrict low = batch->action_space.low, *restrict high = batch->action_space.high;       \
-        int bad = 0;                                                                                           \
-        if (size == 1) {                                                                                       \
-            const float bottom = clip ? -3.4e38f : (float)low[0], top = clip ? 3.4e38f : (float)high[0];       \
-            for (int64_t i = 0; i < count; i++) {                                                              \
-                bad |= !(((float)values[i] >= bottom) & ((float)values[i] <= top));                            \
-            }                                                                                                  \
-        } else {                                                                                               \
-            for (int64_t i = 0; i < count; i++) {                                                              \
-                float value = (float)values[i];                                                                \
-                bad |= clip ? !isfinite(value)                                                                 \
-                            : !((double)value >= low[i % size] && (double)value <= high[i % size]);            \
-            }                                                                                                  \
-        }                                                                                                      \
-        for (int64_t i = 0; bad && i < count; i++) {                                                           \
-            int64_t lane = first_lane + i / size, j = i % size;                                                \
-            float value = (float)values[i];                                                                    \
-            if (!isfinite(value)) {                                                                            \
-                return be_fail(error, BE_ERROR_VALUE, lane,                                                    \
-                               "action %.9g of lane %lld (component %lld) is not a finite float32 number; no "  \
-                               "lane has been stepped",                                                        \
-                               (double)values[i], (long long)lane, (long long)j);                              \
-            }                                                                                                  \
-            if (!clip && !((double)value >= low[j] && (double)value <= high[j])) {                             \
-                return be_fail(error, BE_ERROR_VALUE, lane,                                                    \
-                               "action %.9g of lane %lld (component %lld) is not between %.9g and %.9g: clip "  \
-                               "it, or make the env with clip_actions=True; no lane has been stepped",         \
-                               (double)values[i], (long long)lane, (long long)j, low[j], high[j]);             \
-            }                                                                                                  \
-        }                                                                                                      \
-        if (canonical) {                                                                                       \
-            float *restrict target = canonical;                                                                \
-            for (int64_t i = 0; i < count; i++) target[i] = (float)values[i];                                  \
-        }                                                                                                      \
+#define CHECK_BOX(TYPE)                                                                                                \
+    do {                                                                                                               \
+        const TYPE *restrict values = actions;                                                                         \
+        const int64_t size = be_space_row_size(&batch->action_space);                                                  \
+        const double *restrict low = batch->action_space.low, *restrict high = batch->action_space.high;               \
+        int bad = 0;                                                                                                   \
+        if (size == 1) {                                                                                               \
+            const float bottom = clip ? -3.4e38f : (float)low[0], top = clip ? 3.4e38f : (float)high[0];               \
+            for (int64_t i = 0; i < count; i++) {                                                                      \
+                bad |= !(((float)values[i] >= bottom) & ((float)values[i] <= top));                                    \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            for (int64_t i = 0; i < count; i++) {                                                                      \
+                float value = (float)values[i];                                                                        \
+                bad |= clip ? !isfinite(value) : !((double)value >= low[i % size] && (double)value <= high[i % size]); \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (int64_t i = 0; bad && i < count; i++) {                                                                   \
+            int64_t lane = first_lane + i / size, j = i % size;                                                        \
+            float value = (float)values[i];                                                                            \
+            if (!isfinite(value)) {                                                                                    \
+                return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
+                               "action %.9g of lane %lld (component %lld) is not a finite float32 number; no "         \
+                               "lane has been stepped",                                                                \
+                               (double)values[i], (long long)lane, (long long)j);                                      \
+            }                                                                                                          \
+            if (!clip && !((double)value >= low[j] && (double)value <= high[j])) {                                     \
+                return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
+                               "action %.9g of lane %lld (component %lld) is not between %.9g and %.9g: clip "         \
+                               "it, or make the env with clip_actions=True; no lane has been stepped",                 \
+                               (double)values[i], (long long)lane, (long long)j, low[j], high[j]);                     \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (canonical) {                                                                                               \
+            float *restrict target = canonical;                                                                        \
+            for (int64_t i = 0; i < count; i++) target[i] = (float)values[i];                                          \
+        }                                                                                                              \
     } while (0)
 
 static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
@@ -244,7 +243,7 @@ BE_ENV_LIST(DECLARE)
 static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) NULL};
 
 #define TEXT2(x) #x
-#define TEXT(x) TEXT2(x)
+#define TEXT(x)  TEXT2(x)
 const be_isa BE_ISA_NAME(be_isa) = {
     .name = TEXT(BE_ISA_SUFFIX),
     .types = types,

@@ -29,10 +29,6 @@ static float fused_sin_or_cos(float x, int cosine) {
     return n & 2 ? -result : result;
 }
 
-float be_numpy_sinf(float x) {
-    return numpy_f32_fused && fabsf(x) <= 71476.0625f ? fused_sin_or_cos(x, 0) : sinf(x);
-}
+float be_numpy_sinf(float x) { return numpy_f32_fused && fabsf(x) <= 71476.0625f ? fused_sin_or_cos(x, 0) : sinf(x); }
 
-float be_numpy_cosf(float x) {
-    return numpy_f32_fused && fabsf(x) <= 71476.0625f ? fused_sin_or_cos(x, 1) : cosf(x);
-}
+float be_numpy_cosf(float x) { return numpy_f32_fused && fabsf(x) <= 71476.0625f ? fused_sin_or_cos(x, 1) : cosf(x); }

@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#define BE_PLAN_TRIALS 4
-#define BE_PLAN_RETRY 4000      /* calls between two looks at the other way */
-#define BE_PLAN_MIN_LANES 256   /* fewer lanes are never worth a fork */
-#define BE_PLAN_MIN_NS 2000.0
+#define BE_PLAN_TRIALS    4
+#define BE_PLAN_RETRY     4000 /* calls between two looks at the other way */
+#define BE_PLAN_MIN_LANES 256  /* fewer lanes are never worth a fork */
+#define BE_PLAN_MIN_NS    2000.0
 
 typedef struct be_plan {
     int threads; /* 1: always serial, nothing is timed */

@@ -90,9 +90,7 @@ int be_rng_seed_words_plus(be_rng *rng, const uint32_t *words, size_t n, uint64_
     return 0;
 }
 
-void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n) {
-    (void)be_rng_seed_words_plus(rng, words, n, 0);
-}
+void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n) { (void)be_rng_seed_words_plus(rng, words, n, 0); }
 
 /* ---- standard normal ---------------------------------------------------------------------------------- */
 

@@ -12,20 +12,20 @@
 #include <string.h>
 
 #define BE_ISA_BASELINE 0
-#define BE_ISA_AVX2 1
-#define BE_ISA_AVX512 2
+#define BE_ISA_AVX2     1
+#define BE_ISA_AVX512   2
 #ifndef BE_ISA
 #define BE_ISA BE_ISA_BASELINE
 #endif
 
 #if BE_ISA == BE_ISA_AVX512
-#define BE_VL 8
+#define BE_VL         8
 #define BE_ISA_SUFFIX avx512
 #elif BE_ISA == BE_ISA_AVX2
-#define BE_VL 4
+#define BE_VL         4
 #define BE_ISA_SUFFIX avx2
 #else
-#define BE_VL 2
+#define BE_VL         2
 #define BE_ISA_SUFFIX baseline
 #endif
 
@@ -34,7 +34,7 @@
 #endif
 
 #define BE_JOIN2(a, b) a##_##b
-#define BE_JOIN(a, b) BE_JOIN2(a, b)
+#define BE_JOIN(a, b)  BE_JOIN2(a, b)
 /* name -> name_avx512 and so on: every symbol a kernel file exports goes through this. */
 #define BE_ISA_NAME(name) BE_JOIN(name, BE_ISA_SUFFIX)
 
@@ -76,17 +76,19 @@ static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
 #endif
 }
 
-static inline int be_any(be_vl mask) {
+/* Bit i is set where lane i of a comparison's result is. */
+static inline unsigned be_mask_bits(be_vl mask) {
 #if BE_ISA == BE_ISA_AVX512
-    return _mm512_movepi64_mask((__m512i)mask) != 0;
+    return _cvtmask8_u32(_mm512_movepi64_mask((__m512i)mask));
 #elif BE_ISA == BE_ISA_AVX2
-    return _mm256_movemask_pd((__m256d)mask) != 0;
+    return (unsigned)_mm256_movemask_pd((__m256d)mask);
 #else
-    int64_t any = 0;
-    for (int i = 0; i < BE_VL; i++) any |= mask[i];
-    return any != 0;
+    unsigned bits = 0;
+    for (int i = 0; i < BE_VL; i++) bits |= (unsigned)(mask[i] & 1) << i;
+    return bits;
 #endif
 }
+static inline int be_any(be_vl mask) { return be_mask_bits(mask) != 0; }
 
 #define BE_SIGN_BIT INT64_MIN
 static inline be_vd be_abs(be_vd v) { return (be_vd)((be_vl)v & INT64_MAX); }
@@ -102,8 +104,7 @@ static inline be_vd be_clip(be_vd v, be_vd low, be_vd high) {
 /* Comparison result -> BE_VL bytes of 0 or 1. */
 static inline void be_store_flags(uint8_t *p, be_vl mask) {
 #if BE_ISA == BE_ISA_AVX512
-    uint64_t bits = _cvtmask8_u32(_mm512_movepi64_mask((__m512i)mask));
-    uint64_t spread = _pdep_u64(bits, 0x0101010101010101ULL);
+    uint64_t spread = _pdep_u64(be_mask_bits(mask), 0x0101010101010101ULL);
     memcpy(p, &spread, 8);
 #else
     *(be_vb_u *)p = __builtin_convertvector(-mask, be_vb);

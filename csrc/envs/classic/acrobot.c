@@ -58,8 +58,21 @@ static const be_param options[] = {
 };
 
 /* The constant factors of the equations of motion, each multiplied up from the left as Python does. */
-enum { D1_FIRST, D1_FIXED, D1_COS, M2, MOI, D2_FIXED, D2_COS, PHI2_COS, PHI1_SQUARE, PHI1_PRODUCT, PHI1_COS, ACC2_FIXED,
-       ACC2_SQUARE };
+enum {
+    D1_FIRST,
+    D1_FIXED,
+    D1_COS,
+    M2,
+    MOI,
+    D2_FIXED,
+    D2_COS,
+    PHI2_COS,
+    PHI1_SQUARE,
+    PHI1_PRODUCT,
+    PHI1_COS,
+    ACC2_FIXED,
+    ACC2_SQUARE
+};
 
 static int prepare(be_batch *b, be_error *error) {
     (void)error;

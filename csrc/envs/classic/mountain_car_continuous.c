@@ -36,8 +36,8 @@ static const be_param options[] = {
 static int prepare(be_batch *b, be_error *error) {
     const double *p = b->params;
     if (p[MIN_POSITION] > p[MAX_POSITION]) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "min_position=%g must not be above max_position=%g",
-                       p[MIN_POSITION], p[MAX_POSITION]);
+        return be_fail(error, BE_ERROR_VALUE, -1, "min_position=%g must not be above max_position=%g", p[MIN_POSITION],
+                       p[MAX_POSITION]);
     }
     double low[] = {p[MIN_POSITION], -p[MAX_SPEED]}, high[] = {p[MAX_POSITION], p[MAX_SPEED]};
     be_space_box_f32(&b->observation_space, 2, low, high);

@@ -1,0 +1,161 @@
+"""`python -m batchenv`: lists and describes environments, and measures them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+import batchenv
+from batchenv import _core
+from batchenv.registry import TABLE, lookup
+
+MANY = 65536  # lanes at which fixed costs no longer show in the bytes per lane
+
+
+def environment_id(text: str) -> str:
+    try:
+        return lookup(text)[0]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def positive_int(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer from 1 to {2**31 - 1}")
+    return value
+
+
+def lane_counts(text: str) -> list[int]:
+    return [positive_int(part.strip()) for part in text.split(",")]
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, above 0 and at most 3600")
+    return value
+
+
+def brief(space: Any) -> str:
+    """A space without its bounds."""
+    return str(space) if hasattr(space, "n") else f"Box{space.shape} {space.dtype}"
+
+
+def print_list() -> None:
+    lines = [["id", "observation", "action", "step limit"]]
+    for env_id in batchenv.list_envs():
+        env = batchenv.make(env_id)
+        spaces = [brief(env.single_observation_space), brief(env.single_action_space)]
+        lines.append([env_id, *spaces, str(TABLE[env_id].max_episode_steps)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_params(title: str, rows: list[dict[str, Any]]) -> None:
+    print(f"{title}:" if rows else f"{title}: none")
+    for row in rows:
+        if row["kind"] == "choice":
+            rule = "one of " + ", ".join(map(repr, row["choices"]))
+        else:
+            rule = "True or False" if row["kind"] == "bool" else f"{row['low']:g} to {row['high']:g}"
+        print(f"  {row['name']} = {row['default']!r} ({rule}): {row['doc']}")
+
+
+def print_info(env_id: str) -> None:
+    entry = TABLE[env_id]
+    tables = _core.type_info(entry.type_name)
+    env = batchenv.make(env_id, MANY)
+    print(env_id)
+    print(f"observation space: {env.single_observation_space}")
+    print(f"action space: {env.single_action_space}")
+    print(f"step limit: {entry.max_episode_steps}")
+    print(f"reward threshold: {entry.reward_threshold}")
+    print("state:")
+    for field in tables["state"]:
+        size = f"[{field['size']}]" if field["size"] > 1 else ""
+        print(f"  {field['name']} {field['dtype']}{size}: {field['doc']}")
+    print_params("parameters", tables["params"])
+    print_params("reset options", tables["options"])
+    print(f"bytes per lane: {env._batch.nbytes / MANY:.1f}")
+    print("build:")
+    for key, value in batchenv.build_info().items():
+        print(f"  {key}: {value}")
+
+
+def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    from batchenv import bench
+
+    for path in filter(None, (options.json, options.plot)):  # before minutes of measuring, not after
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            parser.error(f"cannot write {path}: there is no folder {folder}")
+    if options.plot and (problem := bench.plot_problem(options.plot)):
+        parser.error(problem)
+    plan = [
+        (env_id, lanes)
+        for env_id in dict.fromkeys(options.ids or batchenv.list_envs())
+        for lanes in options.lanes or ((1, 64, 4096, 65536) if env_id == "CartPole-v1" and not options.ids else (4096,))
+    ]
+    result = bench.run(plan, options.threads, options.seconds, options.compare)
+    print(bench.table(result["rows"]))
+    for note in dict.fromkeys(note for row in result["rows"] for note in row["notes"]):
+        print(note)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+    if options.plot:
+        bench.plot(result["rows"], options.plot)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m batchenv", description=__doc__.split(": ", 1)[1])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the environments")
+    info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
+    info.add_argument("id", type=environment_id)
+    command = commands.add_parser("bench", help="environment steps a second")
+    command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all")
+    command.add_argument(
+        "--compare", action="store_true", help="also EnvPool and Gymnasium's vector envs, if installed"
+    )
+    command.add_argument(
+        "--lanes",
+        type=lane_counts,
+        help="comma-separated; default 4096, and 1,64,4096,65536 for CartPole-v1 among all ids",
+    )
+    command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
+    command.add_argument("--seconds", type=seconds, default=1.0, help="per contestant and row; default %(default)s")
+    command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
+    command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "list":
+            print_list()
+        elif options.command == "info":
+            print_info(options.id)
+        else:
+            bench(options, parser)
+    except (ValueError, MemoryError, OSError) as error:
+        print(f"python -m batchenv: error: {error or 'out of memory'}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

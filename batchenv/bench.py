@@ -1,0 +1,260 @@
+"""Environment steps a second of batchenv and of its peers, measured side by side.
+
+All contestants of a row take turns in every round, so that what else the machine does hits all of them; rates are medians
+over rounds, ratios the medians of the rounds' own ratios.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import batchenv
+
+ROUNDS = 7
+BATCHES = 8  # action batches, drawn beforehand and cycled through
+SYNC_MAX_LANES = 4096
+OURS = "batchenv"
+INSTALL = {"EnvPool": "pip install envpool", "matplotlib": "pip install matplotlib"}
+
+
+class Contestant:
+    """A vector env and its actions: `run(calls)` steps it and returns the seconds taken."""
+
+    def __init__(self, env: Any, actions: list[np.ndarray]):
+        self.env, self.calls, self._actions = env, 1, cycle(actions)
+        env.reset(seed=0)
+
+    def run(self, calls: int) -> float:
+        step, actions = self.env.step, islice(self._actions, calls)
+        start = time.perf_counter()
+        for action in actions:
+            result = step(action)  # held until the next step returns, as a training loop holds it
+        elapsed = time.perf_counter() - start
+        del result
+        return elapsed
+
+    def calibrate(self, seconds: float) -> None:
+        """Sets how many calls fill a time slice; warms up on the way."""
+        calls = 1
+        while (taken := self.run(calls)) < seconds / 2:
+            calls *= 2
+        self.calls = max(1, round(calls * seconds / taken))
+
+
+def measure(
+    contestants: dict[str, Contestant], lanes: int, seconds: float, rounds: int = ROUNDS
+) -> dict[str, list[float]]:
+    """Steps a second of each contestant in each round; `seconds` is each one's time over all rounds."""
+    for contestant in contestants.values():
+        contestant.calibrate(seconds / rounds)
+    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            time.sleep(0.002)  # the threads of the one before stop spinning
+            contestant.run(contestant.calls // 20 + 1)
+            rates[name].append(lanes * contestant.calls / contestant.run(contestant.calls))
+    return rates
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    """How many times faster `ours` is: the median of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def draw_actions(env: Any, dtype: Any = None) -> list[np.ndarray]:
+    """Random action batches of a vector env."""
+    env.action_space.seed(0)
+    return [np.ascontiguousarray(env.action_space.sample(), dtype) for _ in range(BATCHES)]
+
+
+def contestants_for(
+    env_id: str, lanes: int, threads: int | None = None, peers: Iterable[str] = ()
+) -> tuple[dict[str, Contestant], list[str]]:
+    """batchenv and those of `peers` that run this environment here, and notes on those that do not."""
+    env = batchenv.make(env_id, lanes, num_threads=threads)
+    actions = draw_actions(env)
+    made, notes = {OURS: Contestant(env, actions)}, []
+    for peer in peers:
+        try:
+            if peer == "EnvPool":
+                made.update(_envpool(env_id, lanes, threads or batchenv.build_info()["max_threads"], actions))
+            elif peer == "SyncVectorEnv" and lanes > SYNC_MAX_LANES:
+                notes.append(f"SyncVectorEnv is skipped above {SYNC_MAX_LANES} lanes: a row would take minutes")
+            elif peer == "SyncVectorEnv":
+                sync = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="sync")
+                made[peer] = Contestant(sync, actions)
+            elif env_id.startswith("CartPole"):
+                vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point")
+                made["CartPoleVectorEnv"] = Contestant(vector, actions)
+        except ImportError:
+            notes.append(f"{peer} is not installed: {INSTALL[peer]}")
+        except Exception as error:  # a peer that cannot run an env must not end the run
+            notes.append(f"{peer} does not run {env_id} with {lanes} lanes: {error}")
+    return made, notes
+
+
+def _envpool(env_id: str, lanes: int, threads: int, actions: list[np.ndarray]) -> Iterator[tuple[str, Contestant]]:
+    import envpool
+
+    if actions[0].dtype.kind == "i":
+        actions = [action.astype(np.int32) for action in actions]
+    for count in sorted({1, min(2, threads, lanes)}):
+        yield (
+            f"EnvPool {count}t",
+            Contestant(envpool.make_gymnasium(env_id, num_envs=lanes, num_threads=count), actions),
+        )
+
+
+PEERS = ("EnvPool", "SyncVectorEnv", "CartPoleVectorEnv")
+
+
+def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
+    """One line of the table."""
+    contestants, notes = contestants_for(env_id, lanes, threads, PEERS if compare else ())
+    rates = measure(contestants, lanes, seconds)
+    for contestant in contestants.values():
+        contestant.env.close()
+    pools = [name for name in rates if name.startswith("EnvPool")]
+    if pools:
+        best = max(pools, key=lambda name: statistics.median(rates[name]))
+        notes.append(f"EnvPool's best is {best.split()[-1]} for {env_id} with {lanes} lanes")
+        rates = {**{name: rates[name] for name in rates if name not in pools}, "EnvPool": rates[best]}
+    return {
+        "id": env_id,
+        "lanes": lanes,
+        "steps_per_second": {name: statistics.median(values) for name, values in rates.items()},
+        "us_per_call": {name: 1e6 * lanes / statistics.median(values) for name, values in rates.items()},
+        "ratio": {name: ratio(rates[OURS], values) for name, values in rates.items() if name != OURS},
+        "rounds": rates,
+        "notes": notes,
+    }
+
+
+def environment() -> dict[str, Any]:
+    """What the figures depend on."""
+    versions = {"python": platform.python_version()}
+    for package in ("numpy", "gymnasium", "envpool"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    return {
+        "build_info": batchenv.build_info(),
+        "versions": versions,
+        "cpu_count": os.cpu_count(),
+        "machine": platform.machine(),
+        "platform": platform.platform(),
+    }
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[str], None]]:
+    """A function to call before each row: moves a bar on stderr, or writes a line without rich."""
+    if importlib.util.find_spec("rich") is None:
+        yield lambda label: print(label, file=sys.stderr, flush=True)
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        started = False
+
+        def advance(label: str) -> None:
+            nonlocal started
+            bar.update(task, description=label, advance=int(started))
+            started = True
+
+        yield advance
+
+
+def run(plan: list[tuple[str, int]], threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
+    """All rows of `plan`, a list of (id, lanes), and what they depend on."""
+    rows = []
+    with progress(len(plan)) as advance:
+        for env_id, lanes in plan:
+            advance(f"{env_id}, {lanes} lanes")
+            rows.append(row(env_id, lanes, threads, seconds, compare))
+    return {**environment(), "threads": threads, "seconds": seconds, "rows": rows}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as aligned text: M steps/s of each, and ours divided by each peer's."""
+    peers = list(dict.fromkeys(name for r in rows for name in PEERS if name in r["ratio"]))
+    lines = [["id", "lanes", "M steps/s", "us a call", *(text for peer in peers for text in (peer, "ratio"))]]
+    for r in rows:
+        ours = [f"{r['steps_per_second'][OURS] / 1e6:.4g}", f"{r['us_per_call'][OURS]:.4g}"]
+        cells = [
+            text
+            for peer in peers
+            for text in (
+                (f"{r['steps_per_second'][peer] / 1e6:.4g}", f"{r['ratio'][peer]:.3g}x")
+                if peer in r["ratio"]
+                else ("-", "-")
+            )
+        ]
+        lines.append([r["id"], str(r["lanes"]), *ours, *cells])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if i else text.ljust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def plot_problem(path: str) -> str | None:
+    """Why `plot` cannot write there, or None."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return f"--plot needs matplotlib: {INSTALL['matplotlib']}"
+    from matplotlib.figure import Figure
+
+    kinds = Figure().canvas.get_supported_filetypes()
+    suffix = os.path.splitext(path)[1][1:].lower()
+    return None if suffix in kinds else f"--plot {path}: the name must end in one of .{', .'.join(sorted(kinds))}"
+
+
+def plot(rows: list[dict[str, Any]], path: str) -> None:
+    """Steps a second by lanes where there are several lane counts, else bars by environment."""
+    from matplotlib.figure import Figure
+
+    ids = list(dict.fromkeys(r["id"] for r in rows))
+    names = [OURS, *(name for name in PEERS if any(name in r["ratio"] for r in rows))]
+    if len({r["lanes"] for r in rows}) == 1:
+        figure = Figure(figsize=(max(6, 1.6 * len(ids)), 4.5), layout="constrained")
+        axes = figure.subplots()
+        for i, name in enumerate(names):
+            at = [k + i * 0.8 / len(names) for k in range(len(ids))]
+            axes.bar(at, [r["steps_per_second"].get(name, np.nan) for r in rows], 0.8 / len(names), label=name)
+        axes.set_xticks([k + 0.4 - 0.4 / len(names) for k in range(len(ids))], ids, rotation=20)
+        axes.set(yscale="log", ylabel="steps/s", title=f"{rows[0]['lanes']} lanes")
+        axes.legend()
+    else:
+        figure = Figure(figsize=(5 * len(ids), 4.5), layout="constrained")
+        for axes, env_id in zip(figure.subplots(1, len(ids), squeeze=False)[0], ids, strict=True):
+            for name in names:
+                points = sorted(
+                    (r["lanes"], r["steps_per_second"][name])
+                    for r in rows
+                    if r["id"] == env_id and name in r["steps_per_second"]
+                )
+                if points:
+                    axes.plot(*zip(*points, strict=True), marker="o", label=name)
+            axes.set(xscale="log", yscale="log", xlabel="lanes", ylabel="steps/s", title=env_id)
+            axes.grid(True, alpha=0.3)
+            axes.legend()
+    figure.savefig(path)
