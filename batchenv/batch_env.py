@@ -68,8 +68,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     Args:
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
-        num_threads: most threads a call may use; None: the CPUs this process may run on (OMP_NUM_THREADS if that is less).
-            How many it does use is decided by measured cost.
+        num_threads: most threads a call may use; None: the CPUs this process may run on (OMP_NUM_THREADS if that is
+            less). How many it does use is decided by measured cost.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
@@ -152,12 +152,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 `observation_space`'s dtype, float64, bool, bool; C-contiguous.
 
         Returns:
-            observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool, and
-            infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode.
+            observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,
+            and infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode.
 
         Raises:
-            ValueError, TypeError: wrong shape or dtype, an action that is NaN or out of range (lane, value and bound are
-                named), a wrong `out`. No lane has been stepped.
+            ValueError, TypeError: wrong shape or dtype, an action that is NaN or out of range (lane, value and bound
+                are named), a wrong `out`. No lane has been stepped.
             gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
             RuntimeError: another thread is using this env.
         """
@@ -167,10 +167,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """Starts new episodes in all lanes, or in those of `options["reset_mask"]`.
 
         Args:
-            seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from the
-                seed given at construction, or from the operating system).
-            options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and their
-                present observation is returned. Further keys: the environment's, such as "low" and "high"; unknown ones
+            seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
+                the seed given at construction, or from the operating system).
+            options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
+                their present observation is returned. Further keys: the environment's, such as "low" and "high"; unknown ones
                 are ignored, as Gymnasium does. Not modified.
 
         Returns:
@@ -255,8 +255,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:
-        """A NumPy generator per lane in the present state of the lane's stream. A copy: drawing from it does not advance
-        the lane."""
+        """A NumPy generator per lane, in the present state of the lane's stream.
+
+        A copy: drawing from it does not advance the lane.
+        """
         if self._seeds is None:
             self.reset()
         generators = []

@@ -1,7 +1,7 @@
 """Environment steps a second of batchenv and of its peers, measured side by side.
 
-All contestants of a row take turns in every round, so that what else the machine does hits all of them; rates are medians
-over rounds, ratios the medians of the rounds' own ratios.
+All contestants of a row take turns in every round, so that what else the machine does hits all of them; rates are
+medians over rounds, ratios the medians of the rounds' own ratios.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import statistics
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import cycle, islice
@@ -33,9 +34,9 @@ INSTALL = {"EnvPool": "pip install envpool", "matplotlib": "pip install matplotl
 class Contestant:
     """A vector env and its actions: `run(calls)` steps it and returns the seconds taken."""
 
-    def __init__(self, env: Any, actions: list[np.ndarray]):
+    def __init__(self, env: Any, actions: list[np.ndarray], seed: int | None = 0):
         self.env, self.calls, self._actions = env, 1, cycle(actions)
-        env.reset(seed=0)
+        env.reset(seed=seed)
 
     def run(self, calls: int) -> float:
         step, actions = self.env.step, islice(self._actions, calls)
@@ -123,7 +124,9 @@ PEERS = ("EnvPool", "SyncVectorEnv", "CartPoleVectorEnv")
 
 def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
     """One line of the table."""
-    contestants, notes = contestants_for(env_id, lanes, threads, PEERS if compare else ())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the peers' own spaces
+        contestants, notes = contestants_for(env_id, lanes, threads, PEERS if compare else ())
     rates = measure(contestants, lanes, seconds)
     for contestant in contestants.values():
         contestant.env.close()

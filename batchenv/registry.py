@@ -69,8 +69,8 @@ def make(env_id: str, num_envs: int = 1, **kwargs: Any):
     Args:
         env_id: such as "CartPole-v1"; see `list_envs()`.
         num_envs: number of lanes, at least 1.
-        **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions, and
-            the environment's own parameters (`python -m batchenv info ID` lists them).
+        **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
+            and the environment's own parameters (`python -m batchenv info ID` lists them).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
@@ -79,10 +79,14 @@ def make(env_id: str, num_envs: int = 1, **kwargs: Any):
 
     name, _ = lookup(env_id)
     env = BatchEnv(name, num_envs, **kwargs)
+    # The spec that make_vec would leave, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
-    env.spec.kwargs = {**env.spec.kwargs, "num_envs": env.num_envs, **kwargs}
-    if "max_episode_steps" in env.spec.kwargs:
-        env.spec.max_episode_steps = env.spec.kwargs.pop("max_episode_steps")
+    env.spec.kwargs = {"max_episode_steps": env.spec.max_episode_steps, **kwargs}
+    if "autoreset_mode" in kwargs:
+        env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
+    if env.num_envs != 1:
+        env.spec.kwargs["num_envs"] = env.num_envs
+    env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
     return env
 
 
@@ -103,8 +107,8 @@ def build_info() -> dict[str, Any]:
     """What this build can do and what it chose on this machine.
 
     Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); isa (instruction set in use) and
-    isas (all that this CPU has); libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C
-    library's, per instruction set looked at; one with any is not used); numpy_mismatches (the same for NumPy's scalar
+    isas (all that this CPU has); libm_mismatches (in how many of 16,384 arguments our vector functions differ from the
+    C library's, per instruction set looked at; one with any is not used); numpy_mismatches (the same for NumPy's scalar
     functions against the C library's: not 0 means that this NumPy, and so Gymnasium, differs from us in the last bit).
     """
     from batchenv import __version__

@@ -1,0 +1,142 @@
+/* What a call costs without Python: the kernel alone (the bare arithmetic loop over all lanes, outputs preallocated),
+ * and the driver around it (blocks, time limits, autoreset). Built and run by tools/bare_loop.py. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/batch.h"
+
+#define BATCHES 8
+#define ROUNDS 9
+
+static double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void *allocate(size_t bytes) {
+    bytes = (bytes + 4095) / 4096 * 4096;
+    void *memory = aligned_alloc(4096, bytes);
+    if (!memory) exit(1);
+    return memset(memory, 0, bytes);
+}
+
+static be_batch *make(const be_isa *isa, const be_env_type *type, int64_t lanes, void *observation) {
+    be_error error = {0};
+    const uint32_t seed = 1;
+    be_batch *batch = be_batch_create(isa, type, lanes, BE_NEXT_STEP, 500, &error);
+    if (!batch || be_batch_seed(batch, &seed, 1, 0, lanes) != 0 ||
+        be_batch_reset(batch, 0, lanes, NULL, NULL, observation, &error) != BE_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
+    return batch;
+}
+
+static void fill_actions(const be_batch *batch, void *actions, int64_t count) {
+    const be_space *space = &batch->action_space;
+    be_rng rng;
+    be_rng_seed_u64(&rng, 2);
+    for (int64_t i = 0; i < count; i++) {
+        double u = be_rng_uniform(&rng, 0, 1);
+        if (space->kind == BE_SPACE_DISCRETE) {
+            ((int64_t *)actions)[i] = (int64_t)(u * (double)space->n);
+        } else {
+            ((float *)actions)[i] = (float)(space->low[0] + u * (space->high[0] - space->low[0]));
+        }
+    }
+}
+
+/* Both see the same lanes: before each slice of BATCHES calls the kernel's lanes take over the state of the driver's,
+ * whose finished lanes have started again. (Left alone, a kernel's lanes would fall and spin faster for ever.) */
+static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, double seconds) {
+    be_error error = {0};
+    size_t padded = (size_t)(lanes + 63) / 64 * 64;
+    void *observation = allocate(padded * 128);
+    be_batch *driven = make(isa, type, lanes, observation), *bare = make(isa, type, lanes, observation);
+    size_t row = (size_t)be_space_row_size(&driven->action_space);
+    size_t action_bytes = padded * row * be_dtype_size(driven->action_space.dtype);
+    unsigned char *actions = allocate(BATCHES * action_bytes);
+    fill_actions(driven, actions, (int64_t)(BATCHES * padded * row));
+    be_arrays arrays = {
+        .observation = observation,
+        .reward = allocate(padded * 8),
+        .terminated = allocate(padded),
+        .truncated = allocate(padded),
+    };
+    uint8_t *skip = allocate(padded);
+    be_io io = {
+        .observation = observation, .reward = arrays.reward, .terminated = arrays.terminated, .skip = skip};
+    int64_t end = (lanes + BE_LANE_BLOCK - 1) / BE_LANE_BLOCK * BE_LANE_BLOCK;
+    double kernel[ROUNDS], driver[ROUNDS], share[ROUNDS];
+    double clock_ns = 1e9;
+    for (int i = 0; i < 1000; i++) {
+        double start = now_ns(), taken = now_ns() - start;
+        if (taken < clock_ns) clock_ns = taken;
+    }
+    for (int round = -1; round < ROUNDS; round++) { /* round -1 warms up */
+        double spent[2] = {0, 0}, until = now_ns() + seconds / (ROUNDS + 1) * 1e9;
+        int64_t calls = 0;
+        do {
+            for (int j = 0; type->state[j].name; j++) {
+                size_t bytes = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
+                memcpy(bare->state[j], driven->state[j], bytes * (size_t)lanes);
+            }
+            memcpy(bare->elapsed, driven->elapsed, (size_t)lanes * sizeof *bare->elapsed);
+            double start = now_ns();
+            for (int k = 0; k < BATCHES; k++) {
+                io.action = actions + (size_t)k * action_bytes;
+                if (type->step(bare, 0, end, &io, &error) != BE_OK) exit(1);
+            }
+            double middle = now_ns();
+            for (int k = 0; k < BATCHES; k++) {
+                arrays.action = actions + (size_t)k * action_bytes;
+                if (isa->step(driven, 0, lanes, &arrays, &error) < 0) exit(1);
+            }
+            spent[0] += middle - start - clock_ns;
+            spent[1] += now_ns() - middle - clock_ns;
+            calls += BATCHES;
+        } while (now_ns() < until);
+        if (round < 0) continue;
+        kernel[round] = spent[0] / (double)calls;
+        driver[round] = spent[1] / (double)calls;
+        share[round] = kernel[round] / driver[round];
+    }
+    qsort(kernel, ROUNDS, sizeof *kernel, ascending);
+    qsort(driver, ROUNDS, sizeof *driver, ascending);
+    qsort(share, ROUNDS, sizeof *share, ascending);
+    double k = kernel[ROUNDS / 2], d = driver[ROUNDS / 2];
+    printf("%-22s %-9s %8lld %12.1f %12.1f %9.3f %9.3f %6.2f\n", type->name, isa->name, (long long)lanes, k, d,
+           k / (double)lanes, d / (double)lanes, share[ROUNDS / 2]);
+    fflush(stdout);
+    be_batch_destroy(driven);
+    be_batch_destroy(bare);
+    free(observation);
+    free(actions);
+    free(arrays.reward);
+    free(arrays.terminated);
+    free(arrays.truncated);
+    free(skip);
+}
+
+/* bare_loop SECONDS ISA|all ENV|all LANES... */
+int main(int count, char **words) {
+    if (count < 5) return 2;
+    printf("%-22s %-9s %8s %12s %12s %9s %9s %6s\n", "env", "isa", "lanes", "kernel ns", "driver ns", "kernel/ln",
+           "driver/ln", "share");
+    for (const be_isa *const *isa = be_isa_supported(); *isa; isa++) {
+        if (strcmp(words[2], "all") != 0 && strcmp(words[2], (*isa)->name) != 0) continue;
+        for (const be_env_type *const *type = (*isa)->types; *type; type++) {
+            if (strcmp(words[3], "all") != 0 && strcmp(words[3], (*type)->name) != 0) continue;
+            for (int i = 4; i < count; i++) measure(*isa, *type, atoll(words[i]), atof(words[1]));
+        }
+    }
+    return 0;
+}
