@@ -18,6 +18,7 @@ typedef struct be_plan {
     int threads; /* 1: always serial, nothing is timed */
     int calls;   /* since the last look */
     int parallel, trying;
+    double spent_ns;         /* since the last look */
     double fork_ns, cost[2]; /* per call: serial, parallel; least seen lately */
 } be_plan;
 
@@ -33,6 +34,22 @@ static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads) {
     *plan = (be_plan){.threads = lanes < BE_PLAN_MIN_LANES ? 1 : threads};
 }
 
+/* Whether threads could pay, going by the cost of one. The cost of a fork was measured once, perhaps in a busy moment:
+ * long calls are worth a trial whatever it says. */
+static inline int be_plan_promising(const be_plan *plan) {
+    double serial = plan->cost[0];
+    return serial > BE_PLAN_LONG_NS ||
+           (serial > BE_PLAN_MIN_NS && plan->fork_ns + serial / plan->threads < 0.9 * serial);
+}
+
+static inline void be_plan_try(be_plan *plan, int parallel) {
+    plan->parallel = parallel;
+    plan->trying = 1;
+    plan->calls = 0;
+    plan->spent_ns = 0;
+    plan->cost[parallel] = 0;
+}
+
 /* Notes that a call took `ns` the way the plan said. */
 static inline void be_plan_note(be_plan *plan, double ns) {
     double *cost = &plan->cost[plan->parallel];
@@ -42,26 +59,19 @@ static inline void be_plan_note(be_plan *plan, double ns) {
         *cost += (ns - *cost) * (1.0 / 64); /* forgets slowly what no longer holds */
     }
     plan->calls++;
+    plan->spent_ns += ns;
     if (plan->trying) {
         if (plan->calls < BE_PLAN_TRIALS) return;
         plan->trying = 0;
         plan->calls = 0;
         plan->parallel = plan->cost[1] < 0.95 * plan->cost[0];
-    } else if (plan->calls == BE_PLAN_TRIALS && plan->cost[1] == 0 && !plan->parallel) {
-        double expected = plan->fork_ns + plan->cost[0] / plan->threads;
-        if (plan->cost[0] > BE_PLAN_MIN_NS && expected < 0.9 * plan->cost[0]) {
-            plan->trying = plan->parallel = 1;
-            plan->calls = 0;
-        }
-    } else if (plan->calls >= BE_PLAN_RETRY) {
-        double expected = plan->fork_ns + plan->cost[0] / plan->threads;
+    } else if (plan->calls == BE_PLAN_TRIALS && plan->cost[1] == 0) {
+        if (be_plan_promising(plan)) be_plan_try(plan, 1);
+    } else if (plan->calls >= BE_PLAN_RETRY_MAX ||
+               (plan->calls >= BE_PLAN_RETRY_MIN && plan->spent_ns > BE_PLAN_RETRY_NS)) {
         plan->calls = BE_PLAN_TRIALS;
-        if (plan->parallel || (plan->cost[0] > BE_PLAN_MIN_NS && expected < 0.9 * plan->cost[0])) {
-            plan->parallel = !plan->parallel;
-            plan->trying = 1;
-            plan->calls = 0;
-            plan->cost[plan->parallel] = 0;
-        }
+        plan->spent_ns = 0;
+        if (plan->parallel || be_plan_promising(plan)) be_plan_try(plan, !plan->parallel);
     } else if (plan->parallel && plan->cost[1] > plan->cost[0]) {
         plan->parallel = 0; /* threads no longer pay */
     }

@@ -1,0 +1,11 @@
+"""Benchmarks of batchenv for Airspeed Velocity, to be run in this file's parent folder.
+
+With the batchenv that is installed in the Python in use:
+
+    asv machine --yes
+    asv check -E existing
+    asv run -E existing --quick --show-stderr     # once each; leave out --quick to measure
+    asv run -E existing --set-commit-hash HEAD    # keeps the results
+
+Of commits, in virtual environments that asv builds: `asv run HEAD~3..HEAD`, `asv continuous main HEAD`.
+"""

@@ -1,0 +1,33 @@
+"""A step: of many lanes, and the cost of a call."""
+
+import batchenv
+from batchenv.bench import draw_actions
+
+
+class Step:
+    params = (batchenv.list_envs(), [64, 4096, 65536])
+    param_names = ("env", "lanes")
+
+    def setup(self, env_id, lanes):
+        self.env = batchenv.make(env_id, lanes, seed=0)
+        self.env.reset()
+        self.actions = draw_actions(self.env)
+        for action in self.actions * 4:  # past the trials that choose between one thread and several
+            self.env.step(action)
+
+    def time_step(self, env_id, lanes):
+        for action in self.actions:
+            self.env.step(action)
+
+
+class Call:
+    params = batchenv.list_envs()
+    param_names = ("env",)
+
+    def setup(self, env_id):
+        self.env = batchenv.make(env_id, 1, seed=0)
+        self.env.reset()
+        self.action = draw_actions(self.env)[0]
+
+    def time_call(self, env_id):
+        self.env.step(self.action)
