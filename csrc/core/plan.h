@@ -10,9 +10,13 @@
 #include <time.h>
 
 #define BE_PLAN_TRIALS    4
-#define BE_PLAN_RETRY     4000 /* calls between two looks at the other way */
-#define BE_PLAN_MIN_LANES 256  /* fewer lanes are never worth a fork */
+#define BE_PLAN_MIN_LANES 256 /* fewer lanes are never worth a fork */
 #define BE_PLAN_MIN_NS    2000.0
+#define BE_PLAN_LONG_NS   1e5
+/* Another look at the other way after so many calls, or so many and so long. */
+#define BE_PLAN_RETRY_MAX 4000
+#define BE_PLAN_RETRY_MIN 256
+#define BE_PLAN_RETRY_NS  5e8
 
 typedef struct be_plan {
     int threads; /* 1: always serial, nothing is timed */
