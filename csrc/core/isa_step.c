@@ -221,7 +221,11 @@ static void probe(int64_t mismatches[5]) {
         for (int round = 0; round < 2048 / BE_VL; round++) {
             be_vd x, sine, cosine;
             for (int i = 0; i < BE_VL; i++) x[i] = be_rng_uniform(&rng, -scales[s], scales[s]);
-            be_sincos(x, &sine, &cosine);
+            if (s < 3) {
+                be_sincos_small(x, &sine, &cosine);
+            } else {
+                be_sincos(x, &sine, &cosine);
+            }
             be_vd square = be_square(x), x_f32 = be_round_f32(x), square_f32 = be_square_f32(x_f32);
             be_vd modulo = be_fmod_positive(be_abs(x), be_set1(6.283185307179586));
             for (int i = 0; i < BE_VL; i++) {

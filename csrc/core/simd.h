@@ -88,6 +88,16 @@ static inline unsigned be_mask_bits(be_vl mask) {
     return bits;
 #endif
 }
+/* 0, 1, ... BE_VL - 1. */
+static inline be_vl be_lane_numbers(void) {
+#if BE_VL == 8
+    return (be_vl){0, 1, 2, 3, 4, 5, 6, 7};
+#elif BE_VL == 4
+    return (be_vl){0, 1, 2, 3};
+#else
+    return (be_vl){0, 1};
+#endif
+}
 static inline int be_any(be_vl mask) { return be_mask_bits(mask) != 0; }
 
 #define BE_SIGN_BIT INT64_MIN

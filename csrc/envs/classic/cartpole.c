@@ -106,7 +106,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
         be_vd force = be_select(be_load_i64(action) == 1, force_mag, -force_mag);
         be_vd sintheta, costheta;
-        be_sincos(theta, &sintheta, &costheta);
+        be_sincos_small(theta, &sintheta, &costheta);
 
         be_vd temp = (force + polemass_length * (theta_dot * theta_dot) * sintheta) / total_mass;
         be_vd thetaacc = (gravity * sintheta - costheta * temp) /
