@@ -149,6 +149,8 @@ cdef extern from "core/numpy_f32.h" nogil:
     float be_numpy_cosf(float)
     void be_set_numpy_f32_fused(int)
 
+be_fork_watch()
+
 
 class LanePendingError(ResetNeeded, AssertionError):
     """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
@@ -236,7 +238,10 @@ def build_info():
 
 
 def default_threads():
-    """Threads used when num_threads is None: the CPUs this process may run on, OMP_NUM_THREADS if that is less."""
+    """Threads used when num_threads is None: the CPUs this process may run on, OMP_NUM_THREADS if that is less; 1 in a
+    forked child."""
+    if be_forked():
+        return 1
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cpus, be_max_threads()))
 
@@ -244,10 +249,9 @@ def default_threads():
 cdef double _measure_fork(int threads):
     """Nanoseconds of an empty parallel region, the least of several."""
     global _fork_ns
-    cdef double start, least = 1e9
+    cdef double start = 0.0, least = 1e9
     cdef int _, p, total = 0
     if _fork_ns == 0.0:
-        be_fork_watch()
         with nogil:
             for _ in range(20):
                 start = be_now_ns()
@@ -403,7 +407,7 @@ cdef class Batch:
         self.observation_type = dtype.num
         self.observation_shape = (num_lanes, *[observation.shape[i] for i in range(observation.ndim)])
         self.observation_row = be_space_row_size(observation) * dtype.itemsize
-        be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP else 1)
+        be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP and not be_forked() else 1)
         if self.plan.threads > 1:
             self.plan.fork_ns = _measure_fork(self.plan.threads)
 
@@ -434,8 +438,6 @@ cdef class Batch:
         be_plan_start(&self.plan, max(self.num_lanes, 256), threads)
         self.plan.parallel = self.plan.threads > 1
         self.plan.fork_ns = -1.0
-        if self.plan.parallel:
-            be_fork_watch()
 
     def spaces(self):
         """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""

@@ -69,7 +69,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
         num_threads: most threads a call may use; None: the CPUs this process may run on (OMP_NUM_THREADS if that is
-            less). How many it does use is decided by measured cost.
+            less). How many it does use is decided by measured cost. A child of os.fork() always uses one.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
@@ -259,6 +259,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
         A copy: drawing from it does not advance the lane.
         """
+        self._check_open()
         if self._seeds is None:
             self.reset()
         generators = []
@@ -339,5 +340,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases the C side as soon as no array handed out needs it."""
+        """Releases the lanes; arrays handed out stay valid."""
         self._core_step = self._closed_step
+        self._batch = None

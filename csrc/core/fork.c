@@ -2,16 +2,10 @@
 
 #include <pthread.h>
 
-static int watched, forked;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int forked;
 
-static void in_child(void) { forked = watched; }
+static void in_child(void) { forked = 1; }
 
-static void install(void) { pthread_atfork(NULL, NULL, in_child); }
-
-void be_fork_watch(void) {
-    pthread_once(&once, install);
-    watched = 1;
-}
+void be_fork_watch(void) { pthread_atfork(NULL, NULL, in_child); }
 
 int be_forked(void) { return forked; }

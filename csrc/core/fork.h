@@ -1,8 +1,9 @@
-/* A forked child has none of the parent's OpenMP threads, and a parallel region would wait for them for ever. */
+/* A forked child has none of the parent's OpenMP threads, whoever started them (torch shares the runtime), and a parallel
+ * region would wait for them for ever: a child of fork() runs on one thread. */
 #ifndef BE_FORK_H
 #define BE_FORK_H
 
-void be_fork_watch(void); /* call before the first parallel region; any number of times */
-int be_forked(void);      /* 1 in a child of a process that had watched: run on one thread */
+void be_fork_watch(void); /* once per process, at load */
+int be_forked(void);      /* 1 in a child forked since */
 
 #endif

@@ -28,8 +28,8 @@ static const be_param params[] = {
 
 enum { X_INIT, Y_INIT };
 static const be_param options[] = {
-    [X_INIT] = {"x_init", BE_PARAM_FLOAT, PI, -1e300, 1e300, NULL, "bound of the initial angle, rad"},
-    [Y_INIT] = {"y_init", BE_PARAM_FLOAT, 1.0, -1e300, 1e300, NULL, "bound of the initial angular velocity, rad/s"},
+    [X_INIT] = {"x_init", BE_PARAM_FLOAT, PI, 0, 1e300, NULL, "bound of the initial angle, rad"},
+    [Y_INIT] = {"y_init", BE_PARAM_FLOAT, 1.0, 0, 1e300, NULL, "bound of the initial angular velocity, rad/s"},
     {0},
 };
 
