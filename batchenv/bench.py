@@ -93,7 +93,7 @@ def contestants_for(
     for peer in peers:
         try:
             if peer == "EnvPool":
-                made.update(_envpool(env_id, lanes, threads or batchenv.build_info()["max_threads"], actions))
+                made.update(_envpool(env_id, lanes, actions))
             elif peer == "SyncVectorEnv" and lanes > SYNC_MAX_LANES:
                 notes.append(f"SyncVectorEnv is skipped above {SYNC_MAX_LANES} lanes: a row would take minutes")
             elif peer == "SyncVectorEnv":
@@ -109,12 +109,12 @@ def contestants_for(
     return made, notes
 
 
-def _envpool(env_id: str, lanes: int, threads: int, actions: list[np.ndarray]) -> Iterator[tuple[str, Contestant]]:
+def _envpool(env_id: str, lanes: int, actions: list[np.ndarray]) -> Iterator[tuple[str, Contestant]]:
     import envpool
 
     if actions[0].dtype.kind == "i":
         actions = [action.astype(np.int32) for action in actions]
-    for count in sorted({1, min(2, threads, lanes)}):
+    for count in sorted({1, min(2, lanes, os.cpu_count() or 1)}):
         yield (
             f"EnvPool {count}t",
             Contestant(envpool.make_gymnasium(env_id, num_envs=lanes, num_threads=count), actions),

@@ -69,11 +69,11 @@ typedef struct be_param {
     const char *doc;            /* one line, with the unit */
 } be_param;
 
-#define BE_MAX_FIELDS    16
-#define BE_MAX_PARAMS    32
+#define BE_MAX_FIELDS 16
+#define BE_MAX_PARAMS 32
 #define BE_MAX_CONSTANTS 64
-#define BE_MAX_BOUNDS    32
-#define BE_MAX_DIMS      4
+#define BE_MAX_BOUNDS 32
+#define BE_MAX_DIMS 4
 
 typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE } be_space_kind;
 

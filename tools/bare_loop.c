@@ -72,8 +72,7 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
         .truncated = allocate(padded),
     };
     uint8_t *skip = allocate(padded);
-    be_io io = {
-        .observation = observation, .reward = arrays.reward, .terminated = arrays.terminated, .skip = skip};
+    be_io io = {.observation = observation, .reward = arrays.reward, .terminated = arrays.terminated, .skip = skip};
     int64_t end = (lanes + BE_LANE_BLOCK - 1) / BE_LANE_BLOCK * BE_LANE_BLOCK;
     double kernel[ROUNDS], driver[ROUNDS], share[ROUNDS];
     double clock_ns = 1e9;

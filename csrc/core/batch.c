@@ -47,7 +47,7 @@ size_t be_space_row_bytes(const be_space *space) {
  * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched, so that the threads
  * that first reset their lanes place them (first touch). */
 #define COLUMN_STAGGER 320
-#define PADDING_LANES  64
+#define PADDING_LANES 64
 
 static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
     size_t lanes = ((size_t)num_lanes + PADDING_LANES - 1) / PADDING_LANES * PADDING_LANES;

@@ -106,11 +106,11 @@ static inline void be_trig_rows(be_vl k, be_vd row[4]) {
 }
 
 /* Bounds of glibc's cases. They compare high words only, hence the round hexadecimal numbers. */
-#define BE_TRIG_NEAR   0x1.b6p-1     /* 0.855...: no reduction below */
-#define BE_TRIG_MIDDLE 0x1.368fdp+1  /* 2.426...: pi/2 - |x| below */
-#define BE_TRIG_FAR    0x1.921fbp+26 /* 105414350: three-part pi/2 below, full reduction above */
-#define BE_TRIG_TAYLOR 0.126         /* the sine's power series about 0 below */
-#define BE_TRIG_ROUND  0x1.8p+45     /* adding it rounds to a multiple of 1/128 */
+#define BE_TRIG_NEAR 0x1.b6p-1      /* 0.855...: no reduction below */
+#define BE_TRIG_MIDDLE 0x1.368fdp+1 /* 2.426...: pi/2 - |x| below */
+#define BE_TRIG_FAR 0x1.921fbp+26   /* 105414350: three-part pi/2 below, full reduction above */
+#define BE_TRIG_TAYLOR 0.126        /* the sine's power series about 0 below */
+#define BE_TRIG_ROUND 0x1.8p+45     /* adding it rounds to a multiple of 1/128 */
 
 /* sin and cos of a + da, |a| < 0.86 and da a tail (or exactly 0 in all lanes, when `has_tail` is 0). */
 static inline void be_trig_kernel(be_vd a, be_vd da, int has_tail, be_vd *sine, be_vd *cosine) {

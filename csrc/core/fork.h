@@ -1,5 +1,5 @@
-/* A forked child has none of the parent's OpenMP threads, whoever started them (torch shares the runtime), and a parallel
- * region would wait for them for ever: a child of fork() runs on one thread. */
+/* A forked child has none of the parent's OpenMP threads, whoever started them (torch shares the runtime), and a
+ * parallel region would wait for them for ever: a child of fork() runs on one thread. */
 #ifndef BE_FORK_H
 #define BE_FORK_H
 

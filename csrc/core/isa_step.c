@@ -116,6 +116,8 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
                 .terminated = rows.terminated,
                 .skip = batch->driver->pending + first,
             };
+            /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
+            FOR_EACH_SET(io.skip, n, i, { __builtin_prefetch(&batch->rng[first + i], 1); })
             status = batch->type->step(batch, first, first + n, &io, error);
         }
         int64_t count = status == BE_OK ? finish(batch, first, n, &rows, error) : -1;
@@ -247,7 +249,7 @@ BE_ENV_LIST(DECLARE)
 static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) NULL};
 
 #define TEXT2(x) #x
-#define TEXT(x)  TEXT2(x)
+#define TEXT(x) TEXT2(x)
 const be_isa BE_ISA_NAME(be_isa) = {
     .name = TEXT(BE_ISA_SUFFIX),
     .types = types,

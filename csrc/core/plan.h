@@ -9,20 +9,19 @@
 #include <stdint.h>
 #include <time.h>
 
-#define BE_PLAN_TRIALS    4
+#define BE_PLAN_TRIALS 4
 #define BE_PLAN_MIN_LANES 256 /* fewer lanes are never worth a fork */
-#define BE_PLAN_MIN_NS    2000.0
-#define BE_PLAN_LONG_NS   1e5
-/* Another look at the other way after so many calls, or so many and so long. */
-#define BE_PLAN_RETRY_MAX 4000
-#define BE_PLAN_RETRY_MIN 256
-#define BE_PLAN_RETRY_NS  5e8
+#define BE_PLAN_MIN_NS 2000.0
+#define BE_PLAN_LONG_NS 1e5
+/* Calls until another look at the other way: twice as many after each look that confirms the choice. */
+#define BE_PLAN_PATIENCE 32
+#define BE_PLAN_PATIENCE_MAX 4096
 
 typedef struct be_plan {
     int threads; /* 1: always serial, nothing is timed */
     int calls;   /* since the last look */
     int parallel, trying;
-    double spent_ns;         /* since the last look */
+    int chosen, patience;
     double fork_ns, cost[2]; /* per call: serial, parallel; least seen lately */
 } be_plan;
 
@@ -35,7 +34,7 @@ static inline double be_now_ns(void) {
 static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads) {
     int64_t most = (lanes + 63) / 64;
     if (threads > most) threads = (int)most;
-    *plan = (be_plan){.threads = lanes < BE_PLAN_MIN_LANES ? 1 : threads};
+    *plan = (be_plan){.threads = lanes < BE_PLAN_MIN_LANES ? 1 : threads, .patience = BE_PLAN_TRIALS};
 }
 
 /* Whether threads could pay, going by the cost of one. The cost of a fork was measured once, perhaps in a busy moment:
@@ -50,7 +49,6 @@ static inline void be_plan_try(be_plan *plan, int parallel) {
     plan->parallel = parallel;
     plan->trying = 1;
     plan->calls = 0;
-    plan->spent_ns = 0;
     plan->cost[parallel] = 0;
 }
 
@@ -63,21 +61,23 @@ static inline void be_plan_note(be_plan *plan, double ns) {
         *cost += (ns - *cost) * (1.0 / 64); /* forgets slowly what no longer holds */
     }
     plan->calls++;
-    plan->spent_ns += ns;
     if (plan->trying) {
         if (plan->calls < BE_PLAN_TRIALS) return;
         plan->trying = 0;
         plan->calls = 0;
         plan->parallel = plan->cost[1] < 0.95 * plan->cost[0];
-    } else if (plan->calls == BE_PLAN_TRIALS && plan->cost[1] == 0) {
-        if (be_plan_promising(plan)) be_plan_try(plan, 1);
-    } else if (plan->calls >= BE_PLAN_RETRY_MAX ||
-               (plan->calls >= BE_PLAN_RETRY_MIN && plan->spent_ns > BE_PLAN_RETRY_NS)) {
-        plan->calls = BE_PLAN_TRIALS;
-        plan->spent_ns = 0;
-        if (plan->parallel || be_plan_promising(plan)) be_plan_try(plan, !plan->parallel);
+        if (plan->parallel != plan->chosen) plan->patience = BE_PLAN_PATIENCE / 2;
+        if (plan->patience < BE_PLAN_PATIENCE_MAX) plan->patience *= 2;
+        plan->chosen = plan->parallel;
+    } else if (plan->calls >= plan->patience) {
+        plan->calls = 0;
+        if (plan->parallel || be_plan_promising(plan)) {
+            be_plan_try(plan, !plan->parallel);
+        } else if (plan->patience < BE_PLAN_PATIENCE_MAX) {
+            plan->patience *= 2;
+        }
     } else if (plan->parallel && plan->cost[1] > plan->cost[0]) {
-        plan->parallel = 0; /* threads no longer pay */
+        plan->parallel = plan->chosen = 0; /* threads no longer pay */
     }
 }
 

@@ -12,20 +12,20 @@
 #include <string.h>
 
 #define BE_ISA_BASELINE 0
-#define BE_ISA_AVX2     1
-#define BE_ISA_AVX512   2
+#define BE_ISA_AVX2 1
+#define BE_ISA_AVX512 2
 #ifndef BE_ISA
 #define BE_ISA BE_ISA_BASELINE
 #endif
 
 #if BE_ISA == BE_ISA_AVX512
-#define BE_VL         8
+#define BE_VL 8
 #define BE_ISA_SUFFIX avx512
 #elif BE_ISA == BE_ISA_AVX2
-#define BE_VL         4
+#define BE_VL 4
 #define BE_ISA_SUFFIX avx2
 #else
-#define BE_VL         2
+#define BE_VL 2
 #define BE_ISA_SUFFIX baseline
 #endif
 
@@ -34,7 +34,7 @@
 #endif
 
 #define BE_JOIN2(a, b) a##_##b
-#define BE_JOIN(a, b)  BE_JOIN2(a, b)
+#define BE_JOIN(a, b) BE_JOIN2(a, b)
 /* name -> name_avx512 and so on: every symbol a kernel file exports goes through this. */
 #define BE_ISA_NAME(name) BE_JOIN(name, BE_ISA_SUFFIX)
 
