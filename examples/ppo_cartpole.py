@@ -39,8 +39,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--entropy", type=float, default=0.01, help="weight of the entropy bonus")
     parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
     parser.add_argument("--max-grad-norm", type=float, default=0.5)
-    parser.add_argument("--torch-threads", type=int, default=torch.get_num_threads())
-    return parser.parse_args()
+    parser.add_argument("--torch-threads", type=int, default=1, help="networks this small seldom gain from more")
+    args = parser.parse_args()
+    if args.lanes * args.rollout < 500 * args.min_episodes:
+        parser.error("--lanes times --rollout must be at least 500 times --min-episodes: that many steps finish them all")
+    return args
 
 
 class Stopwatch:

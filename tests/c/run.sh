@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds the C core as setup.py does, with AddressSanitizer and UndefinedBehaviorSanitizer, and runs test_core.c over it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+flags=(-std=gnu11 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Icsrc)
+avx2=(-mavx2 -mfma -mbmi -mbmi2)
+declare -A isa=([BASELINE]="")
+if [[ $(uname -m) == x86_64 ]]; then
+    isa[AVX2]="${avx2[*]}"
+    isa[AVX512]="${avx2[*]} -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx512cd"
+    flags+=(-DBE_HAVE_X86_VECTORS=1)
+fi
+for name in "${!isa[@]}"; do
+    for source in csrc/core/isa_step.c csrc/envs/*/*.c; do
+        # shellcheck disable=SC2086
+        printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
+    done
+done | xargs -P 2 -d '\n' -n 1 sh -c
+core=(csrc/core/batch.c csrc/core/isa.c csrc/core/rng.c csrc/core/numpy_f32.c csrc/core/fork.c)
+gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
+"$build/test_core"

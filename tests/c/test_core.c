@@ -1,0 +1,175 @@
+/* The C core by itself, for sanitizers: every env type, autoreset mode and instruction set; bad input; masks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+
+#define STEPS 400
+
+static int checks;
+
+static void check(int good, const char *what, const char *type, int64_t lanes) {
+    checks++;
+    if (good) return;
+    fprintf(stderr, "FAILED: %s (%s, %lld lanes)\n", what, type, (long long)lanes);
+    exit(1);
+}
+
+typedef struct arrays {
+    void *action;
+    unsigned char *observation, *mask;
+    double *reward;
+    uint8_t *terminated, *truncated;
+} arrays;
+
+/* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
+static arrays allocate(const be_batch *batch) {
+    size_t n = (size_t)batch->num_lanes;
+    return (arrays){
+        .action = calloc(n, be_space_row_bytes(&batch->action_space)),
+        .observation = calloc(n, be_space_row_bytes(&batch->observation_space)),
+        .mask = calloc(n, 1),
+        .reward = calloc(n, sizeof(double)),
+        .terminated = calloc(n, 1),
+        .truncated = calloc(n, 1),
+    };
+}
+
+static void release(arrays *a) {
+    free(a->action);
+    free(a->observation);
+    free(a->mask);
+    free(a->reward);
+    free(a->terminated);
+    free(a->truncated);
+}
+
+static void draw_actions(const be_batch *batch, be_rng *rng, void *action) {
+    const be_space *space = &batch->action_space;
+    int64_t size = batch->num_lanes * be_space_row_size(space);
+    for (int64_t i = 0; i < size; i++) {
+        if (space->kind == BE_SPACE_DISCRETE) {
+            ((int64_t *)action)[i] = be_rng_integers(rng, 0, space->n);
+        } else {
+            ((float *)action)[i] = (float)be_rng_uniform(rng, space->low[0], space->high[0]);
+        }
+    }
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+    const unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ p[i]) * 0x100000001b3;
+    return hash;
+}
+
+/* A whole run; returns a hash of everything that came out. */
+static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes) {
+    be_error error = {0};
+    be_batch *batch = be_batch_create(isa, type, lanes, mode, 50, &error);
+    check(batch != NULL, error.message, type->name, lanes);
+    arrays a = allocate(batch);
+    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated};
+    size_t n = (size_t)lanes, row = be_space_row_bytes(&batch->observation_space);
+    be_dtype dtype = batch->action_space.dtype;
+    uint32_t seed[] = {7, 1};
+    be_batch_seed(batch, seed, 2, 0, lanes);
+    check(be_batch_reset(batch, 0, lanes, NULL, NULL, a.observation, &error) == BE_OK, "reset", type->name, lanes);
+    be_rng rng;
+    be_rng_seed_u64(&rng, 99);
+    uint64_t hash = 0xcbf29ce484222325;
+    for (int step = 0; step < STEPS; step++) {
+        draw_actions(batch, &rng, a.action);
+        int64_t count = lanes * be_space_row_size(&batch->action_space);
+        check(isa->check_actions(batch, a.action, dtype, 0, count, 0, NULL, &error) == BE_OK, "actions", type->name,
+              lanes);
+        int64_t middle = lanes > 64 ? 64 : lanes; /* two ranges, as two threads would */
+        int64_t finished = isa->step(batch, 0, middle, &rows, &error);
+        if (middle < lanes) finished += isa->step(batch, middle, lanes, &rows, &error);
+        check(finished >= 0, "step", type->name, lanes);
+        hash = hash_bytes(hash, a.observation, n * row);
+        hash = hash_bytes(hash, a.reward, n * sizeof(double));
+        hash = hash_bytes(hash, a.terminated, n);
+        hash = hash_bytes(hash, a.truncated, n);
+        int64_t done = 0;
+        for (size_t i = 0; i < n; i++) done += a.mask[i] = a.terminated[i] | a.truncated[i];
+        check(done == finished, "count of finished lanes", type->name, lanes);
+        if (mode == BE_DISABLED && done) {
+            check(be_batch_first_pending(batch, 0, lanes) >= 0, "pending", type->name, lanes);
+            unsigned char *before = malloc(n * row);
+            memcpy(before, a.observation, n * row);
+            be_batch_reset(batch, 0, lanes, a.mask, NULL, a.observation, &error);
+            for (size_t i = 0; i < n; i++) {
+                if (!a.mask[i])
+                    check(!memcmp(before + i * row, a.observation + i * row, row), "mask", type->name, lanes);
+            }
+            free(before);
+            check(be_batch_first_pending(batch, 0, lanes) < 0, "pending after reset", type->name, lanes);
+        }
+    }
+    release(&a);
+    be_batch_destroy(batch);
+    return hash;
+}
+
+static void bad_input(const be_isa *isa, const be_env_type *type) {
+    be_error error = {0};
+    be_batch *batch = be_batch_create(isa, type, 3, BE_NEXT_STEP, 0, &error);
+    double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
+    memcpy(kept, batch->params, sizeof kept);
+    for (int i = 0; type->params[i].name; i++) {
+        memcpy(params, kept, sizeof params);
+        params[i] = NAN;
+        check(be_batch_configure(batch, params, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
+        check(!memcmp(batch->params, kept, sizeof kept), "params kept", type->name, 3);
+    }
+    double options[BE_MAX_PARAMS] = {NAN, 1};
+    check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
+    if (batch->action_space.kind == BE_SPACE_DISCRETE) {
+        const int64_t wrong[] = {-1, batch->action_space.n, INT64_MIN, INT64_MAX};
+        for (int i = 0; i < 4; i++) {
+            int64_t actions[] = {0, wrong[i], 0}, canonical[3];
+            check(isa->check_actions(batch, actions, BE_I64, 0, 3, 0, NULL, &error) != BE_OK, "action", type->name, 3);
+            check(error.lane == 1, "lane named", type->name, 3);
+            int32_t narrow[] = {0, 0, i % 2 ? 1 << 30 : -1};
+            check(isa->check_actions(batch, narrow, BE_I32, 0, 3, 0, canonical, &error) != BE_OK, "int32", type->name,
+                  3);
+        }
+    } else {
+        const float wrong[] = {NAN, INFINITY, -1e9f, (float)batch->action_space.high[0] * 1.001f};
+        for (int i = 0; i < 4; i++) {
+            float actions[] = {0, 0, wrong[i]};
+            check(isa->check_actions(batch, actions, BE_F32, 0, 3, 0, NULL, &error) != BE_OK, "action", type->name, 3);
+            check(error.lane == 2, "lane named", type->name, 3);
+            check((isa->check_actions(batch, actions, BE_F32, 0, 3, 1, NULL, &error) == BE_OK) == (i >= 2), "clip",
+                  type->name, 3);
+        }
+    }
+    be_batch_destroy(batch);
+}
+
+int main(void) {
+    static const int64_t lanes[] = {1, 5, 64, 131};
+    const be_isa *const *isas = be_isa_supported();
+    for (int i = 0; isas[i]; i++) {
+        int64_t mismatches[5];
+        isas[i]->probe(mismatches);
+        printf("%s: sin %lld, cos %lld, square %lld, float32 square %lld, remainder %lld differ from the C library\n",
+               isas[i]->name, (long long)mismatches[0], (long long)mismatches[1], (long long)mismatches[2],
+               (long long)mismatches[3], (long long)mismatches[4]);
+    }
+    for (int t = 0; isas[0]->types[t]; t++) {
+        for (int i = 0; isas[i]; i++) bad_input(isas[i], isas[i]->types[t]);
+        for (int mode = BE_NEXT_STEP; mode <= BE_DISABLED; mode++) {
+            for (int n = 0; n < 4; n++) {
+                uint64_t first = run(isas[0], isas[0]->types[t], (be_autoreset)mode, lanes[n]);
+                for (int i = 1; isas[i]; i++) {
+                    check(run(isas[i], isas[i]->types[t], (be_autoreset)mode, lanes[n]) == first,
+                          "instruction sets agree", isas[0]->types[t]->name, lanes[n]);
+                }
+            }
+        }
+    }
+    printf("%d passed, 0 failed\n", checks);
+    return 0;
+}
