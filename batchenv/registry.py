@@ -108,7 +108,7 @@ def build_info() -> dict[str, Any]:
 
     Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); isa (instruction set in use) and
     isas (all that this CPU has); libm_mismatches (in how many of 16,384 arguments our vector functions differ from the
-    C library's, per instruction set looked at; one with any is not used); numpy_mismatches (the same for NumPy's scalar
+    C library's: an instruction set with any is not used); numpy_mismatches (the same for NumPy's scalar
     functions against the C library's: not 0 means that this NumPy, and so Gymnasium, differs from us in the last bit).
     """
     from batchenv import __version__

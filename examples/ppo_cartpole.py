@@ -1,7 +1,7 @@
 """PPO on CartPole-v1 in one file, with PyTorch: pip install "batchenv[examples]".
 
-Trains until the episodes that finished since the latest update return 475 on average (Gymnasium's threshold), then checks
-that with greedy actions on fresh episodes. Exits with status 1 if --max-steps are not enough.
+Trains until the episodes that finished since the latest update return 475 on average, Gymnasium's threshold, and greedy
+actions on fresh episodes do as well. Exits with status 1 if --max-steps are not enough.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--torch-threads", type=int, default=1, help="networks this small seldom gain from more")
     args = parser.parse_args()
     if args.lanes * args.rollout < 500 * args.min_episodes:
-        parser.error("--lanes times --rollout must be at least 500 times --min-episodes: that many steps finish them all")
+        parser.error("--lanes times --rollout must be at least 500 times --min-episodes, to finish so many")
     return args
 
 
@@ -213,6 +213,7 @@ def main() -> int:
     env.close()
     wall = time.perf_counter() - start
     print(f"{'solved' if solved else 'not solved'} after {taken:,} steps and {wall:.1f} s, of which")
+    watch.seconds["other"] = wall - sum(watch.seconds.values())
     for name, seconds in watch.seconds.items():
         print(f"  {name:<8} {seconds:>6.2f} s {seconds / wall:>6.1%}")
     print(f"  stepping alone: {taken / watch.seconds['stepping']:,.0f} steps/s")

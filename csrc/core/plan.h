@@ -16,12 +16,14 @@
 /* Calls until another look at the other way: twice as many after each look that confirms the choice. */
 #define BE_PLAN_PATIENCE 32
 #define BE_PLAN_PATIENCE_MAX 4096
+#define BE_PLAN_MAX_LOSS_NS 3e5
 
 typedef struct be_plan {
     int threads; /* 1: always serial, nothing is timed */
     int calls;   /* since the last look */
     int parallel, trying;
     int chosen, patience;
+    double lost_ns;          /* in this look, beyond what the calls would have cost the other way */
     double fork_ns, cost[2]; /* per call: serial, parallel; least seen lately */
 } be_plan;
 
@@ -49,6 +51,7 @@ static inline void be_plan_try(be_plan *plan, int parallel) {
     plan->parallel = parallel;
     plan->trying = 1;
     plan->calls = 0;
+    plan->lost_ns = 0;
     plan->cost[parallel] = 0;
 }
 
@@ -62,12 +65,18 @@ static inline void be_plan_note(be_plan *plan, double ns) {
     }
     plan->calls++;
     if (plan->trying) {
-        if (plan->calls < BE_PLAN_TRIALS) return;
+        double other = plan->cost[!plan->parallel];
+        if (ns > other) plan->lost_ns += ns - other;
+        /* Where a core is taken by another program, a parallel call can wait milliseconds for it: no second one. */
+        if (plan->calls < BE_PLAN_TRIALS && plan->lost_ns < BE_PLAN_MAX_LOSS_NS + 2 * other) return;
         plan->trying = 0;
         plan->calls = 0;
         plan->parallel = plan->cost[1] < 0.95 * plan->cost[0];
         if (plan->parallel != plan->chosen) plan->patience = BE_PLAN_PATIENCE / 2;
         if (plan->patience < BE_PLAN_PATIENCE_MAX) plan->patience *= 2;
+        /* The next look comes late enough for this one's loss to be 1% or so of the calls in between. */
+        double calls = 100 * plan->lost_ns / plan->cost[plan->parallel];
+        if (calls > plan->patience) plan->patience = calls < 1e6 ? (int)calls : 1000000;
         plan->chosen = plan->parallel;
     } else if (plan->calls >= plan->patience) {
         plan->calls = 0;
