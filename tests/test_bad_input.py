@@ -1,0 +1,216 @@
+"""Every public argument with wrong values: an error that names them, no crash, and nothing has moved."""
+
+import numpy as np
+import pytest
+
+import batchenv
+
+ERRORS = (TypeError, ValueError)
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ({"env_id": "CartPole"}, "CartPole-v1"),
+        ({"env_id": "Nope-v3"}, "Nope-v3"),
+        ({"env_id": 7}, "id=7"),
+        ({"env_id": None}, "None"),
+        *[({"num_envs": value}, "num_envs") for value in (0, -1, 2.0, "3", None, True, 2**31, [4], np.nan)],
+        *[({"num_threads": value}, "num_threads") for value in (0, -2, 1.5, "2", True, 10**9)],
+        *[({"autoreset_mode": value}, "autoreset_mode") for value in ("nextstep", 1, None, [])],
+        *[({"seed": value}, "seed") for value in (-1, 1.5, "1", [1, 2], True)],
+        *[({"max_episode_steps": value}, "max_episode_steps") for value in (0, -5, 2.5, "9", 2**31, False)],
+        *[({"render_mode": value}, "render_mode") for value in ("rgb_array", "human", 1)],
+        *[({"copy": value}, "copy") for value in (1, None, "yes")],
+        *[({"clip_actions": value}, "clip_actions") for value in (1, None, "yes")],
+        *[({"gravity": value}, "gravity") for value in (np.nan, np.inf, "9.8", None, 1e9, [1, 2], 1j)],
+        *[({"masspole": value}, "masspole") for value in (0, -1.0)],
+        *[({"sutton_barto_reward": value}, "sutton_barto_reward") for value in (1, "no", None)],
+        *[({"kinematics_integrator": value}, "kinematics_integrator") for value in ("rk4", 0, None)],
+        ({"gravty": 3}, "gravty"),
+    ],
+)
+def test_make(arguments, text):
+    with pytest.raises(ERRORS, match=text):
+        batchenv.make(**{"env_id": "CartPole-v1", "num_envs": 2, **arguments})
+
+
+@pytest.fixture(params=["CartPole-v1", "Pendulum-v1"])
+def env(request):
+    env = batchenv.make(request.param, 100)
+    env.reset(seed=0)
+    return env
+
+
+def unharmed(env, before):
+    np.testing.assert_array_equal(np.stack(env.get_attr("state")), before)
+    env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", [1] * 99, [1] * 101, [None] * 99 + [-1], [1.5] * 100, {}, True])
+def test_reset_seed(env, seed):
+    before = np.stack(env.get_attr("state"))
+    with pytest.raises(ERRORS, match="seed"):
+        env.reset(seed=seed)
+    unharmed(env, before)
+
+
+@pytest.mark.parametrize("options", [1, "low", [("low", 1)], np.zeros(3)])
+def test_reset_options_type(env, options):
+    with pytest.raises(TypeError, match="options"):
+        env.reset(options=options)
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"low": np.nan}, "low"),
+        ({"high": np.inf}, "high"),
+        ({"low": "x"}, "low"),
+        ({"low": None}, "low"),
+        ({"low": 0.2, "high": 0.1}, r"Lower bound \(0.2.*must be lower than higher bound \(0.1"),
+    ],
+)
+def test_reset_options(options, text):
+    env = batchenv.make("CartPole-v1", 3)
+    env.reset(seed=0)
+    before = np.stack(env.get_attr("state"))
+    with pytest.raises(ERRORS, match=text):
+        env.reset(options=options)
+    unharmed(env, before)
+    with pytest.raises(ERRORS, match="x_init"):
+        batchenv.make("Pendulum-v1", 3).reset(options={"x_init": -1.0})
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        None,
+        "up",
+        b"up",
+        3,
+        3.0,
+        np.array(1),
+        [],
+        [0],
+        [0] * 99,
+        [0] * 101,
+        [[0]] * 99 + [[0, 1]],
+        np.zeros((1, 100), int),
+        np.zeros((100, 2), int),
+        np.zeros((100, 1, 1)),
+        np.zeros(100, complex),
+        np.zeros((100, 1), complex),
+        np.zeros(100, bool),
+        np.zeros((100, 1), bool),
+        np.full(100, None),
+        np.full((100, 1), None),
+        np.full((100, 1), np.nan),
+        {"a": 1},
+        np.zeros(100, "datetime64[s]"),
+    ],
+    ids=str,
+)
+def test_actions(env, actions):
+    before = np.stack(env.get_attr("state"))
+    with pytest.raises(ERRORS, match="action"):
+        env.step(actions)
+    unharmed(env, before)
+
+
+@pytest.mark.parametrize("lane", [0, 50, 99])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8, np.uint64, np.uint8, ">i8"])
+def test_discrete_out_of_range(lane, dtype):
+    env = batchenv.make("CartPole-v1", 100)
+    env.reset(seed=0)
+    before = np.stack(env.get_attr("state"))
+    actions = np.zeros(100, dtype)
+    bad = [2, 100] if np.dtype(dtype).kind == "u" else [2, -1, 100]
+    if dtype == np.uint64:
+        bad += [2**63, 2**64 - 1]
+    if dtype == np.int64:
+        bad += [-(2**63), 2**63 - 1]
+    for value in bad:
+        actions[lane] = value
+        with pytest.raises(ValueError, match=f"action {value} of lane {lane} "):
+            env.step(actions)
+        np.testing.assert_array_equal(np.stack(env.get_attr("state")), before)
+    actions[lane] = 1
+    env.step(actions)
+
+
+@pytest.mark.parametrize("lane", [0, 50, 99])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64])
+def test_continuous_out_of_range(lane, dtype):
+    env = batchenv.make("Pendulum-v1", 100)
+    env.reset(seed=0)
+    before = np.stack(env.get_attr("state"))
+    actions = np.zeros((100, 1), dtype)
+    for value in [3, -3] if dtype == np.int64 else [2.5, -2.5, np.nan, np.inf, -np.inf, 3e4]:
+        actions[lane] = value
+        with pytest.raises(ValueError, match=f"of lane {lane} "):
+            env.step(actions)
+        np.testing.assert_array_equal(np.stack(env.get_attr("state")), before)
+    clipping = batchenv.make("Pendulum-v1", 100, clip_actions=True)
+    clipping.reset(seed=0)
+    for value in (np.nan, np.inf) if dtype != np.int64 else ():
+        actions[lane] = value
+        with pytest.raises(ValueError, match=f"of lane {lane} "):
+            clipping.step(actions)
+    actions[lane] = 3
+    clipping.step(actions)
+
+
+def test_unusual_but_right_actions():
+    """Strided, byte-swapped, misaligned, read-only arrays and lists mean what they say."""
+    values = np.random.default_rng(0).integers(2, size=100)
+    raw = np.zeros(801, np.uint8)
+    misaligned = raw[1:].view(np.int64)
+    misaligned[:] = values
+    frozen = values.copy()
+    frozen.flags.writeable = False
+    strided = np.repeat(values, 2)[::2]
+    forms = [
+        values,
+        values.tolist(),
+        tuple(values),
+        values.astype(">i8"),
+        misaligned,
+        frozen,
+        strided,
+        values[::-1][::-1],
+    ]
+    forms += [values.astype(t) for t in (np.int8, np.uint8, np.int16, np.int32, np.uint32, np.uint64, np.longlong)]
+    results = []
+    for actions in forms:
+        env = batchenv.make("CartPole-v1", 100)
+        env.reset(seed=0)
+        results.append(env.step(actions)[0].tobytes())
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("change", range(11))
+def test_out(change):
+    env = batchenv.make("CartPole-v1", 100)
+    env.reset(seed=0)
+    before = np.stack(env.get_attr("state"))
+    actions = np.zeros(100, np.int64)
+    out = [np.zeros((100, 4), np.float32), np.zeros(100), np.zeros(100, bool), np.zeros(100, bool)]
+    frozen = np.zeros(100)
+    frozen.flags.writeable = False
+    changed = [
+        out[:3],
+        {"obs": out[0]},
+        [None, *out[1:]],
+        [np.zeros((100, 4)), *out[1:]],
+        [np.zeros((4, 100), np.float32).T, *out[1:]],
+        [out[0], np.zeros(99), *out[2:]],
+        [out[0], frozen, *out[2:]],
+        [out[0], np.zeros(100, np.float32), *out[2:]],
+        [*out[:3], out[2]],
+        [*out[:3], np.zeros(100, np.uint8)],
+        [out[0], actions.view(np.float64), *out[2:]],
+    ][change]
+    with pytest.raises(ERRORS, match="out"):
+        env.step(actions, out=tuple(changed) if isinstance(changed, list) else changed)
+    unharmed(env, before)
