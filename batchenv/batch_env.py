@@ -170,8 +170,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
                 the seed given at construction, or from the operating system).
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
-                their present observation is returned. Further keys: the environment's, such as "low" and "high"; unknown ones
-                are ignored, as Gymnasium does. Not modified.
+                their present observation is returned. Further keys: the environment's, such as "low" and "high";
+                unknown ones are ignored, as Gymnasium does. Not modified.
 
         Returns:
             observations (num_envs, ...) and infos.

@@ -39,7 +39,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--entropy", type=float, default=0.01, help="weight of the entropy bonus")
     parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
     parser.add_argument("--max-grad-norm", type=float, default=0.5)
-    parser.add_argument("--torch-threads", type=int, default=1, help="networks this small seldom gain from more")
+    parser.add_argument(
+        "--torch-threads", type=int, default=1, help="more gains a little on idle cores, not on busy ones"
+    )
     args = parser.parse_args()
     if args.lanes * args.rollout < 500 * args.min_episodes:
         parser.error("--lanes times --rollout must be at least 500 times --min-episodes, to finish so many")
@@ -104,8 +106,9 @@ def evaluate(policy: nn.Module, seed: int, lanes: int = 64) -> float:
     return float(returns.mean())
 
 
-def log_prob(logits: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-    return logits.log_softmax(dim=1).gather(1, actions[:, None])[:, 0]
+def pick(log_probs: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """Each row's entry of its action."""
+    return log_probs.gather(1, actions[:, None])[:, 0]
 
 
 def learn(
@@ -120,15 +123,14 @@ def learn(
 ) -> float:
     """One PPO update from rows of a rollout; the mean entropy of the policy's actions meanwhile."""
     with torch.no_grad():
-        old_log_probs = log_prob(policy(observations), actions)
+        old_log_probs = pick(policy(observations).log_softmax(dim=1), actions)
     parameters = [*policy.parameters(), *critic.parameters()]
     entropies = []
     for _ in range(args.epochs):
         for rows in torch.randperm(len(actions)).split(args.minibatch):
-            logits = policy(observations[rows])
-            log_probs = logits.log_softmax(dim=1)
+            log_probs = policy(observations[rows]).log_softmax(dim=1)
             entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
-            ratio = (log_prob(logits, actions[rows]) - old_log_probs[rows]).exp()
+            ratio = (pick(log_probs, actions[rows]) - old_log_probs[rows]).exp()
             weight = advantages[rows]
             weight = (weight - weight.mean()) / (weight.std(correction=0) + 1e-8)
             gain = torch.minimum(ratio * weight, ratio.clamp(1 - args.clip, 1 + args.clip) * weight).mean()

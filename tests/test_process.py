@@ -50,7 +50,8 @@ def test_fork(parallel, tmp_path):
 
 
 def test_import_is_light(tmp_path):
-    code = "import sys, batchenv; print([m for m in ('torch', 'matplotlib', 'pygame', 'scipy', 'rich') if m in sys.modules])"
+    heavy = ("torch", "matplotlib", "pygame", "scipy", "rich")
+    code = f"import sys, batchenv; print([m for m in {heavy} if m in sys.modules])"
     assert python(code, tmp_path).strip() == "[]"
 
 
