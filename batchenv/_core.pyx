@@ -779,27 +779,39 @@ cdef class Batch:
         return True
 
     cdef tuple _check_out(self, object out, object actions):
-        """`out` as four arrays that can be written in place."""
+        """`out` as four arrays that can be written in place; None stands for one of ours."""
+        cdef cnp.ndarray array
+        cdef const char *low[5]
+        cdef const char *high[5]
+        cdef int i, j, number, count = 4
+        cdef tuple ours
         if not isinstance(out, (tuple, list)) or len(out) != 4:
-            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays: "
+            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
-        names = ("observations", "rewards", "terminations", "truncations")
-        dtypes = (_dtypes_by_num[self.observation_type], np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
-        flat = (self.num_lanes,)
-        shapes = (self.observation_shape, flat, flat, flat)
-        for name, array, dtype, shape in zip(names, out, dtypes, shapes, strict=True):
-            if type(array) is not np.ndarray:
-                raise TypeError(f"out's {name} must be a numpy.ndarray, not {type(array).__name__}")
-            if array.dtype != dtype or array.shape != shape:
-                raise ValueError(f"out's {name} must have dtype {dtype} and shape {shape}, got {array.dtype} and "
-                                 f"{array.shape}")
-            if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
-                raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; np.empty({shape}, "
-                                 f"'{dtype}') is")
-        arrays = [*out, actions] if isinstance(actions, np.ndarray) else list(out)
-        for i in range(len(arrays)):
+        if out[0] is None or out[1] is None or out[2] is None or out[3] is None:
+            ours = self._output()
+            out = [ours[i] if out[i] is None else out[i] for i in range(4)]
+        for i in range(4):
+            if type(out[i]) is not cnp.ndarray:
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+            array = <cnp.ndarray>out[i]
+            number = self.observation_type if i == 0 else <int>cnp.NPY_FLOAT64 if i == 1 else <int>cnp.NPY_BOOL
+            shape = self.observation_shape if i == 0 else (self.num_lanes,)
+            if cnp.PyArray_TYPE(array) != number or (<object>array).shape != shape:
+                raise ValueError(f"out's {_out_names[i]} must have dtype {_dtypes_by_num[number]} and shape {shape}, "
+                                 f"got {out[i].dtype} and {out[i].shape}")
+            if not cnp.PyArray_ISCARRAY(array):
+                raise ValueError(f"out's {_out_names[i]} must be C-contiguous, aligned and writeable; "
+                                 f"np.empty({shape}, '{_dtypes_by_num[number]}') is")
+            low[i] = <const char *>cnp.PyArray_DATA(array)
+            high[i] = low[i] + cnp.PyArray_NBYTES(array)
+        if type(actions) is cnp.ndarray and cnp.PyArray_ISCONTIGUOUS(<cnp.ndarray>actions):
+            low[4] = <const char *>cnp.PyArray_DATA(<cnp.ndarray>actions)
+            high[4] = low[4] + cnp.PyArray_NBYTES(<cnp.ndarray>actions)
+            count = 5
+        for i in range(count):
             for j in range(i):
-                if np.may_share_memory(arrays[i], arrays[j]):
+                if low[i] < high[j] and low[j] < high[i]:
                     raise ValueError("out's arrays must not overlap each other or the actions")
         return tuple(out)
 
@@ -825,6 +837,7 @@ cdef class Batch:
         return 0
 
 
+_out_names = ("observations", "rewards", "terminations", "truncations")
 _dtypes_by_num = {dtype.num: dtype for dtype in _dtypes}
 
 

@@ -149,7 +149,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
                 Box: numbers, rounded to float32.
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
-                `observation_space`'s dtype, float64, bool, bool; C-contiguous.
+                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: an array of ours.
 
         Returns:
             observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,

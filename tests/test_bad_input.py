@@ -201,7 +201,7 @@ def test_out(change):
     changed = [
         out[:3],
         {"obs": out[0]},
-        [None, *out[1:]],
+        [1, *out[1:]],
         [np.zeros((100, 4)), *out[1:]],
         [np.zeros((4, 100), np.float32).T, *out[1:]],
         [out[0], np.zeros(99), *out[2:]],

@@ -276,3 +276,7 @@ def test_out():
         assert all(a is b for a, b in zip(result, out, strict=False))
         np.testing.assert_array_equal(storage[step], expected[0])
         np.testing.assert_array_equal(rewards[step], expected[1])
+    result, expected = env.step(actions, out=(storage[0], None, None, None)), plain.step(actions)
+    assert np.shares_memory(result[0], storage)
+    for a, b in zip(result[:4], expected[:4], strict=True):
+        np.testing.assert_array_equal(a, b)
