@@ -12,7 +12,7 @@
 #define BE_PLAN_TRIALS 4
 #define BE_PLAN_MIN_LANES 256 /* fewer lanes are never worth a fork */
 #define BE_PLAN_MIN_NS 2000.0
-#define BE_PLAN_LONG_NS 1e5
+#define BE_PLAN_LONG_NS 8e3
 /* Calls until another look at the other way: twice as many after each look that confirms the choice. */
 #define BE_PLAN_PATIENCE 32
 #define BE_PLAN_PATIENCE_MAX 4096
