@@ -106,8 +106,9 @@ typedef struct be_batch {
     struct be_driver *driver; /* private to core/ */
 } be_batch;
 
-/* The rows of a range of lanes. All pointers are to the row of the range's first lane. */
+/* The rows of lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
 typedef struct be_io {
+    int64_t first;
     const void *action;    /* checked: in the action space, contiguous, of the space's dtype */
     void *observation;     /* to be written whole, in the space's dtype */
     double *reward;        /* step: to be written */
@@ -134,17 +135,17 @@ struct be_env_type {
     /* Checks a reset's options as a whole. Or NULL. */
     int (*check_options)(const be_batch *batch, const double *options, be_error *error);
 
-    /* Starts an episode in lanes begin..end-1, drawing from each lane's own rng in the order Gymnasium does, and
-     * writes the first observation. Any range. The lanes' `elapsed` is 0 already. */
-    int (*reset)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+    /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order
+     * Gymnasium does, and writes the first observation. The lanes' `elapsed` is 0 already. */
+    int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
 
-    /* Writes the observation of the lanes' present state (after a reset or after a step: elapsed tells), bit for bit
-     * what reset or step wrote, drawing nothing. Any range; only io->observation is there. */
-    int (*observe)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+    /* Writes the observation of the present state of the lanes listed (after a reset or after a step: elapsed tells),
+     * bit for bit what reset or step wrote, drawing nothing. Only io->observation is there. */
+    int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
 
-    /* Advances lanes begin..end-1 by one step. begin and end are multiples of BE_LANE_BLOCK, and rows and columns
-     * can be read and written for all of them (padding lanes step along, on action 0). Says reward and terminated;
-     * time limits and resets are the driver's. */
+    /* Advances lanes begin..end-1 by one step (begin is io->first). begin and end are multiples of BE_LANE_BLOCK, and
+     * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Says reward and
+     * terminated; time limits and resets are the driver's. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
 };
 

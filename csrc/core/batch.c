@@ -46,7 +46,7 @@ size_t be_space_row_bytes(const be_space *space) {
 /* Columns start on a cache line, and a few lines apart beyond their length: columns of a power of two of lanes would
  * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched, so that the threads
  * that first reset their lanes place them (first touch). */
-#define COLUMN_STAGGER 320
+#define COLUMN_STAGGER 320 /* readable, and never written: list_flagged may look into it */
 #define PADDING_LANES 64
 
 static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
@@ -199,24 +199,22 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    void *observation, be_error *error) {
     struct be_driver *driver = batch->driver;
-    const double *values = options ? options : driver->default_options;
-    unsigned char *rows = observation;
-    int64_t i = begin;
-    while (i < end) {
-        int chosen = mask == NULL || mask[i] != 0;
-        int64_t run = i + 1;
-        while (run < end && (mask == NULL || (mask[run] != 0) == chosen)) run++;
-        be_io io = {.observation = rows + (size_t)i * driver->observation_bytes, .options = values};
-        int status;
-        if (chosen) {
-            memset(batch->elapsed + i, 0, (size_t)(run - i) * sizeof *batch->elapsed);
-            memset(driver->pending + i, 0, (size_t)(run - i));
-            status = batch->type->reset(batch, i, run, &io, error);
-        } else {
-            status = batch->type->observe(batch, i, run, &io, error);
+    const be_io io = {.observation = observation, .options = options ? options : driver->default_options};
+    int64_t chosen[BE_LIST], others[BE_LIST];
+    for (int64_t i = begin; i < end;) {
+        int64_t num_chosen = 0, num_others = 0;
+        for (; i < end && num_chosen < BE_LIST && num_others < BE_LIST; i++) {
+            if (mask == NULL || mask[i] != 0) {
+                batch->elapsed[i] = 0;
+                driver->pending[i] = 0;
+                chosen[num_chosen++] = i;
+            } else {
+                others[num_others++] = i;
+            }
         }
+        int status = batch->type->reset(batch, chosen, num_chosen, &io, error);
+        if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
         if (status != BE_OK) return status;
-        i = run;
     }
     return BE_OK;
 }

@@ -78,6 +78,8 @@ static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t
 
 /* ---- private to core/ ------------------------------------------------------------------------------- */
 
+#define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
+
 struct be_driver {
     be_autoreset autoreset;
     int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */

@@ -4,46 +4,70 @@
 #include "envs/list.h"
 
 /* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
-#define BLOCK 256
+#define BLOCK BE_LIST
 
-/* Calls `body` for every i < n with a 1 in flags[i]; flags can be read up to the next multiple of 8. */
-#define FOR_EACH_SET(flags, n, i, body)                                                                                \
-    for (int64_t word_ = 0; word_ < (n); word_ += 8) {                                                                 \
-        uint64_t set_;                                                                                                 \
-        memcpy(&set_, (flags) + word_, 8);                                                                             \
-        while (__builtin_expect(set_ != 0, 0)) {                                                                       \
-            int64_t i = word_ + __builtin_ctzll(set_) / 8;                                                             \
-            set_ &= set_ - 1;                                                                                          \
-            body;                                                                                                      \
-        }                                                                                                              \
+/* Bit i is set where flags[i] is 1, of 64 flags. */
+static inline uint64_t flag_bits(const uint8_t *flags) {
+#if BE_ISA == BE_ISA_AVX512
+    __m512i bytes = _mm512_loadu_si512(flags);
+    return _cvtmask64_u64(_mm512_test_epi8_mask(bytes, bytes));
+#elif BE_ISA == BE_ISA_AVX2
+    __m256i low = _mm256_loadu_si256((const __m256i *)flags), high = _mm256_loadu_si256((const __m256i *)flags + 1);
+    low = _mm256_slli_epi16(low, 7);
+    high = _mm256_slli_epi16(high, 7);
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+#else
+    uint64_t bits = 0;
+    for (int j = 0; j < 8; j++) {
+        uint64_t word;
+        memcpy(&word, flags + 8 * j, 8);
+        bits |= (word * UINT64_C(0x0102040810204080)) >> 56 << 8 * j;
     }
+    return bits;
+#endif
+}
 
-static int reset_lane(be_batch *batch, int64_t lane, void *observation, be_error *error) {
-    be_io io = {.observation = observation, .options = batch->driver->default_options};
-    batch->elapsed[lane] = 0;
-    return batch->type->reset(batch, lane, lane + 1, &io, error);
+/* Lists the lanes from `first` on whose flag, of n <= BE_LIST, is 1; flags can be read for 63 more. */
+static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t first, int64_t *lanes) {
+    int64_t count = 0;
+    for (int64_t j = 0; j < n; j += 64) {
+        uint64_t bits = flag_bits(flags + j);
+        if (n - j < 64) bits &= (UINT64_C(1) << (n - j)) - 1;
+        for (; bits; bits &= bits - 1) {
+            lanes[count++] = first + j + __builtin_ctzll(bits);
+        }
+    }
+    return count;
+}
+
+static int reset_lanes(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, void *observation,
+                       be_error *error) {
+    be_io io = {.first = first, .observation = observation, .options = batch->driver->default_options};
+    for (int64_t k = 0; k < count; k++) batch->elapsed[lanes[k]] = 0;
+    return batch->type->reset(batch, lanes, count, &io, error);
 }
 
 /* After a kernel has stepped the n lanes from `first`: time limit, autoreset, pending flags. `rows` are theirs, n of
- * each. Returns how many have finished, or -1. */
-static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
+ * each; `due` lists those that were pending. Returns how many have finished, or -1. */
+static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, const int64_t *due,
+                      int64_t num_due, be_error *error) {
     struct be_driver *driver = batch->driver;
     int32_t *restrict elapsed = batch->elapsed + first;
     uint8_t *restrict pending = driver->pending + first;
     uint8_t *restrict terminated = rows->terminated, *restrict truncated = rows->truncated;
     const int32_t limit = driver->max_episode_steps;
     const int has_limit = limit != INT32_MAX;
-    unsigned char *observation = rows->observation;
 
     for (int64_t i = 0; i < n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
     for (int64_t i = 0; i < n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
 
-    if (driver->autoreset == BE_NEXT_STEP) {
-        FOR_EACH_SET(pending, n, i, {
-            if (reset_lane(batch, first + i, observation + (size_t)i * driver->observation_bytes, error)) return -1;
+    if (driver->autoreset == BE_NEXT_STEP && num_due) {
+        for (int64_t k = 0; k < num_due; k++) {
+            int64_t i = due[k] - first;
             rows->reward[i] = 0.0;
             terminated[i] = truncated[i] = 0;
-        })
+        }
+        if (reset_lanes(batch, due, num_due, first, rows->observation, error) != BE_OK) return -1;
     }
     int64_t finished = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -51,12 +75,13 @@ static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays
         finished += pending[i];
     }
     if (driver->autoreset == BE_SAME_STEP && finished) {
-        unsigned char *final = driver->final_observation + (size_t)first * driver->observation_bytes;
-        FOR_EACH_SET(pending, n, i, {
-            unsigned char *row = observation + (size_t)i * driver->observation_bytes;
-            memcpy(final + (size_t)i * driver->observation_bytes, row, driver->observation_bytes);
-            if (reset_lane(batch, first + i, row, error)) return -1;
-        })
+        int64_t lanes[BLOCK], count = list_flagged(pending, n, first, lanes);
+        const size_t bytes = driver->observation_bytes;
+        for (int64_t k = 0; k < count; k++) {
+            memcpy(driver->final_observation + (size_t)lanes[k] * bytes,
+                   (unsigned char *)rows->observation + (size_t)(lanes[k] - first) * bytes, bytes);
+        }
+        if (reset_lanes(batch, lanes, count, first, rows->observation, error) != BE_OK) return -1;
         memset(pending, 0, (size_t)n);
     }
     return finished;
@@ -80,6 +105,7 @@ static int step_tail(be_batch *batch, int64_t first, int64_t n, const be_arrays 
     memset(driver->tail_skip, 1, BE_LANE_BLOCK);
     memcpy(driver->tail_skip, driver->pending + first, (size_t)n);
     be_io io = {
+        .first = first,
         .action = driver->tail_action,
         .observation = driver->tail_observation,
         .reward = driver->tail_reward,
@@ -105,22 +131,24 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
         int64_t n = end - first < BLOCK ? end - first : BLOCK;
         if (n > BE_LANE_BLOCK) n = n / BE_LANE_BLOCK * BE_LANE_BLOCK;
         be_arrays rows = rows_from(batch, arrays, first);
+        /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
+        int64_t due[BLOCK], num_due = list_flagged(batch->driver->pending + first, n, first, due);
+        for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&batch->rng[due[k]], 1);
         int status;
         if (n < BE_LANE_BLOCK) {
             status = step_tail(batch, first, n, &rows, error);
         } else {
             be_io io = {
+                .first = first,
                 .action = rows.action,
                 .observation = rows.observation,
                 .reward = rows.reward,
                 .terminated = rows.terminated,
                 .skip = batch->driver->pending + first,
             };
-            /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
-            FOR_EACH_SET(io.skip, n, i, { __builtin_prefetch(&batch->rng[first + i], 1); })
             status = batch->type->step(batch, first, first + n, &io, error);
         }
-        int64_t count = status == BE_OK ? finish(batch, first, n, &rows, error) : -1;
+        int64_t count = status == BE_OK ? finish(batch, first, n, &rows, due, num_due, error) : -1;
         if (count < 0) return -1;
         finished += count;
         first += n;

@@ -67,22 +67,24 @@ static int prepare(be_batch *b, be_error *error) {
     return BE_OK;
 }
 
-static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     (void)error;
-    float *observation = io->observation;
-    for (int64_t i = begin; i < end; i++, observation += 4) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        float *observation = (float *)io->observation + (i - io->first) * 4;
         for (int j = 0; j < 4; j++) observation[j] = (float)((double *)b->state[j])[i];
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    for (int64_t i = begin; i < end; i++) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
         for (int j = 0; j < 4; j++) {
             ((double *)b->state[j])[i] = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
         }
     }
-    return observe(b, begin, end, io, error);
+    return observe(b, lanes, count, io, error);
 }
 
 static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {

@@ -43,24 +43,26 @@ static int prepare(be_batch *b, be_error *error) {
     return BE_OK;
 }
 
-static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     (void)error;
-    float *observation = io->observation;
     const double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
-    for (int64_t i = begin; i < end; i++, observation += 2) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        float *observation = (float *)io->observation + (i - io->first) * 2;
         observation[0] = (float)position[i];
         observation[1] = (float)velocity[i];
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
         position[i] = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
         velocity[i] = 0.0;
     }
-    return observe(b, begin, end, io, error);
+    return observe(b, lanes, count, io, error);
 }
 
 static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {

@@ -46,11 +46,12 @@ static int prepare(be_batch *b, be_error *error) {
     return BE_OK;
 }
 
-static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     (void)error;
-    float *observation = io->observation;
     const double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
-    for (int64_t i = begin; i < end; i++, observation += 3) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        float *observation = (float *)io->observation + (i - io->first) * 3;
         observation[0] = (float)cos(theta[i]);
         observation[1] = (float)sin(theta[i]);
         observation[2] = (float)theta_dot[i];
@@ -58,14 +59,15 @@ static int observe(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_
     return BE_OK;
 }
 
-static int reset(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
     const double x = io->options[X_INIT], y = io->options[Y_INIT];
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
         theta[i] = be_rng_uniform(&b->rng[i], -x, x);
         theta_dot[i] = be_rng_uniform(&b->rng[i], -y, y);
     }
-    return observe(b, begin, end, io, error);
+    return observe(b, lanes, count, io, error);
 }
 
 static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
