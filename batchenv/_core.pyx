@@ -70,15 +70,16 @@ cdef extern from "batchenv.h" nogil:
         int size
         const char *doc
     ctypedef enum be_param_kind:
-        BE_PARAM_FLOAT, BE_PARAM_BOOL, BE_PARAM_CHOICE
+        BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
         const char *name
         be_param_kind kind
         double value, low, high
         const char **choices
         const char *doc
+        int shared
     ctypedef enum be_space_kind:
-        BE_SPACE_BOX, BE_SPACE_DISCRETE
+        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE
     ctypedef struct be_space:
         be_space_kind kind
         be_dtype dtype
@@ -87,11 +88,16 @@ cdef extern from "batchenv.h" nogil:
         int64_t shape[4]
         double low[32]
         double high[32]
+    ctypedef struct be_grid:
+        const uint8_t *cells
+        int64_t rows, columns
     ctypedef struct be_env_type:
         const char *name
         const be_field *state
+        const be_field *info
         const be_param *params
         const be_param *options
+        const char *grid
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
@@ -111,6 +117,7 @@ cdef extern from "core/batch.h" nogil:
         double *reward
         uint8_t *terminated
         uint8_t *truncated
+        void *info[4]
     ctypedef struct be_isa:
         const char *name
         const be_env_type *const *types
@@ -119,14 +126,15 @@ cdef extern from "core/batch.h" nogil:
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
-    be_batch *be_batch_create(const be_isa *, const be_env_type *, int64_t, be_autoreset, int32_t, be_error *)
+    be_batch *be_batch_create(const be_env_type *, int64_t, be_autoreset, int32_t, const be_grid *, be_error *)
     void be_batch_destroy(be_batch *)
-    int be_batch_configure(be_batch *, const double *, be_error *)
+    int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
     int be_batch_seed(be_batch *, const uint32_t *, size_t, int64_t, int64_t)
-    int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, void *, be_error *)
+    int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, const be_arrays *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     const void *be_batch_final_observation(const be_batch *)
+    const void *be_batch_final_info(const be_batch *, int)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
     void be_partition(int64_t, int, int, int64_t *, int64_t *)
@@ -277,7 +285,7 @@ cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
 
 
 cdef list _param_table(const be_param *table):
-    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice"}
+    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_INT: "int", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice"}
     rows = []
     while table != NULL and table.name != NULL:
         choices = []
@@ -288,6 +296,7 @@ cdef list _param_table(const be_param *table):
             "name": table.name.decode(), "kind": kinds[table.kind],
             "default": _param_value(table, table.value), "low": table.low, "high": table.high,
             "choices": choices, "doc": table.doc.decode(),
+            "per_lane": table.kind == BE_PARAM_FLOAT and not table.shared,
         })
         table += 1
     return rows
@@ -298,19 +307,27 @@ cdef object _param_value(const be_param *param, double value):
         return value != 0
     if param.kind == BE_PARAM_CHOICE:
         return param.choices[<int>value].decode()
+    if param.kind == BE_PARAM_INT:
+        return int(value)
     return value
 
 
-def type_info(str name):
-    """The tables of an env type: {"state": [...], "params": [...], "options": [...]}, each a list of dicts."""
-    cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
-    cdef const be_field *field = env_type.state
-    state = []
-    while field.name != NULL:
-        state.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
-                      "doc": field.doc.decode()})
+cdef list _field_table(const be_field *field):
+    rows = []
+    while field != NULL and field.name != NULL:
+        rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+                     "doc": field.doc.decode()})
         field += 1
-    return {"state": state, "params": _param_table(env_type.params), "options": _param_table(env_type.options)}
+    return rows
+
+
+def type_info(str name):
+    """The tables of an env type: "state", "info", "params", "options" (each a list of dicts), and "grid" (the keyword
+    that gives its map, or None)."""
+    cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
+    return {"state": _field_table(env_type.state), "info": _field_table(env_type.info),
+            "params": _param_table(env_type.params), "options": _param_table(env_type.options),
+            "grid": None if env_type.grid == NULL else env_type.grid.decode()}
 
 
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
@@ -328,6 +345,11 @@ cdef double _param_number(dict row, object value, str what) except? -1:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{what}{name}={value!r} must be a bool, not {type(value).__name__}")
         return 1.0 if value else 0.0
+    if row["kind"] == "int":
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{what}{name}={value!r} must be an int, not {type(value).__name__}")
+        if abs(value) > 2**53:
+            raise ValueError(f"{what}{name}={value!r} must be between {row['low']:g} and {row['high']:g}")
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}")
     try:
@@ -371,14 +393,17 @@ cdef class Batch:
     cdef list pool
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
-    cdef list param_rows, option_rows
+    cdef list param_rows, option_rows, columns, info_rows
+    cdef int num_info, num_outputs, tuple_size
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
-                  int num_threads, int ring, bint clip, isa=None):
+                  int num_threads, int ring, bint clip, isa=None, grid=None):
         cdef be_error error
+        cdef be_grid map_of
+        cdef const be_grid *map_or_null = NULL
         cdef const be_env_type *env_type
         self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
         env_type = _find_type(self.isa_table, type_name)
@@ -391,7 +416,17 @@ cdef class Batch:
         self.pool = []
         self.param_rows = _param_table(env_type.params)
         self.option_rows = _param_table(env_type.options)
-        self.batch = be_batch_create(self.isa_table, env_type, num_lanes, <be_autoreset>autoreset, max_episode_steps,
+        self.columns = [None] * len(self.param_rows)
+        self.info_rows = _field_table(env_type.info)
+        self.num_info = len(self.info_rows)
+        self.num_outputs = 4 + 2 * self.num_info
+        cdef cnp.ndarray cells
+        if grid is not None:
+            cells = np.ascontiguousarray(grid, np.uint8)
+            map_of.cells = <const uint8_t *>cnp.PyArray_DATA(cells)
+            map_of.rows, map_of.columns = grid.shape
+            map_or_null = &map_of
+        self.batch = be_batch_create(env_type, num_lanes, <be_autoreset>autoreset, max_episode_steps, map_or_null,
                                      &error)
         if self.batch == NULL:
             _raise(&error)
@@ -409,6 +444,7 @@ cdef class Batch:
         dtype = _dtypes[<int>observation.dtype]
         self.observation_type = dtype.num
         self.observation_shape = (num_lanes, *[observation.shape[i] for i in range(observation.ndim)])
+        self.tuple_size = observation.shape[0] if observation.kind == BE_SPACE_TUPLE else 0
         self.observation_row = be_space_row_size(observation) * dtype.itemsize
         be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP and not be_forked() else 1)
         if self.plan.threads > 1:
@@ -447,27 +483,77 @@ cdef class Batch:
         return _space(&self.batch.observation_space), _space(&self.batch.action_space)
 
     def get_params(self):
-        rows = self.param_rows
-        return {row["name"]: _param_value(&self.batch.type.params[i], self.batch.params[i])
-                for i, row in enumerate(rows)}
+        """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
+        params = {}
+        for i, row in enumerate(self.param_rows):
+            column = self.columns[i]
+            params[row["name"]] = (_param_value(&self.batch.type.params[i], self.batch.params[i]) if column is None
+                                   else column.copy())
+        return params
 
-    def set_params(self, dict values):
+    def set_params(self, dict values, lanes=None):
+        """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
         cdef double numbers[32]
+        cdef const double *pointers[32]
         cdef be_error error
+        cdef cnp.ndarray array
         names = [row["name"] for row in self.param_rows]
+        columns = list(self.columns)
+        cdef int i
         for i in range(32):
             numbers[i] = self.batch.params[i]
+            pointers[i] = NULL
         for name, value in values.items():
             if name not in names:
                 raise TypeError(f"{self.type_name} has no parameter {name!r}; it has: {', '.join(names)}")
             i = names.index(name)
-            numbers[i] = _param_number(self.param_rows[i], value, "")
+            row = self.param_rows[i]
+            if not isinstance(value, (str, bytes)) and np.ndim(value) > 0:
+                new = self._param_column(row, value)
+            else:
+                new = _param_number(row, value, "")
+            if lanes is not None:
+                if not row["per_lane"]:
+                    raise ValueError(f"{name} is one value for all lanes: set it without lanes")
+                old = numbers[i] if columns[i] is None else columns[i]
+                new = np.where(lanes, new, old)
+            if isinstance(new, np.ndarray) and (new == new[0]).all():
+                new = float(new[0])  # the same in all lanes after all: the faster path
+            if isinstance(new, np.ndarray):
+                columns[i] = new
+                numbers[i] = new[0]
+            else:
+                columns[i] = None
+                numbers[i] = new
+        cdef bint any_column = False
+        for i in range(len(columns)):
+            if columns[i] is not None:
+                array = columns[i]
+                pointers[i] = <const double *>cnp.PyArray_DATA(array)
+                any_column = True
         self._enter()
         try:
-            if be_batch_configure(self.batch, numbers, &error) != BE_OK:
+            if be_batch_configure(self.batch, numbers, pointers if any_column else NULL, &error) != BE_OK:
                 _raise(&error)
+            self.columns = columns
         finally:
             be_leave(&self.busy)
+
+    def _param_column(self, dict row, value):
+        """`value` as a float64 array (num_lanes,) of our own."""
+        name = row["name"]
+        try:
+            array = np.array(value)
+        except ValueError:
+            raise ValueError(f"{name} cannot be read as an array of shape ({self.num_lanes},)") from None
+        if not row["per_lane"]:
+            raise ValueError(f"{name} is one value for all lanes, got an array of shape {array.shape}")
+        if array.shape != (self.num_lanes,):
+            raise ValueError(f"{name} has shape {array.shape}, but must be one number or have one a lane: "
+                             f"shape ({self.num_lanes},)")
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"{name} has dtype {array.dtype}, but must hold numbers")
+        return array.astype(np.float64)
 
     def state(self):
         """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
@@ -532,8 +618,12 @@ cdef class Batch:
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
             mask_data = <const uint8_t *>cnp.PyArray_DATA(mask_array)
-        cdef cnp.ndarray observation = np.empty(self.observation_shape, _dtypes_by_num[self.observation_type])
-        cdef void *rows = cnp.PyArray_DATA(observation)
+        cdef tuple held = self._new_output()
+        cdef be_arrays arrays
+        self._point(held, &arrays)
+        if mask is not None:
+            for i in range(self.num_info):
+                held[4 + 2 * i].fill(0)
         self._enter()
         try:
             parts = self._parts() if self.num_lanes >= 4096 else 1
@@ -556,12 +646,12 @@ cdef class Batch:
                 self.errors[part].status = BE_OK
             with nogil:
                 for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._reset_part(mask_data, values, rows, parts, part)
+                    self._reset_part(mask_data, values, &arrays, parts, part)
             self._raise_first(parts)
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
-        return observation
+        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._info(held, mask)
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -574,11 +664,11 @@ cdef class Batch:
         be_partition(self.num_lanes, parts, part, &begin, &end)
         be_batch_seed(self.batch, words, num_words, begin, end)
 
-    cdef void _reset_part(self, const uint8_t *mask, const double *options, void *rows, int parts,
+    cdef void _reset_part(self, const uint8_t *mask, const double *options, const be_arrays *arrays, int parts,
                           int part) noexcept nogil:
         cdef int64_t begin, end
         be_partition(self.num_lanes, parts, part, &begin, &end)
-        be_batch_reset(self.batch, begin, end, mask, options, rows, &self.errors[part])
+        be_batch_reset(self.batch, begin, end, mask, options, arrays, &self.errors[part])
 
     cdef int _parts(self) noexcept:
         return 1 if be_forked() else self.plan.threads
@@ -612,10 +702,7 @@ cdef class Batch:
                 held = self._output()
             else:
                 held = self._check_out(out, actions)
-            arrays.observation = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 0))
-            arrays.reward = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 1))
-            arrays.terminated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 2))
-            arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
+            self._point(held, &arrays)
             if self.autoreset == BE_DISABLED:
                 pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
                 if pending >= 0:
@@ -637,13 +724,43 @@ cdef class Batch:
                 if timed:
                     be_plan_note(&self.plan, be_now_ns() - start)
             self._raise_first(parts)
-            info = {}
+            info = self._info(held, None) if self.num_info else {}
             if finished and self.autoreset == BE_SAME_STEP:
                 self._add_final(info, held)
+            if self.tuple_size:
+                return (self._present(held[0]), held[1], held[2], held[3], info)
             return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
                     <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
         finally:
             be_leave(&self.busy)
+
+    cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
+        """Points arrays (all but the actions) at the data of `held`."""
+        cdef int k
+        arrays.observation = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 0))
+        arrays.reward = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 1))
+        arrays.terminated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 2))
+        arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
+        for k in range(self.num_info):
+            arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k))
+
+    cdef object _present(self, object observation):
+        """An observation array as the space says: for tuples, one column each."""
+        if self.tuple_size:
+            return tuple([observation[..., j] for j in range(self.tuple_size)])
+        return observation
+
+    cdef dict _info(self, tuple held, object mask):
+        """The info of a reset (of the lanes in `mask`) or a step, with Gymnasium's masks."""
+        info = {}
+        cdef int k
+        for k in range(self.num_info):
+            name = self.info_rows[k]["name"]
+            present = held[5 + 2 * k]
+            present[...] = True if mask is None else mask
+            info[name] = held[4 + 2 * k]
+            info[f"_{name}"] = present
+        return info
 
     cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
         cdef int64_t begin, end
@@ -727,10 +844,14 @@ cdef class Batch:
 
     cdef tuple _new_output(self):
         cdef cnp.npy_intp n = self.num_lanes
-        return (np.empty(self.observation_shape, _dtypes_by_num[self.observation_type]),
-                cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0),
-                cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0),
-                cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0))
+        cdef tuple held = (np.empty(self.observation_shape, _dtypes_by_num[self.observation_type]),
+                           cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0),
+                           cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0),
+                           cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0))
+        for row in self.info_rows:
+            size = [row["size"]] * (row["size"] > 1)
+            held += (np.empty([self.num_lanes, *size], row["dtype"]), np.empty(self.num_lanes, np.bool_))
+        return held
 
     cdef tuple _output(self):
         """Arrays that nobody else holds: recycled, or new. With a ring: the next of its sets, whoever holds it."""
@@ -747,9 +868,7 @@ cdef class Batch:
             return held
         for i in range(count):
             held = <tuple>self.pool[i]
-            if (be_unshared(PyTuple_GET_ITEM(held, 0)) and be_unshared(PyTuple_GET_ITEM(held, 1))
-                    and be_unshared(PyTuple_GET_ITEM(held, 2)) and be_unshared(PyTuple_GET_ITEM(held, 3))
-                    and self._intact(held)):
+            if self._unshared(held) and self._intact(held):
                 return held
         held = self._new_output()
         if count < MAX_POOL:
@@ -759,6 +878,13 @@ cdef class Batch:
             self.pool[self.next_slot] = held
             self.next_slot = (self.next_slot + 1) % MAX_POOL
         return held
+
+    cdef bint _unshared(self, tuple held) noexcept:
+        cdef int i
+        for i in range(self.num_outputs):
+            if not be_unshared(PyTuple_GET_ITEM(held, i)):
+                return False
+        return True
 
     cdef bint _intact(self, tuple held):
         """The user may have changed what can be changed in place: dtype, shape, writability."""
@@ -776,6 +902,13 @@ cdef class Batch:
                     or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
                     or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
                 return False
+        for i in range(4, self.num_outputs):
+            flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
+            size = self.info_rows[(i - 4) // 2]["size"] if i % 2 == 0 else 1
+            dtype = self.info_rows[(i - 4) // 2]["dtype"] if i % 2 == 0 else "bool"
+            if (not cnp.PyArray_ISCARRAY(flags) or flags.dtype != dtype
+                    or (<object>flags).shape != ((self.num_lanes,) if size == 1 else (self.num_lanes, size))):
+                return False
         return True
 
     cdef tuple _check_out(self, object out, object actions):
@@ -788,9 +921,10 @@ cdef class Batch:
         if not isinstance(out, (tuple, list)) or len(out) != 4:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
-        if out[0] is None or out[1] is None or out[2] is None or out[3] is None:
+        out = list(out)
+        if self.num_info or out[0] is None or out[1] is None or out[2] is None or out[3] is None:
             ours = self._output()
-            out = [ours[i] if out[i] is None else out[i] for i in range(4)]
+            out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
             if type(out[i]) is not cnp.ndarray:
                 raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
@@ -829,12 +963,31 @@ cdef class Batch:
         cdef object[::1] objects = final
         for i in range(count):
             memcpy(target + i * row, source + index[i] * row, row)
-            objects[index[i]] = rows[i]
+            objects[index[i]] = self._present_row(rows[i])
         info["final_obs"] = final
         info["_final_obs"] = done
-        info["final_info"] = {}
+        info["final_info"] = self._final_info(done)
         info["_final_info"] = done.copy()
         return 0
+
+    cdef object _present_row(self, object row):
+        """One lane's observation as Gymnasium's single env returns it."""
+        if self.tuple_size:
+            return tuple(row.tolist())
+        return row if row.ndim else int(row)
+
+    cdef dict _final_info(self, object done):
+        info = {}
+        cdef int k
+        cdef cnp.ndarray array
+        for k in range(self.num_info):
+            row = self.info_rows[k]
+            array = np.empty((self.num_lanes, row["size"]) if row["size"] > 1 else self.num_lanes, row["dtype"])
+            memcpy(cnp.PyArray_DATA(array), be_batch_final_info(self.batch, k), cnp.PyArray_NBYTES(array))
+            array[~done] = 0
+            info[row["name"]] = array
+            info[f"_{row['name']}"] = done.copy()
+        return info
 
 
 _out_names = ("observations", "rewards", "terminations", "truncations")
@@ -844,5 +997,7 @@ _dtypes_by_num = {dtype.num: dtype for dtype in _dtypes}
 cdef object _space(const be_space *space):
     size = be_space_row_size(space)
     shape = tuple(space.shape[i] for i in range(space.ndim))
-    return ("discrete" if space.kind == BE_SPACE_DISCRETE else "box", _dtypes[<int>space.dtype], space.n, shape,
-            [space.low[i] for i in range(size)], [space.high[i] for i in range(size)])
+    kind = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_TUPLE: "tuple"}[space.kind]
+    low = [space.low[i if size <= 32 else 0] for i in range(size)]
+    high = [space.high[i if size <= 32 else 0] for i in range(size)]
+    return kind, _dtypes[<int>space.dtype], space.n, shape, low, high

@@ -49,47 +49,77 @@ static inline size_t be_dtype_size(be_dtype dtype) {
 
 /* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
  * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
- * come from this table. */
+ * come from this table. The same struct describes a field of a lane's info. */
 typedef struct be_field {
     const char *name; /* NULL ends a table */
     be_dtype dtype;
     int size; /* values per lane */
     const char *doc;
+    /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
+     * one, or a check_state. */
+    int64_t low, high;
 } be_field;
 
-typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
+typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
 
-/* A constant that the user may set: a keyword of make(). Values are doubles: BOOL 0 or 1, CHOICE an index. */
+/* A constant that the user may set: a keyword of make(). Values are doubles: INT a whole number, BOOL 0 or 1, CHOICE
+ * an index. FLOAT params may differ from lane to lane; the others, and those marked `shared`, are one for all. */
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
     double value;               /* default */
-    double low, high;           /* FLOAT: the closed range allowed; finite values only, whatever the range */
+    double low, high;           /* FLOAT, INT: the closed range allowed; finite values only, whatever the range */
     const char *const *choices; /* CHOICE: NULL-terminated */
     const char *doc;            /* one line, with the unit */
+    int shared;
 } be_param;
 
 #define BE_MAX_FIELDS 16
+#define BE_MAX_INFO 4
 #define BE_MAX_PARAMS 32
-#define BE_MAX_CONSTANTS 64
+#define BE_MAX_CONSTANTS 32
 #define BE_MAX_BOUNDS 32
 #define BE_MAX_DIMS 4
 
-typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE } be_space_kind;
+/* TUPLE: a gymnasium.spaces.Tuple of `shape[0]` Discrete spaces, whose sizes are high[j] + 1; a row holds their values.
+ */
+typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE } be_space_kind;
 
 /* The space of one lane. */
 typedef struct be_space {
     be_space_kind kind;
-    be_dtype dtype;                                 /* BOX: any; DISCRETE: BE_I64 */
+    be_dtype dtype;                                 /* BOX: any; DISCRETE, TUPLE: BE_I64 */
     int64_t n;                                      /* DISCRETE: values 0..n-1 */
-    int ndim;                                       /* BOX */
-    int64_t shape[BE_MAX_DIMS];                     /* BOX */
-    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX: per value in row order */
+    int ndim;                                       /* BOX, TUPLE */
+    int64_t shape[BE_MAX_DIMS];                     /* BOX, TUPLE */
+    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX, TUPLE: per value in row order; BOX of more than
+                                                       BE_MAX_BOUNDS values: low[0], high[0] hold for all */
 } be_space;
+
+/* A map of characters, row after row, for the types that name one in `grid`. */
+typedef struct be_grid {
+    const uint8_t *cells;
+    int64_t rows, columns;
+} be_grid;
 
 /* ---- a batch -------------------------------------------------------------------------------------- */
 
 typedef struct be_env_type be_env_type;
+
+/* What prepare() works on: one set of params. */
+typedef struct be_setup {
+    const double *params; /* in the order of the type's table, checked one by one */
+    be_grid grid;
+    double constants[BE_MAX_CONSTANTS];       /* to fill: what the kernel wants derived from params */
+    be_space observation_space, action_space; /* to fill */
+    unsigned flags;                           /* starts as the type's flags; may be changed */
+} be_setup;
+
+/* A param or constant that may differ from lane to lane: lane i's is values[i & mask]. */
+typedef struct be_column {
+    const double *values;
+    int64_t mask; /* -1: a column; 0: BE_LANE_BLOCK equal values */
+} be_column;
 
 /* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
  * 64 lanes, and padding lanes hold zeros. */
@@ -99,23 +129,44 @@ typedef struct be_batch {
     void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
     be_rng *rng;                        /* one stream a lane */
     int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
-    double params[BE_MAX_PARAMS];       /* values, in the order of the type's table */
-    double constants[BE_MAX_CONSTANTS]; /* what prepare() derives from params, for the kernel's own use */
-    unsigned flags;                     /* starts as the type's flags; prepare() may change it */
+    int per_lane;                       /* some FLOAT params differ from lane to lane: read them from the columns */
+    double params[BE_MAX_PARAMS];       /* values, in the order of the type's table; without per_lane */
+    double constants[BE_MAX_CONSTANTS]; /* what prepare() derived from them; without per_lane */
+    be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* with per_lane */
+    be_grid grid;
+    unsigned flags;
     be_space observation_space, action_space;
     struct be_driver *driver; /* private to core/ */
 } be_batch;
 
+/* The value of a param or constant for the BE_VL lanes from i: one for all where `per_lane` is 0. A kernel's step is
+ * written once, inlined with per_lane 0 (loading all values before its loop) and 1 (loading them for every vector). */
+static inline be_vd be_param_at(const be_batch *batch, int index, int64_t i, int per_lane) {
+    const be_column *column = &batch->param_columns[index];
+    return per_lane ? be_load(column->values + (i & column->mask)) : be_set1(batch->params[index]);
+}
+static inline be_vd be_constant_at(const be_batch *batch, int index, int64_t i, int per_lane) {
+    const be_column *column = &batch->constant_columns[index];
+    return per_lane ? be_load(column->values + (i & column->mask)) : be_set1(batch->constants[index]);
+}
+/* The same for one lane. */
+static inline double be_param_of(const be_batch *batch, int index, int64_t lane) {
+    const be_column *column = &batch->param_columns[index];
+    return batch->per_lane ? column->values[lane & column->mask] : batch->params[index];
+}
+#define BE_INLINE static inline __attribute__((always_inline))
+
 /* The rows of lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
 typedef struct be_io {
     int64_t first;
-    const void *action;    /* checked: in the action space, contiguous, of the space's dtype */
-    void *observation;     /* to be written whole, in the space's dtype */
-    double *reward;        /* step: to be written */
-    uint8_t *terminated;   /* step: to be written, 0 or 1 */
-    const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
-                              padding lanes. Whatever is done with them, their rng must be left alone. */
-    const double *options; /* reset: values in the order of the type's `options` */
+    const void *action;      /* step: checked: in the action space, contiguous, of the space's dtype */
+    void *observation;       /* to be written whole, in the space's dtype */
+    void *info[BE_MAX_INFO]; /* reset and step: to be written whole, in the order of the type's table */
+    double *reward;          /* step: to be written */
+    uint8_t *terminated;     /* step: to be written, 0 or 1 */
+    const uint8_t *skip;     /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
+                                padding lanes. Whatever is done with them, their rng must be left alone. */
+    const double *options;   /* reset: values in the order of the type's `options` */
 } be_io;
 
 /* Flags. */
@@ -124,16 +175,22 @@ typedef struct be_io {
 struct be_env_type {
     const char *name;
     const be_field *state;
+    const be_field *info;    /* or NULL */
     const be_param *params;  /* or NULL */
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
+    const char *grid;        /* the keyword that gives the map; or NULL */
     unsigned flags;
 
-    /* Checks params as a whole, fills batch->constants, both spaces, and batch->flags. Runs at construction and
-     * whenever a param changes. Returns BE_OK or be_fail(...). */
-    int (*prepare)(be_batch *batch, be_error *error);
+    /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
+     * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). */
+    int (*prepare)(be_setup *setup, be_error *error);
 
     /* Checks a reset's options as a whole. Or NULL. */
     int (*check_options)(const be_batch *batch, const double *options, be_error *error);
+
+    /* Checks `count` lanes of state about to be restored, given as columns of `count` values: what is used as an index
+     * must be in its range. The fields' own ranges hold already. Or NULL. */
+    int (*check_state)(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 
     /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order
      * Gymnasium does, and writes the first observation. The lanes' `elapsed` is 0 already. */
@@ -156,9 +213,14 @@ struct be_env_type {
 
 /* ---- helpers for prepare() ------------------------------------------------------------------------ */
 
+/* Where lane `lane`'s row of `size` values starts. */
+#define BE_ROW(type, rows, io, lane, size) ((type *)(rows) + ((lane) - (io)->first) * (size))
+
 /* The space of `size` float32 values between -high and high, or between low and high. */
 void be_space_box_f32(be_space *space, int size, const double *low, const double *high);
 void be_space_discrete(be_space *space, int64_t n);
+/* The space of tuples of `size` values, value j in 0..n[j]-1. */
+void be_space_tuple(be_space *space, int size, const int64_t *n);
 
 /* ---- options ---------------------------------------------------------------------------------------- */
 

@@ -28,12 +28,13 @@ static void *allocate(size_t bytes) {
     return memset(memory, 0, bytes);
 }
 
-static be_batch *make(const be_isa *isa, const be_env_type *type, int64_t lanes, void *observation) {
+static be_batch *make(const be_env_type *type, int64_t lanes, void *observation) {
     be_error error = {0};
     const uint32_t seed = 1;
-    be_batch *batch = be_batch_create(isa, type, lanes, BE_NEXT_STEP, 500, &error);
+    be_batch *batch = be_batch_create(type, lanes, BE_NEXT_STEP, 500, NULL, &error);
+    const be_arrays arrays = {.observation = observation};
     if (!batch || be_batch_seed(batch, &seed, 1, 0, lanes) != 0 ||
-        be_batch_reset(batch, 0, lanes, NULL, NULL, observation, &error) != BE_OK) {
+        be_batch_reset(batch, 0, lanes, NULL, NULL, &arrays, &error) != BE_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
@@ -60,7 +61,7 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
     be_error error = {0};
     size_t padded = (size_t)(lanes + 63) / 64 * 64;
     void *observation = allocate(padded * 128);
-    be_batch *driven = make(isa, type, lanes, observation), *bare = make(isa, type, lanes, observation);
+    be_batch *driven = make(type, lanes, observation), *bare = make(type, lanes, observation);
     size_t row = (size_t)be_space_row_size(&driven->action_space);
     size_t action_bytes = padded * row * be_dtype_size(driven->action_space.dtype);
     unsigned char *actions = allocate(BATCHES * action_bytes);

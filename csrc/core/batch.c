@@ -31,6 +31,11 @@ void be_space_discrete(be_space *space, int64_t n) {
     *space = (be_space){.kind = BE_SPACE_DISCRETE, .dtype = BE_I64, .n = n};
 }
 
+void be_space_tuple(be_space *space, int size, const int64_t *n) {
+    *space = (be_space){.kind = BE_SPACE_TUPLE, .dtype = BE_I64, .ndim = 1, .shape = {size}};
+    for (int i = 0; i < size; i++) space->high[i] = (double)(n[i] - 1);
+}
+
 int64_t be_space_row_size(const be_space *space) {
     int64_t size = 1;
     for (int i = 0; i < space->ndim; i++) size *= space->shape[i];
@@ -79,18 +84,33 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
     COLUMN(batch->rng, sizeof(be_rng));
     COLUMN(batch->elapsed, sizeof(int32_t));
     COLUMN(driver->pending, 1);
-    if (driver->autoreset == BE_SAME_STEP) COLUMN(driver->final_observation, driver->observation_bytes);
-#undef COLUMN
-    if (base) {
-        driver->tail_action = base + offset;
-        driver->tail_observation = base + offset + BE_LANE_BLOCK * driver->action_bytes;
+    if (driver->autoreset == BE_SAME_STEP) {
+        COLUMN(driver->final_observation, driver->observation_bytes);
+        for (int k = 0; k < driver->num_info; k++) COLUMN(driver->final_info[k], driver->info_bytes[k]);
     }
-    return offset + BE_LANE_BLOCK * (driver->action_bytes + driver->observation_bytes);
+#undef COLUMN
+#define TAIL(pointer, lane_bytes)                                                                                      \
+    do {                                                                                                               \
+        if (base) (pointer) = (void *)(base + offset);                                                                 \
+        offset += BE_LANE_BLOCK * (lane_bytes);                                                                        \
+    } while (0)
+    TAIL(driver->tail_action, driver->action_bytes);
+    TAIL(driver->tail_observation, driver->observation_bytes);
+    for (int k = 0; k < driver->num_info; k++) TAIL(driver->tail_info[k], driver->info_bytes[k]);
+#undef TAIL
+    return offset;
 }
 
-be_batch *be_batch_create(const be_isa *isa, const be_env_type *type, int64_t num_lanes, be_autoreset autoreset,
-                          int32_t max_episode_steps, be_error *error) {
-    (void)isa;
+static int copy_grid(be_batch *batch, const be_grid *grid) {
+    uint8_t *cells = malloc((size_t)(grid->rows * grid->columns));
+    if (cells == NULL) return -1;
+    memcpy(cells, grid->cells, (size_t)(grid->rows * grid->columns));
+    batch->grid = (be_grid){cells, grid->rows, grid->columns};
+    return 0;
+}
+
+be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
+                          const be_grid *grid, be_error *error) {
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -107,7 +127,16 @@ be_batch *be_batch_create(const be_isa *isa, const be_env_type *type, int64_t nu
     double params[BE_MAX_PARAMS] = {0};
     for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
-    if (be_batch_configure(batch, params, error) != BE_OK) {
+    for (int k = 0; type->info && type->info[k].name; k++) {
+        driver->info_bytes[k] = be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size;
+        driver->num_info = k + 1;
+    }
+    if (grid && copy_grid(batch, grid) != 0) {
+        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_batch_destroy(batch);
+        return NULL;
+    }
+    if (be_batch_configure(batch, params, NULL, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }
@@ -128,41 +157,165 @@ be_batch *be_batch_create(const be_isa *isa, const be_env_type *type, int64_t nu
 void be_batch_destroy(be_batch *batch) {
     if (batch == NULL) return;
     if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
+    free((void *)batch->grid.cells);
+    free(batch->driver->values);
     free(batch->driver);
     free(batch);
 }
 
 int64_t be_batch_bytes(const be_batch *batch) {
-    return (int64_t)(batch->driver->arena_bytes + sizeof *batch + sizeof *batch->driver);
+    return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
 }
 
 const uint8_t *be_batch_pending(const be_batch *batch) { return batch->driver->pending; }
 const void *be_batch_final_observation(const be_batch *batch) { return batch->driver->final_observation; }
+const void *be_batch_final_info(const be_batch *batch, int index) { return batch->driver->final_info[index]; }
 
 /* ---- params and options ----------------------------------------------------------------------------- */
 
+static int check_value(const char *what, const be_param *p, double value, int64_t lane, be_error *error) {
+    int in_range = isfinite(value);
+    if (p->kind == BE_PARAM_FLOAT || p->kind == BE_PARAM_INT)
+        in_range = in_range && value >= p->low && value <= p->high;
+    if (in_range) return BE_OK;
+    const char *number = p->kind == BE_PARAM_INT ? "whole" : "finite";
+    if (lane < 0) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s%s=%.17g must be a %s number between %g and %g", what, p->name,
+                       value, number, p->low, p->high);
+    }
+    return be_fail(error, BE_ERROR_VALUE, lane, "%s%s=%.17g of lane %lld must be a %s number between %g and %g", what,
+                   p->name, value, (long long)lane, number, p->low, p->high);
+}
+
 static int check_values(const char *what, const be_param *table, const double *values, be_error *error) {
     for (int i = 0; table && table[i].name; i++) {
-        const be_param *p = &table[i];
-        int in_range = isfinite(values[i]);
-        if (p->kind == BE_PARAM_FLOAT) in_range = in_range && values[i] >= p->low && values[i] <= p->high;
-        if (!in_range) {
-            return be_fail(error, BE_ERROR_VALUE, -1, "%s%s=%.17g must be a finite number between %g and %g", what,
-                           p->name, values[i], p->low, p->high);
-        }
+        int status = check_value(what, &table[i], values[i], -1, error);
+        if (status != BE_OK) return status;
     }
     return BE_OK;
 }
 
-int be_batch_configure(be_batch *batch, const double *params, be_error *error) {
-    int status = check_values("", batch->type->params, params, error);
+static int prepare(const be_batch *batch, const double *params, be_setup *setup, be_error *error) {
+    memset(setup, 0, sizeof *setup);
+    setup->params = params;
+    setup->grid = batch->grid;
+    setup->flags = batch->type->flags;
+    return batch->type->prepare(setup, error);
+}
+
+static void widen(be_space *space, const be_space *other) {
+    for (int i = 0; i < BE_MAX_BOUNDS; i++) {
+        if (other->low[i] < space->low[i]) space->low[i] = other->low[i];
+        if (other->high[i] > space->high[i]) space->high[i] = other->high[i];
+    }
+}
+
+static void adopt(be_batch *batch, const be_setup *setup) {
+    memcpy(batch->constants, setup->constants, sizeof batch->constants);
+    batch->observation_space = setup->observation_space;
+    batch->action_space = setup->action_space;
+    batch->flags = setup->flags;
+}
+
+/* Columns for what differs from lane to lane, a block of equal values for what does not. `varies` has a bit a constant.
+ */
+static int make_columns(be_batch *batch, const double *params, const double *const *columns, uint64_t varies,
+                        be_error *error) {
+    const size_t n = (size_t)batch->num_lanes, padded = (n + 63) / 64 * 64;
+    int num_params = 0;
+    size_t count = 0;
+    for (; batch->type->params[num_params].name; num_params++) count += columns[num_params] ? padded : BE_LANE_BLOCK;
+    for (int k = 0; k < BE_MAX_CONSTANTS; k++) count += varies >> k & 1 ? padded : BE_LANE_BLOCK;
+    double *values = aligned_alloc(64, count * sizeof *values), *next = values;
+    if (values == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate params for %zu lanes", n);
+    double lane_params[BE_MAX_PARAMS];
+    memcpy(lane_params, params, sizeof lane_params);
+    be_setup setup;
+    for (int j = 0; j < num_params; j++) {
+        batch->param_columns[j] = (be_column){next, columns[j] ? -1 : 0};
+        for (size_t i = 0; i < (columns[j] ? padded : BE_LANE_BLOCK); i++) {
+            *next++ = columns[j] ? columns[j][i < n ? i : n - 1] : params[j];
+        }
+    }
+    double *constants = next;
+    for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
+        batch->constant_columns[k] = (be_column){next, varies >> k & 1 ? -1 : 0};
+        next += varies >> k & 1 ? padded : BE_LANE_BLOCK;
+    }
+    for (size_t i = 0; i < padded; i++) {
+        for (int j = 0; j < num_params && i < n; j++) {
+            if (columns[j]) lane_params[j] = columns[j][i];
+        }
+        if (i < n) (void)prepare(batch, lane_params, &setup, error);
+        next = constants;
+        for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
+            size_t size = varies >> k & 1 ? padded : BE_LANE_BLOCK;
+            if (i < size) next[i] = setup.constants[k];
+            next += size;
+        }
+    }
+    free(batch->driver->values);
+    batch->driver->values = values;
+    batch->driver->values_bytes = count * sizeof *values;
+    return BE_OK;
+}
+
+int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error) {
+    const be_param *table = batch->type->params;
+    be_setup setup, first;
+    int status = check_values("", table, params, error), any = 0;
+    if (status == BE_OK) status = prepare(batch, params, &first, error);
     if (status != BE_OK) return status;
-    be_batch before = *batch;
+    double lane_params[BE_MAX_PARAMS];
+    memcpy(lane_params, params, sizeof lane_params);
+    for (int j = 0; columns && table[j].name; j++) {
+        if (columns[j] == NULL) continue;
+        any = 1;
+        if (table[j].kind != BE_PARAM_FLOAT || table[j].shared) {
+            return be_fail(error, BE_ERROR_VALUE, -1, "%s must be one value for all lanes", table[j].name);
+        }
+        for (int64_t i = 0; i < batch->num_lanes; i++) {
+            status = check_value("", &table[j], columns[j][i], i, error);
+            if (status != BE_OK) return status;
+        }
+    }
+    uint64_t varies = 0;
+    for (int64_t i = 0; any && i < batch->num_lanes; i++) {
+        for (int j = 0; table[j].name; j++) {
+            if (columns[j]) lane_params[j] = columns[j][i];
+        }
+        status = prepare(batch, lane_params, &setup, error);
+        if (status != BE_OK) {
+            error->lane = i;
+            size_t length = strlen(error->message);
+            snprintf(error->message + length, sizeof error->message - length, " (lane %lld)", (long long)i);
+            return status;
+        }
+        if (i == 0) first = setup;
+        for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
+            varies |= (uint64_t)(memcmp(&setup.constants[k], &first.constants[k], sizeof(double)) != 0) << k;
+        }
+        widen(&first.observation_space, &setup.observation_space);
+        widen(&first.action_space, &setup.action_space);
+        first.flags &= setup.flags;
+    }
+    if (batch->driver->observation_bytes &&
+        (be_space_row_bytes(&first.observation_space) != batch->driver->observation_bytes ||
+         be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "these params change the shape of a space: make a new env with them");
+    }
+    if (any) {
+        status = make_columns(batch, params, columns, varies, error);
+        if (status != BE_OK) return status;
+    } else {
+        free(batch->driver->values);
+        batch->driver->values = NULL;
+        batch->driver->values_bytes = 0;
+    }
+    batch->per_lane = any;
     memcpy(batch->params, params, sizeof batch->params);
-    batch->flags = batch->type->flags;
-    status = batch->type->prepare(batch, error);
-    if (status != BE_OK) *batch = before;
-    return status;
+    adopt(batch, &first);
+    return BE_OK;
 }
 
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error) {
@@ -197,9 +350,10 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 }
 
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
-                   void *observation, be_error *error) {
+                   const be_arrays *arrays, be_error *error) {
     struct be_driver *driver = batch->driver;
-    const be_io io = {.observation = observation, .options = options ? options : driver->default_options};
+    be_io io = {.observation = arrays->observation, .options = options ? options : driver->default_options};
+    memcpy(io.info, arrays->info, sizeof io.info);
     int64_t chosen[BE_LIST], others[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t num_chosen = 0, num_others = 0;

@@ -12,6 +12,7 @@ typedef struct be_arrays {
     void *observation;
     double *reward;
     uint8_t *terminated, *truncated;
+    void *info[BE_MAX_INFO]; /* in the order of the type's table */
 } be_arrays;
 
 /* What is compiled once per instruction set. */
@@ -37,13 +38,15 @@ typedef struct be_isa {
 /* The instruction sets that were compiled in and that this CPU has, best first, NULL at the end. */
 const be_isa *const *be_isa_supported(void);
 
-/* A new batch of zeroed lanes with the type's default params (not prepared yet). max_episode_steps 0: no limit. */
-be_batch *be_batch_create(const be_isa *isa, const be_env_type *type, int64_t num_lanes, be_autoreset autoreset,
-                          int32_t max_episode_steps, be_error *error);
+/* A new batch of zeroed lanes with the type's default params. max_episode_steps 0: no limit. `grid` is copied; NULL
+ * where the type has none. */
+be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
+                          const be_grid *grid, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
-/* Sets all params (checked one by one and by prepare()); on failure the old ones stay. */
-int be_batch_configure(be_batch *batch, const double *params, be_error *error);
+/* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
+ * and by prepare(); on failure the old ones stay. */
+int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error);
 
 /* Checks a reset's options. */
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error);
@@ -52,15 +55,17 @@ int be_batch_check_options(const be_batch *batch, const double *options, be_erro
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 
 /* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
- * observation of all lanes of the range, reset or not. `options` NULL: defaults. */
+ * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
-                   void *observation, be_error *error);
+                   const be_arrays *arrays, be_error *error);
 
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
 
-/* SAME_STEP: rows of the last step's final observations; only those of lanes finished by that step mean something. */
+/* SAME_STEP: rows of the last step's final observations and infos; only those of lanes finished by that step mean
+ * something. */
 const void *be_batch_final_observation(const be_batch *batch);
+const void *be_batch_final_info(const be_batch *batch, int index);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 const uint8_t *be_batch_pending(const be_batch *batch);
@@ -84,13 +89,16 @@ struct be_driver {
     be_autoreset autoreset;
     int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
     uint8_t *pending;          /* finished, waiting for a reset */
-    uint8_t *final_observation;
-    size_t observation_bytes, action_bytes; /* a row */
+    uint8_t *final_observation, *final_info[BE_MAX_INFO];
+    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row */
+    int num_info;
     double default_options[BE_MAX_PARAMS];
     void *arena;
     size_t arena_bytes;
+    double *values; /* what param_columns and constant_columns point into */
+    size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
-    void *tail_action, *tail_observation;
+    void *tail_action, *tail_observation, *tail_info[BE_MAX_INFO];
     double tail_reward[BE_LANE_BLOCK];
     uint8_t tail_terminated[BE_LANE_BLOCK], tail_skip[BE_LANE_BLOCK];
 };

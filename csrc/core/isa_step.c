@@ -40,11 +40,17 @@ static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t firs
     return count;
 }
 
-static int reset_lanes(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, void *observation,
+static int reset_lanes(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, const be_arrays *rows,
                        be_error *error) {
-    be_io io = {.first = first, .observation = observation, .options = batch->driver->default_options};
+    be_io io = {.first = first, .observation = rows->observation, .options = batch->driver->default_options};
+    memcpy(io.info, rows->info, sizeof io.info);
     for (int64_t k = 0; k < count; k++) batch->elapsed[lanes[k]] = 0;
     return batch->type->reset(batch, lanes, count, &io, error);
+}
+
+/* Copies row `from` (counted from `rows`) to row `to`. */
+static inline void copy_row(void *target, int64_t to, const void *rows, int64_t from, size_t bytes) {
+    memcpy((unsigned char *)target + (size_t)to * bytes, (const unsigned char *)rows + (size_t)from * bytes, bytes);
 }
 
 /* After a kernel has stepped the n lanes from `first`: time limit, autoreset, pending flags. `rows` are theirs, n of
@@ -67,7 +73,7 @@ static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays
             rows->reward[i] = 0.0;
             terminated[i] = truncated[i] = 0;
         }
-        if (reset_lanes(batch, due, num_due, first, rows->observation, error) != BE_OK) return -1;
+        if (reset_lanes(batch, due, num_due, first, rows, error) != BE_OK) return -1;
     }
     int64_t finished = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -76,25 +82,32 @@ static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays
     }
     if (driver->autoreset == BE_SAME_STEP && finished) {
         int64_t lanes[BLOCK], count = list_flagged(pending, n, first, lanes);
-        const size_t bytes = driver->observation_bytes;
         for (int64_t k = 0; k < count; k++) {
-            memcpy(driver->final_observation + (size_t)lanes[k] * bytes,
-                   (unsigned char *)rows->observation + (size_t)(lanes[k] - first) * bytes, bytes);
+            int64_t lane = lanes[k];
+            copy_row(driver->final_observation, lane, rows->observation, lane - first, driver->observation_bytes);
+            for (int j = 0; j < driver->num_info; j++) {
+                copy_row(driver->final_info[j], lane, rows->info[j], lane - first, driver->info_bytes[j]);
+            }
         }
-        if (reset_lanes(batch, lanes, count, first, rows->observation, error) != BE_OK) return -1;
+        if (reset_lanes(batch, lanes, count, first, rows, error) != BE_OK) return -1;
         memset(pending, 0, (size_t)n);
     }
     return finished;
 }
 
 static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64_t lane) {
-    return (be_arrays){
-        .action = (const unsigned char *)arrays->action + (size_t)lane * batch->driver->action_bytes,
-        .observation = (unsigned char *)arrays->observation + (size_t)lane * batch->driver->observation_bytes,
+    const struct be_driver *driver = batch->driver;
+    be_arrays rows = {
+        .action = (const unsigned char *)arrays->action + (size_t)lane * driver->action_bytes,
+        .observation = (unsigned char *)arrays->observation + (size_t)lane * driver->observation_bytes,
         .reward = arrays->reward + lane,
         .terminated = arrays->terminated + lane,
         .truncated = arrays->truncated + lane,
     };
+    for (int j = 0; j < driver->num_info; j++) {
+        rows.info[j] = (unsigned char *)arrays->info[j] + (size_t)lane * driver->info_bytes[j];
+    }
+    return rows;
 }
 
 /* The lanes after the last whole block go through padded rows of the driver's own, so that no kernel needs to know how
@@ -112,6 +125,7 @@ static int step_tail(be_batch *batch, int64_t first, int64_t n, const be_arrays 
         .terminated = driver->tail_terminated,
         .skip = driver->tail_skip,
     };
+    memcpy(io.info, driver->tail_info, sizeof io.info);
     int status = batch->type->step(batch, first, first + BE_LANE_BLOCK, &io, error);
     for (int j = 0; batch->type->state[j].name; j++) {
         size_t bytes = be_dtype_size(batch->type->state[j].dtype) * (size_t)batch->type->state[j].size;
@@ -120,6 +134,9 @@ static int step_tail(be_batch *batch, int64_t first, int64_t n, const be_arrays 
     }
     if (status != BE_OK) return status;
     memcpy(rows->observation, driver->tail_observation, (size_t)n * driver->observation_bytes);
+    for (int j = 0; j < driver->num_info; j++) {
+        memcpy(rows->info[j], driver->tail_info[j], (size_t)n * driver->info_bytes[j]);
+    }
     memcpy(rows->reward, driver->tail_reward, (size_t)n * sizeof *rows->reward);
     memcpy(rows->terminated, driver->tail_terminated, (size_t)n);
     return BE_OK;
@@ -146,6 +163,7 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
                 .terminated = rows.terminated,
                 .skip = batch->driver->pending + first,
             };
+            memcpy(io.info, rows.info, sizeof io.info);
             status = batch->type->step(batch, first, first + n, &io, error);
         }
         int64_t count = status == BE_OK ? finish(batch, first, n, &rows, due, num_due, error) : -1;

@@ -21,12 +21,13 @@ typedef struct arrays {
     unsigned char *observation, *mask;
     double *reward;
     uint8_t *terminated, *truncated;
+    void *info[BE_MAX_INFO];
 } arrays;
 
 /* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
 static arrays allocate(const be_batch *batch) {
     size_t n = (size_t)batch->num_lanes;
-    return (arrays){
+    arrays a = {
         .action = calloc(n, be_space_row_bytes(&batch->action_space)),
         .observation = calloc(n, be_space_row_bytes(&batch->observation_space)),
         .mask = calloc(n, 1),
@@ -34,6 +35,11 @@ static arrays allocate(const be_batch *batch) {
         .terminated = calloc(n, 1),
         .truncated = calloc(n, 1),
     };
+    const be_field *info = batch->type->info;
+    for (int k = 0; info && info[k].name; k++) {
+        a.info[k] = calloc(n, be_dtype_size(info[k].dtype) * (size_t)info[k].size);
+    }
+    return a;
 }
 
 static void release(arrays *a) {
@@ -43,6 +49,7 @@ static void release(arrays *a) {
     free(a->reward);
     free(a->terminated);
     free(a->truncated);
+    for (int k = 0; k < BE_MAX_INFO; k++) free(a->info[k]);
 }
 
 static void draw_actions(const be_batch *batch, be_rng *rng, void *action) {
@@ -66,15 +73,16 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
 /* A whole run; returns a hash of everything that came out. */
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(isa, type, lanes, mode, 50, &error);
+    be_batch *batch = be_batch_create(type, lanes, mode, 50, NULL, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
-    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated};
+    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}};
+    memcpy(rows.info, a.info, sizeof rows.info);
     size_t n = (size_t)lanes, row = be_space_row_bytes(&batch->observation_space);
     be_dtype dtype = batch->action_space.dtype;
     uint32_t seed[] = {7, 1};
     be_batch_seed(batch, seed, 2, 0, lanes);
-    check(be_batch_reset(batch, 0, lanes, NULL, NULL, a.observation, &error) == BE_OK, "reset", type->name, lanes);
+    check(be_batch_reset(batch, 0, lanes, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, lanes);
     be_rng rng;
     be_rng_seed_u64(&rng, 99);
     uint64_t hash = 0xcbf29ce484222325;
@@ -98,7 +106,7 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
             check(be_batch_first_pending(batch, 0, lanes) >= 0, "pending", type->name, lanes);
             unsigned char *before = malloc(n * row);
             memcpy(before, a.observation, n * row);
-            be_batch_reset(batch, 0, lanes, a.mask, NULL, a.observation, &error);
+            be_batch_reset(batch, 0, lanes, a.mask, NULL, &rows, &error);
             for (size_t i = 0; i < n; i++) {
                 if (!a.mask[i])
                     check(!memcmp(before + i * row, a.observation + i * row, row), "mask", type->name, lanes);
@@ -114,13 +122,13 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
 
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(isa, type, 3, BE_NEXT_STEP, 0, &error);
+    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
     for (int i = 0; type->params[i].name; i++) {
         memcpy(params, kept, sizeof params);
         params[i] = NAN;
-        check(be_batch_configure(batch, params, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
+        check(be_batch_configure(batch, params, NULL, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
         check(!memcmp(batch->params, kept, sizeof kept), "params kept", type->name, 3);
     }
     double options[BE_MAX_PARAMS] = {NAN, 1};

@@ -71,13 +71,14 @@ enum {
     PHI1_PRODUCT,
     PHI1_COS,
     ACC2_FIXED,
-    ACC2_SQUARE
+    ACC2_SQUARE,
+    NUM_CONSTANTS
 };
 
-static int prepare(be_batch *b, be_error *error) {
+static int prepare(be_setup *setup, be_error *error) {
     (void)error;
-    const double *p = b->params;
-    double *c = b->constants;
+    const double *p = setup->params;
+    double *c = setup->constants;
     const double m1 = p[LINK_MASS_1], m2 = p[LINK_MASS_2], l1 = p[LINK_LENGTH_1];
     const double lc1 = p[LINK_COM_POS_1], lc2 = p[LINK_COM_POS_2], moi = p[LINK_MOI], g = 9.8;
     c[D1_FIRST] = m1 * be_libm_square(lc1);
@@ -95,9 +96,9 @@ static int prepare(be_batch *b, be_error *error) {
     c[ACC2_SQUARE] = m2 * l1 * lc2;
     double high[] = {1.0, 1.0, 1.0, 1.0, p[MAX_VEL_1], p[MAX_VEL_2]};
     double low[] = {-1.0, -1.0, -1.0, -1.0, -p[MAX_VEL_1], -p[MAX_VEL_2]};
-    be_space_box_f32(&b->observation_space, 6, low, high);
-    be_space_discrete(&b->action_space, 3);
-    b->flags = p[TORQUE_NOISE_MAX] > 0 ? 0 : BE_STEP_FINISHED_HARMLESS;
+    be_space_box_f32(&setup->observation_space, 6, low, high);
+    be_space_discrete(&setup->action_space, 3);
+    setup->flags = p[TORQUE_NOISE_MAX] > 0 ? 0 : BE_STEP_FINISHED_HARMLESS;
     return BE_OK;
 }
 
@@ -107,7 +108,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     double *const *s = (double *const *)b->state;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = (float *)io->observation + (i - io->first) * 6;
+        float *observation = BE_ROW(float, io->observation, io, i, 6);
         for (int j = 0; j < 2; j++) {
             double angle = s[j][i];
             int fresh = b->elapsed[i] == 0;
@@ -132,7 +133,7 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
 }
 
 /* Time derivative of (theta1, theta2, dtheta1, dtheta2) under `torque`. */
-static inline void derivative(const double *c, int nips, const be_vd s[4], be_vd torque, be_vd out[4]) {
+static inline void derivative(const be_vd *c, int nips, const be_vd s[4], be_vd torque, be_vd out[4]) {
     be_vd sin2, cos2;
     be_sincos(s[THETA2], &sin2, &cos2);
     be_vd d1 = c[D1_FIRST] + c[M2] * (c[D1_FIXED] + c[D1_COS] * cos2) + c[MOI] + c[MOI];
@@ -164,37 +165,52 @@ static inline be_vd wrap(be_vd x) {
     return x;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    (void)error;
-    const double *p = b->params, *c = b->constants;
-    const int nips = p[BOOK_OR_NIPS] == 1;
-    const double noise = p[TORQUE_NOISE_MAX], dt = p[DT], half_dt = p[DT] / 2.0, sixth_dt = p[DT] / 6.0;
+typedef struct values {
+    be_vd constants[NUM_CONSTANTS], dt, half_dt, sixth_dt, max_vel_1, max_vel_2;
+} values;
+
+BE_INLINE void load_values(const be_batch *b, int64_t i, int per_lane, values *v) {
+    for (int k = 0; k < NUM_CONSTANTS; k++) v->constants[k] = be_constant_at(b, k, i, per_lane);
+    v->dt = be_param_at(b, DT, i, per_lane);
+    v->half_dt = v->dt / 2.0;
+    v->sixth_dt = v->dt / 6.0;
+    v->max_vel_1 = be_param_at(b, MAX_VEL_1, i, per_lane);
+    v->max_vel_2 = be_param_at(b, MAX_VEL_2, i, per_lane);
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+    const int nips = b->params[BOOK_OR_NIPS] == 1;
+    const int noisy = !(b->flags & BE_STEP_FINISHED_HARMLESS);
+    values v;
+    load_values(b, begin, per_lane, &v);
     const int64_t *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
+        if (per_lane) load_values(b, i, 1, &v);
         be_vd torque = __builtin_convertvector(be_load_i64(action) - 1, be_vd);
-        if (noise > 0) {
+        if (noisy) {
             for (int j = 0; j < BE_VL; j++) {
-                if (!io->skip[i - begin + j]) torque[j] += be_rng_uniform(&b->rng[i + j], -noise, noise);
+                double noise = be_param_of(b, TORQUE_NOISE_MAX, i + j);
+                if (noise > 0 && !io->skip[i - begin + j]) torque[j] += be_rng_uniform(&b->rng[i + j], -noise, noise);
             }
         }
         be_vd y0[4], y[4], k1[4], k2[4], k3[4], k4[4];
         for (int j = 0; j < 4; j++) y0[j] = be_load((double *)b->state[j] + i);
-        derivative(c, nips, y0, torque, k1);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + half_dt * k1[j];
-        derivative(c, nips, y, torque, k2);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + half_dt * k2[j];
-        derivative(c, nips, y, torque, k3);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + dt * k3[j];
-        derivative(c, nips, y, torque, k4);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + sixth_dt * (k1[j] + 2.0 * k2[j] + 2.0 * k3[j] + k4[j]);
+        derivative(v.constants, nips, y0, torque, k1);
+        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.half_dt * k1[j];
+        derivative(v.constants, nips, y, torque, k2);
+        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.half_dt * k2[j];
+        derivative(v.constants, nips, y, torque, k3);
+        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.dt * k3[j];
+        derivative(v.constants, nips, y, torque, k4);
+        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.sixth_dt * (k1[j] + 2.0 * k2[j] + 2.0 * k3[j] + k4[j]);
 
         be_vd theta1 = wrap(y[THETA1]), theta2 = wrap(y[THETA2]);
-        be_vd dtheta1 = be_clip(y[DTHETA1], be_set1(-p[MAX_VEL_1]), be_set1(p[MAX_VEL_1]));
-        be_vd dtheta2 = be_clip(y[DTHETA2], be_set1(-p[MAX_VEL_2]), be_set1(p[MAX_VEL_2]));
+        be_vd dtheta1 = be_clip(y[DTHETA1], -v.max_vel_1, v.max_vel_1);
+        be_vd dtheta2 = be_clip(y[DTHETA2], -v.max_vel_2, v.max_vel_2);
         be_store((double *)b->state[THETA1] + i, theta1);
         be_store((double *)b->state[THETA2] + i, theta2);
         be_store((double *)b->state[DTHETA1] + i, dtheta1);
@@ -216,6 +232,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         terminated += BE_VL;
     }
     return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
 const be_env_type BE_ENV(acrobot) = {

@@ -54,16 +54,16 @@ static const be_param options[] = {
 
 enum { TOTAL_MASS, POLEMASS_LENGTH };
 
-static int prepare(be_batch *b, be_error *error) {
+static int prepare(be_setup *setup, be_error *error) {
     (void)error;
-    const double *p = b->params;
-    b->constants[TOTAL_MASS] = p[MASSPOLE] + p[MASSCART];
-    b->constants[POLEMASS_LENGTH] = p[MASSPOLE] * p[LENGTH];
+    const double *p = setup->params;
+    setup->constants[TOTAL_MASS] = p[MASSPOLE] + p[MASSCART];
+    setup->constants[POLEMASS_LENGTH] = p[MASSPOLE] * p[LENGTH];
     /* Twice the threshold, so that the observation that ends an episode is still inside. */
     double high[] = {p[X_THRESHOLD] * 2, INFINITY, p[THETA_THRESHOLD] * 2, INFINITY};
     double low[] = {-high[0], -INFINITY, -high[2], -INFINITY};
-    be_space_box_f32(&b->observation_space, 4, low, high);
-    be_space_discrete(&b->action_space, 2);
+    be_space_box_f32(&setup->observation_space, 4, low, high);
+    be_space_discrete(&setup->action_space, 2);
     return BE_OK;
 }
 
@@ -71,7 +71,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     (void)error;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = (float *)io->observation + (i - io->first) * 4;
+        float *observation = BE_ROW(float, io->observation, io, i, 4);
         for (int j = 0; j < 4; j++) observation[j] = (float)((double *)b->state[j])[i];
     }
     return BE_OK;
@@ -87,51 +87,65 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    (void)error;
+typedef struct values {
+    be_vd gravity, masspole, length, force_mag, tau, x_limit, theta_limit, total_mass, polemass_length;
+} values;
+
+BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
+    return (values){
+        .gravity = be_param_at(b, GRAVITY, i, per_lane),
+        .masspole = be_param_at(b, MASSPOLE, i, per_lane),
+        .length = be_param_at(b, LENGTH, i, per_lane),
+        .force_mag = be_param_at(b, FORCE_MAG, i, per_lane),
+        .tau = be_param_at(b, TAU, i, per_lane),
+        .x_limit = be_param_at(b, X_THRESHOLD, i, per_lane),
+        .theta_limit = be_param_at(b, THETA_THRESHOLD, i, per_lane),
+        .total_mass = be_constant_at(b, TOTAL_MASS, i, per_lane),
+        .polemass_length = be_constant_at(b, POLEMASS_LENGTH, i, per_lane),
+    };
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict px = b->state[X], *restrict px_dot = b->state[X_DOT];
     double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
     const double *p = b->params;
     const int euler = p[KINEMATICS_INTEGRATOR] == 0, sutton_barto = p[SUTTON_BARTO_REWARD] != 0;
-    const be_vd total_mass = be_set1(b->constants[TOTAL_MASS]);
-    const be_vd polemass_length = be_set1(b->constants[POLEMASS_LENGTH]);
-    const be_vd gravity = be_set1(p[GRAVITY]), masspole = be_set1(p[MASSPOLE]), length = be_set1(p[LENGTH]);
-    const be_vd force_mag = be_set1(p[FORCE_MAG]), tau = be_set1(p[TAU]);
-    const be_vd x_limit = be_set1(p[X_THRESHOLD]), theta_limit = be_set1(p[THETA_THRESHOLD]);
+    values v = load_values(b, begin, per_lane);
     const int64_t *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
+        if (per_lane) v = load_values(b, i, 1);
         be_vd x = be_load(px + i), x_dot = be_load(px_dot + i);
         be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
-        be_vd force = be_select(be_load_i64(action) == 1, force_mag, -force_mag);
+        be_vd force = be_select(be_load_i64(action) == 1, v.force_mag, -v.force_mag);
         be_vd sintheta, costheta;
         be_sincos_small(theta, &sintheta, &costheta);
 
-        be_vd temp = (force + polemass_length * (theta_dot * theta_dot) * sintheta) / total_mass;
-        be_vd thetaacc = (gravity * sintheta - costheta * temp) /
-                         (length * (4.0 / 3.0 - masspole * (costheta * costheta) / total_mass));
-        be_vd xacc = temp - polemass_length * thetaacc * costheta / total_mass;
+        be_vd temp = (force + v.polemass_length * (theta_dot * theta_dot) * sintheta) / v.total_mass;
+        be_vd thetaacc = (v.gravity * sintheta - costheta * temp) /
+                         (v.length * (4.0 / 3.0 - v.masspole * (costheta * costheta) / v.total_mass));
+        be_vd xacc = temp - v.polemass_length * thetaacc * costheta / v.total_mass;
 
         if (euler) {
-            x = x + tau * x_dot;
-            x_dot = x_dot + tau * xacc;
-            theta = theta + tau * theta_dot;
-            theta_dot = theta_dot + tau * thetaacc;
+            x = x + v.tau * x_dot;
+            x_dot = x_dot + v.tau * xacc;
+            theta = theta + v.tau * theta_dot;
+            theta_dot = theta_dot + v.tau * thetaacc;
         } else {
-            x_dot = x_dot + tau * xacc;
-            x = x + tau * x_dot;
-            theta_dot = theta_dot + tau * thetaacc;
-            theta = theta + tau * theta_dot;
+            x_dot = x_dot + v.tau * xacc;
+            x = x + v.tau * x_dot;
+            theta_dot = theta_dot + v.tau * thetaacc;
+            theta = theta + v.tau * theta_dot;
         }
         be_store(px + i, x);
         be_store(px_dot + i, x_dot);
         be_store(ptheta + i, theta);
         be_store(ptheta_dot + i, theta_dot);
 
-        be_vl fallen = (x < -x_limit) | (x > x_limit) | (theta < -theta_limit) | (theta > theta_limit);
+        be_vl fallen = (x < -v.x_limit) | (x > v.x_limit) | (theta < -v.theta_limit) | (theta > v.theta_limit);
         be_vd row[] = {x, x_dot, theta, theta_dot};
         be_store_rows(observation, 4, row);
         be_store(reward, sutton_barto ? be_select(fallen, be_set1(-1.0), be_set1(0.0)) : be_set1(1.0));
@@ -142,6 +156,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         terminated += BE_VL;
     }
     return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
 const be_env_type BE_ENV(cartpole) = {

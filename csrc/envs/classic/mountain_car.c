@@ -31,15 +31,15 @@ static const be_param options[] = {
     {0},
 };
 
-static int prepare(be_batch *b, be_error *error) {
-    const double *p = b->params;
+static int prepare(be_setup *setup, be_error *error) {
+    const double *p = setup->params;
     if (p[MIN_POSITION] > p[MAX_POSITION]) {
         return be_fail(error, BE_ERROR_VALUE, -1, "min_position=%g must not be above max_position=%g", p[MIN_POSITION],
                        p[MAX_POSITION]);
     }
     double low[] = {p[MIN_POSITION], -p[MAX_SPEED]}, high[] = {p[MAX_POSITION], p[MAX_SPEED]};
-    be_space_box_f32(&b->observation_space, 2, low, high);
-    be_space_discrete(&b->action_space, 3);
+    be_space_box_f32(&setup->observation_space, 2, low, high);
+    be_space_discrete(&setup->action_space, 3);
     return BE_OK;
 }
 
@@ -48,7 +48,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     const double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = (float *)io->observation + (i - io->first) * 2;
+        float *observation = BE_ROW(float, io->observation, io, i, 2);
         observation[0] = (float)position[i];
         observation[1] = (float)velocity[i];
     }
@@ -65,38 +65,56 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    (void)error;
+typedef struct values {
+    be_vd min_position, max_position, max_speed, force, gravity, goal_position, goal_velocity;
+} values;
+
+BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
+    return (values){
+        .min_position = be_param_at(b, MIN_POSITION, i, per_lane),
+        .max_position = be_param_at(b, MAX_POSITION, i, per_lane),
+        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
+        .force = be_param_at(b, FORCE, i, per_lane),
+        .gravity = be_param_at(b, GRAVITY, i, per_lane),
+        .goal_position = be_param_at(b, GOAL_POSITION, i, per_lane),
+        .goal_velocity = be_param_at(b, GOAL_VELOCITY, i, per_lane),
+    };
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
-    const double *p = b->params;
-    const be_vd min_position = be_set1(p[MIN_POSITION]), max_position = be_set1(p[MAX_POSITION]);
-    const be_vd max_speed = be_set1(p[MAX_SPEED]), force = be_set1(p[FORCE]), gravity = be_set1(p[GRAVITY]);
-    const be_vd goal_position = be_set1(p[GOAL_POSITION]), goal_velocity = be_set1(p[GOAL_VELOCITY]);
+    values v = load_values(b, begin, per_lane);
     const int64_t *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
+        if (per_lane) v = load_values(b, i, 1);
         be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
-        be_vd push = __builtin_convertvector(be_load_i64(action) - 1, be_vd) * force;
-        velocity = velocity + (push + be_cos(3.0 * position) * -gravity);
-        velocity = be_clip(velocity, -max_speed, max_speed);
-        position = be_clip(position + velocity, min_position, max_position);
-        velocity = be_select((position == min_position) & (velocity < 0), be_set1(0.0), velocity);
+        be_vd push = __builtin_convertvector(be_load_i64(action) - 1, be_vd) * v.force;
+        velocity = velocity + (push + be_cos(3.0 * position) * -v.gravity);
+        velocity = be_clip(velocity, -v.max_speed, v.max_speed);
+        position = be_clip(position + velocity, v.min_position, v.max_position);
+        velocity = be_select((position == v.min_position) & (velocity < 0), be_set1(0.0), velocity);
         be_store(pposition + i, position);
         be_store(pvelocity + i, velocity);
 
         be_vd row[] = {position, velocity};
         be_store_rows(observation, 2, row);
         be_store(reward, be_set1(-1.0));
-        be_store_flags(terminated, (position >= goal_position) & (velocity >= goal_velocity));
+        be_store_flags(terminated, (position >= v.goal_position) & (velocity >= v.goal_velocity));
         action += BE_VL;
         observation += 2 * BE_VL;
         reward += BE_VL;
         terminated += BE_VL;
     }
     return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
 const be_env_type BE_ENV(mountain_car) = {

@@ -33,15 +33,15 @@ static const be_param options[] = {
     {0},
 };
 
-static int prepare(be_batch *b, be_error *error) {
-    const double *p = b->params;
+static int prepare(be_setup *setup, be_error *error) {
+    const double *p = setup->params;
     if (p[MIN_POSITION] > p[MAX_POSITION]) {
         return be_fail(error, BE_ERROR_VALUE, -1, "min_position=%g must not be above max_position=%g", p[MIN_POSITION],
                        p[MAX_POSITION]);
     }
     double low[] = {p[MIN_POSITION], -p[MAX_SPEED]}, high[] = {p[MAX_POSITION], p[MAX_SPEED]};
-    be_space_box_f32(&b->observation_space, 2, low, high);
-    be_space_box_f32(&b->action_space, 1, (double[]){-1.0}, (double[]){1.0});
+    be_space_box_f32(&setup->observation_space, 2, low, high);
+    be_space_box_f32(&setup->action_space, 1, (double[]){-1.0}, (double[]){1.0});
     return BE_OK;
 }
 
@@ -50,7 +50,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     const double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = (float *)io->observation + (i - io->first) * 2;
+        float *observation = BE_ROW(float, io->observation, io, i, 2);
         observation[0] = (float)position[i];
         observation[1] = (float)velocity[i];
     }
@@ -68,16 +68,27 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
 }
 
 /* A Python float as NumPy sees it beside a lane's float64 (`fresh`) or float32. */
-static inline be_vd beside(be_vl fresh, double value) {
-    return be_select(fresh, be_set1(value), be_set1((double)(float)value));
+static inline be_vd beside(be_vl fresh, be_vd value) { return be_select(fresh, value, be_round_f32(value)); }
+
+typedef struct values {
+    be_vd min_position, max_position, max_speed, goal_position, goal_velocity, power;
+} values;
+
+BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
+    return (values){
+        .min_position = be_param_at(b, MIN_POSITION, i, per_lane),
+        .max_position = be_param_at(b, MAX_POSITION, i, per_lane),
+        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
+        .goal_position = be_param_at(b, GOAL_POSITION, i, per_lane),
+        .goal_velocity = be_param_at(b, GOAL_VELOCITY, i, per_lane),
+        .power = be_param_at(b, POWER, i, per_lane),
+    };
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    (void)error;
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
     const int32_t *elapsed = b->elapsed;
-    const double *p = b->params;
-    const be_vd power = be_set1(p[POWER]), power_f32 = be_set1((double)(float)p[POWER]);
+    values v = load_values(b, begin, per_lane);
     const be_vd one = be_set1(1.0);
     const float *action = io->action;
     float *observation = io->observation;
@@ -85,6 +96,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     uint8_t *terminated = io->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
+        if (per_lane) v = load_values(b, i, 1);
         be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
         be_vd push = be_to_f64(be_load_f32(action));
         be_vi steps;
@@ -95,27 +107,27 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         angle = be_select(fresh, angle, be_round_f32(angle));
         be_vd slope = 0.0025 * be_cos(angle);
         be_vl inside = (push >= -one) & (push <= one);
-        be_vd gain_f32 = be_round_f32(be_round_f32(push * power_f32) - be_round_f32(slope));
-        be_vd gain_f64 = be_copysign(one, push) * power - slope;
+        be_vd gain_f32 = be_round_f32(be_round_f32(push * be_round_f32(v.power)) - be_round_f32(slope));
+        be_vd gain_f64 = be_copysign(one, push) * v.power - slope;
         be_vd gain = be_select(inside, gain_f32, gain_f64);
         velocity = be_select(fresh, velocity + gain, be_round_f32(velocity + be_round_f32(gain)));
 
-        be_vd speed_limit = beside(fresh, p[MAX_SPEED]);
+        be_vd speed_limit = beside(fresh, v.max_speed);
         be_vl fast_right = velocity > speed_limit, fast_left = velocity < -speed_limit;
-        velocity = be_select(fast_right, be_set1(p[MAX_SPEED]), velocity);
-        velocity = be_select(fast_left, be_set1(-p[MAX_SPEED]), velocity);
+        velocity = be_select(fast_right, v.max_speed, velocity);
+        velocity = be_select(fast_left, -v.max_speed, velocity);
 
         position = be_select(fresh, position + velocity, be_round_f32(position + be_round_f32(velocity)));
-        be_vd left = beside(fresh, p[MIN_POSITION]);
-        be_vl beyond_right = position > beside(fresh, p[MAX_POSITION]);
-        position = be_select(beyond_right, be_set1(p[MAX_POSITION]), position);
+        be_vd left = beside(fresh, v.min_position);
+        be_vl beyond_right = position > beside(fresh, v.max_position);
+        position = be_select(beyond_right, v.max_position, position);
         be_vl beyond_left = position < left;
-        position = be_select(beyond_left, be_set1(p[MIN_POSITION]), position);
+        position = be_select(beyond_left, v.min_position, position);
         be_vl stopped = (beyond_left | (position == left)) & (velocity < 0);
         velocity = be_select(stopped, be_set1(0.0), velocity);
 
-        be_vd goal_position = beside(fresh | beyond_left | beyond_right, p[GOAL_POSITION]);
-        be_vd goal_velocity = beside(fresh | fast_left | fast_right | stopped, p[GOAL_VELOCITY]);
+        be_vd goal_position = beside(fresh | beyond_left | beyond_right, v.goal_position);
+        be_vd goal_velocity = beside(fresh | fast_left | fast_right | stopped, v.goal_velocity);
         be_vl arrived = (position >= goal_position) & (velocity >= goal_velocity);
 
         position = be_round_f32(position);
@@ -132,6 +144,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         terminated += BE_VL;
     }
     return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
 const be_env_type BE_ENV(mountain_car_continuous) = {

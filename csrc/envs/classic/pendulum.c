@@ -33,16 +33,17 @@ static const be_param options[] = {
     {0},
 };
 
-enum { PULL, TORQUE_GAIN };
+enum { PULL, TORQUE_GAIN, TORQUE_BOUND };
 
-static int prepare(be_batch *b, be_error *error) {
+static int prepare(be_setup *setup, be_error *error) {
     (void)error;
-    const double *p = b->params;
-    b->constants[PULL] = 3 * p[G] / (2 * p[L]);
-    b->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * be_libm_square(p[L])));
+    const double *p = setup->params;
+    setup->constants[PULL] = 3 * p[G] / (2 * p[L]);
+    setup->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * be_libm_square(p[L])));
+    setup->constants[TORQUE_BOUND] = (double)(float)p[MAX_TORQUE];
     double high[] = {1.0, 1.0, p[MAX_SPEED]}, low[] = {-1.0, -1.0, -p[MAX_SPEED]};
-    be_space_box_f32(&b->observation_space, 3, low, high);
-    be_space_box_f32(&b->action_space, 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
+    be_space_box_f32(&setup->observation_space, 3, low, high);
+    be_space_box_f32(&setup->action_space, 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
     return BE_OK;
 }
 
@@ -51,7 +52,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     const double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = (float *)io->observation + (i - io->first) * 3;
+        float *observation = BE_ROW(float, io->observation, io, i, 3);
         observation[0] = (float)cos(theta[i]);
         observation[1] = (float)sin(theta[i]);
         observation[2] = (float)theta_dot[i];
@@ -70,30 +71,42 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
-    (void)error;
+typedef struct values {
+    be_vd dt, max_speed, pull, torque_gain, max_torque;
+} values;
+
+BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
+    return (values){
+        .dt = be_param_at(b, DT, i, per_lane),
+        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
+        .pull = be_constant_at(b, PULL, i, per_lane),
+        .torque_gain = be_constant_at(b, TORQUE_GAIN, i, per_lane),
+        .max_torque = be_constant_at(b, TORQUE_BOUND, i, per_lane),
+    };
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
-    const double *p = b->params;
-    const be_vd pull = be_set1(b->constants[PULL]), torque_gain = be_set1(b->constants[TORQUE_GAIN]);
-    const be_vd dt = be_set1(p[DT]), max_speed = be_set1(p[MAX_SPEED]);
-    const be_vd max_torque = be_set1((double)(float)p[MAX_TORQUE]), torque_cost = be_set1((double)0.001f);
+    values v = load_values(b, begin, per_lane);
+    const be_vd torque_cost = be_set1((double)0.001f);
     const be_vd pi = be_set1(PI), two_pi = be_set1(2 * PI);
     const float *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
+        if (per_lane) v = load_values(b, i, 1);
         be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
-        be_vd torque = be_clip(be_to_f64(be_load_f32(action)), -max_torque, max_torque);
+        be_vd torque = be_clip(be_to_f64(be_load_f32(action)), -v.max_torque, v.max_torque);
         be_vd angle = be_python_mod(theta + pi, two_pi) - pi;
         be_vd cost = be_square(angle) + 0.1 * be_square(theta_dot);
         cost = cost + be_round_f32(torque_cost * be_square_f32(torque));
 
         be_vd sine, cosine;
         be_sincos(theta, &sine, &cosine);
-        theta_dot = theta_dot + (pull * sine + be_round_f32(torque_gain * torque)) * dt;
-        theta_dot = be_clip(theta_dot, -max_speed, max_speed);
-        theta = theta + theta_dot * dt;
+        theta_dot = theta_dot + (v.pull * sine + be_round_f32(v.torque_gain * torque)) * v.dt;
+        theta_dot = be_clip(theta_dot, -v.max_speed, v.max_speed);
+        theta = theta + theta_dot * v.dt;
         be_store(ptheta + i, theta);
         be_store(ptheta_dot + i, theta_dot);
 
@@ -107,6 +120,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     }
     memset(io->terminated, 0, (size_t)(end - begin));
     return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
 const be_env_type BE_ENV(pendulum) = {
