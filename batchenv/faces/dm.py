@@ -92,8 +92,8 @@ class DmBatchEnv(dm_env.Environment):
             action: shape (num_envs, ...), as `BatchEnv.step` takes it.
 
         Returns:
-            a TimeStep: step_type int32 (num_envs,), reward float64 (num_envs,), discount float64 (num_envs,), observation
-            a `State`. The discount is 0 where the episode terminated and 1 elsewhere, so also where it was truncated.
+            a TimeStep: step_type (num_envs,) int32, reward and discount (num_envs,) float64, observation a `State`. The
+            discount is 0 where the episode terminated and 1 elsewhere, so also where it was truncated.
 
         Raises:
             As `BatchEnv.step`.

@@ -18,7 +18,8 @@ class GymBatchEnv:
 
     Autoreset is "SameStep" unless said otherwise, as gym's vector environments always had it: where `dones` is True the
     observation already is the next episode's first, and the last one of the old episode is in the info. "NextStep" is
-    EnvPool's timing: the step after `dones` ignores its action and returns the first observation, with reward 0.
+    EnvPool's timing, and faster: the step after `dones` ignores its action and returns the first observation, with
+    reward 0.
     "Disabled": finished lanes are for the caller to reset. (EnvPool's own "gym" has become another name for
     "gymnasium"; this one is the API that gym had.)
     """
