@@ -26,6 +26,8 @@ def patch_gymnasium() -> PatchedGymnasium:
     Gymnasium's own classes gets them, as if nothing had been patched: vectorization_mode "sync" or "async", `wrappers`,
     `vector_kwargs`, keywords and values that batchenv does not take, ids registered anew by others. So does
     `gymnasium.make`. Continuous actions out of range are clipped, as Gymnasium does; `clip_actions=False` refuses them.
+    Trajectories are those of SyncVectorEnv: lane i is seeded with s + i. (Gymnasium's own CartPoleVectorEnv draws all
+    lanes from one stream.) What only Gymnasium's classes have, such as SyncVectorEnv's `envs`, a BatchEnv has not.
 
     A `make_vec` that a module has imported by that name is patched too; the registry is left alone. Patching again
     changes nothing. `unpatch_gymnasium` undoes it.

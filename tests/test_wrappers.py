@@ -167,7 +167,7 @@ def test_wrapper(name, mode):
             actions = pytest.importorskip("torch").tensor(actions)
         # A wrapper may work in place: each side gets its own actions.
         (a, our_error), (b, their_error) = (
-            outcome(lambda env=env, own=copy.deepcopy(actions): env.step(own)) for env in (ours, theirs)
+            outcome(partial(env.step, copy.deepcopy(actions))) for env in (ours, theirs)
         )
         assert type(our_error) is type(their_error)
         if their_error is not None:  # such as object arrays, which the conversions cannot take
