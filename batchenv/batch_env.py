@@ -183,6 +183,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
         seeds = self._check_seed(seed)
         mask, values = self._check_options(options)
+        if mask is not None and mask.all():
+            mask = None  # all lanes: may be the first reset
         if mask is not None and self._seeds is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         if seeds is None and self._seeds is None:
@@ -190,7 +192,11 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         elif isinstance(seeds, list) and self._seeds is None and None in seeds:
             entropy = self._entropy()
             seeds = [entropy + i if s is None else s for i, s in enumerate(seeds)]
-        observations = self._batch.reset(seeds, mask, values)
+        try:
+            observations = self._batch.reset(seeds, mask, values)
+        except TypeError as refusal:
+            # The error that Gymnasium's environments raise for an option of a wrong type as well.
+            raise ValueError(str(refusal)) from None
         if seeds is not None:
             self._note_seeds(seeds, mask)
         return observations, {}

@@ -63,21 +63,28 @@ def spec(env_id: str) -> EnvSpec:
     return copy.deepcopy(gymnasium.registry[f"{NAMESPACE}/{name}"])
 
 
-def make(env_id: str, num_envs: int = 1, **kwargs: Any):
-    """Makes `num_envs` lanes of an environment as one `gymnasium.vector.VectorEnv`.
+def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
+    """Makes `num_envs` lanes of an environment as one `gymnasium.vector.VectorEnv`, or with another API around it.
 
     Args:
         env_id: such as "CartPole-v1"; see `list_envs()`.
         num_envs: number of lanes, at least 1.
+        env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.faces.gym.GymBatchEnv`. "dm":
+            one with dm_env's, see `batchenv.faces.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'.
     """
     from batchenv.batch_env import BatchEnv
+    from batchenv.faces import face
 
     name, _ = lookup(env_id)
+    wrap = face(env_type)
+    if wrap is not None:
+        kwargs = {**wrap.DEFAULTS, **kwargs}
     env = BatchEnv(name, num_envs, **kwargs)
     # The spec that make_vec would leave, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
@@ -87,7 +94,7 @@ def make(env_id: str, num_envs: int = 1, **kwargs: Any):
     if env.num_envs != 1:
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
-    return env
+    return env if wrap is None else wrap(env)
 
 
 def register_with_gymnasium() -> None:

@@ -1,0 +1,100 @@
+"""The API of gym before 0.26: `reset` returns observations, `step` four things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv.batch_env import BatchEnv
+
+
+class GymBatchEnv:
+    """A BatchEnv as old gym code expects it; `.env` is the BatchEnv, and attributes not found here are looked up there.
+
+    Spaces are Gymnasium's, and batched: `single_observation_space` and `single_action_space` are a lane's.
+
+    Autoreset is "SameStep" unless said otherwise, as gym's vector environments always had it: where `dones` is True the
+    observation already is the next episode's first, and the last one of the old episode is in the info. "NextStep" is
+    EnvPool's timing, and faster: the step after `dones` ignores its action and returns the first observation, with
+    reward 0.
+    "Disabled": finished lanes are for the caller to reset. (EnvPool's own "gym" has become another name for
+    "gymnasium"; this one is the API that gym had.)
+    """
+
+    DEFAULTS = {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(self, env: BatchEnv):
+        self.env = env
+        self._next_seed: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "env":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.env, name)
+
+    def seed(self, seed: int | list[int | None] | None = None) -> None:
+        """Seeds the next `reset`, as its argument would; None: from the operating system.
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
+        """
+        self._next_seed = self.env._entropy() if seed is None else self.env._check_seed(seed)
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        return_info: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> Any:
+        """Starts new episodes.
+
+        Args:
+            seed, options: as `BatchEnv.reset` takes them. `seed` None: that of a call of `seed()` since the last reset.
+            return_info: True: return (observations, infos), as gym 0.22 to 0.25 did.
+
+        Returns:
+            observations (num_envs, ...).
+        """
+        observations, infos = self.env.reset(seed=self._next_seed if seed is None else seed, options=options)
+        self._next_seed = None
+        return (observations, infos) if return_info else observations
+
+    def step(self, actions: Any) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
+        """Takes one action per lane.
+
+        Returns:
+            observations (num_envs, ...), rewards (num_envs,) float64, dones (num_envs,) bool: terminated or truncated,
+            and the info, a dict of arrays (num_envs,) bool: "terminated", and "TimeLimit.truncated": ended by the time
+            limit alone. With autoreset "SameStep", steps that end an episode add "final_obs" and "final_info" as
+            Gymnasium has them, and "final_observation", gym's name for the former.
+
+        Raises:
+            As `BatchEnv.step`.
+        """
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        infos["terminated"] = terminations
+        infos["TimeLimit.truncated"] = truncations > terminations
+        if "final_obs" in infos:
+            infos["final_observation"], infos["_final_observation"] = infos["final_obs"], infos["_final_obs"]
+        return observations, rewards, terminations | truncations, infos
+
+    def render(self, *args: Any, **kwargs: Any) -> Any:
+        """As `BatchEnv.render`."""
+        return self.env.render(*args, **kwargs)
+
+    def close(self) -> None:
+        """Releases the lanes."""
+        self.env.close()
+
+    def __enter__(self) -> GymBatchEnv:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"GymBatchEnv({self.env!r})"
