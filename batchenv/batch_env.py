@@ -56,6 +56,8 @@ def _space(description: tuple) -> spaces.Space:
     kind, dtype, n, shape, low, high = description
     if kind == "discrete":
         return spaces.Discrete(n)
+    if kind == "tuple":
+        return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
@@ -193,13 +195,13 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             entropy = self._entropy()
             seeds = [entropy + i if s is None else s for i, s in enumerate(seeds)]
         try:
-            observations = self._batch.reset(seeds, mask, values)
+            observations, infos = self._batch.reset(seeds, mask, values)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
         if seeds is not None:
             self._note_seeds(seeds, mask)
-        return observations, {}
+        return observations, infos
 
     @staticmethod
     def _entropy() -> int:
