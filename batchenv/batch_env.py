@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.registry import lookup
+from batchenv.snapshot import Snapshot
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
@@ -61,6 +62,17 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
+class Rollout(NamedTuple):
+    """What `BatchEnv.rollout` returns: T steps of all lanes. All arrays start with (T, num_envs)."""
+
+    observations: Any
+    rewards: NDArray[np.float64]
+    terminations: NDArray[np.bool_]
+    truncations: NDArray[np.bool_]
+    infos: dict[str, Any]
+    actions: NDArray[Any]
+
+
 class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes of one environment, stepped together by C kernels.
 
@@ -81,7 +93,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
             Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
-            `python -m batchenv info ID`.
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
+            are then wide enough for every lane.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
@@ -127,6 +140,16 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             0 if _flag("copy", copy) else _RING,
             _flag("clip_actions", clip_actions),
         )
+        self._arguments = {
+            "num_envs": self.num_envs,
+            "num_threads": num_threads,
+            "autoreset_mode": self.autoreset_mode.value,
+            "seed": seed,
+            "max_episode_steps": max_episode_steps,
+            "copy": copy,
+            "clip_actions": clip_actions,
+        }
+        self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
         self._core_step = self._batch.step
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         self._seeds: Any = None
@@ -298,7 +321,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **params,
         }
         if name in per_batch:
-            values: tuple[Any, ...] = (per_batch[name],) * self.num_envs
+            value = per_batch[name]
+            values: tuple[Any, ...] = tuple(
+                value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs
+            )
         elif name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
         else:
@@ -314,11 +340,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets a parameter of all lanes; `values` is one value, or a list of num_envs equal ones.
+        """Sets a parameter; `values` is one value for all lanes, or a list with one a lane.
 
         Raises:
             AttributeError: no such parameter.
-            ValueError: the list's length is not num_envs, its values differ, or a value is out of range.
+            ValueError: the list's length is not num_envs, a value is out of range, or values differ for a parameter that
+                is one for all lanes.
         """
         self._check_open()
         if not isinstance(values, (list, tuple)):
@@ -331,10 +358,230 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if name not in self._batch.get_params():
             names = ", ".join(self._batch.get_params())
             raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {names}")
-        if any(value != values[0] for value in values):
-            raise ValueError(f"{name} must be the same in all lanes, got {list(values)[:4]}...")
-        self._batch.set_params({name: values[0]})
+        differ = any(value != values[0] for value in values)
+        self.set_params(**{name: list(values) if differ else values[0]})
+
+    # ---- parameters and state ----------------------------------------------------------------------------------
+
+    def get_params(self) -> dict[str, Any]:
+        """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
+        self._check_open()
+        return self._batch.get_params()
+
+    def set_params(self, *, lanes: Any = None, **params: Any) -> None:
+        """Changes parameters at once, in the middle of episodes too.
+
+        Args:
+            lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+            **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
+                values are taken. What is not a number (choices, flags) is one for all lanes.
+
+        Raises:
+            TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
+                Nothing has changed.
+        """
+        self._check_open()
+        mask = None
+        if lanes is not None:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[self._lane_indices(lanes)] = True
+        self._batch.set_params(params, mask)
         self._set_spaces()
+
+    @property
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
+        steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
+        self._check_open()
+        columns = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
+        for column in columns.values():
+            column.flags.writeable = False
+        return columns
+
+    def _lane_indices(self, lanes: Any, name: str = "lanes", count: int | None = None) -> NDArray[np.int64]:
+        """What means lanes, as their indices."""
+        count = self.num_envs if count is None else count
+        if lanes is None:
+            return np.arange(count)
+        if isinstance(lanes, slice):
+            return np.arange(count)[lanes]
+        try:
+            array = np.asarray(lanes)
+        except ValueError:
+            array = np.empty(0, object)
+        if array.ndim == 0:
+            array = array[np.newaxis]
+        if array.dtype == np.bool_:
+            if array.shape != (count,):
+                raise ValueError(f"{name} as a mask must have shape ({count},), got {array.shape}")
+            return np.flatnonzero(array)
+        if array.size == 0 and array.dtype.kind == "f":
+            array = array.astype(np.int64)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise TypeError(f"{name}={lanes!r} must be a bool mask, an index, a list of indices or a slice")
+        wrong = (array < -count) | (array >= count)
+        if wrong.any():
+            raise ValueError(f"{name} has {array[wrong][0]}, which is not in {-count}..{count - 1}")
+        array = array.astype(np.int64)
+        return np.where(array < 0, array + count, array)
+
+    # ---- snapshots ---------------------------------------------------------------------------------------------
+
+    def snapshot(self, lanes: Any = None) -> Snapshot:
+        """Everything that decides the future of some lanes, to `restore` later, there or elsewhere.
+
+        Args:
+            lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+
+        Raises:
+            TypeError, ValueError: wrong or no lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        indices = self._lane_indices(lanes)
+        if not len(indices):
+            raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
+        return Snapshot(self._batch.snapshot(indices))
+
+    def restore(self, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
+        """Puts lanes of a snapshot into lanes of this env; they go on bit for bit as the ones it was taken from would.
+
+        Also between lanes, and from another BatchEnv of the same environment with the same built-in options (whatever
+        its num_envs, threads, time limit or autoreset mode). One lane may be put into many (branching, as in a tree
+        search). Parameters come along: lanes may differ in them afterwards.
+
+        Args:
+            snapshot: of `BatchEnv.snapshot`, or its bytes.
+            lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
+            rows: which of the snapshot's lanes to take, likewise; None: all of them. As many as `lanes`, or one.
+
+        Returns:
+            observations (num_envs, ...) of all lanes.
+
+        Raises:
+            TypeError: not a snapshot.
+            ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
+                changed.
+            gymnasium.error.ResetNeeded: some lanes before the first reset.
+        """
+        self._check_open()
+        if isinstance(snapshot, (bytes, bytearray, memoryview)):
+            snapshot = Snapshot(snapshot)
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
+        data = bytes(snapshot)
+        count = self._batch.check_snapshot(data)
+        targets = self._lane_indices(lanes)
+        sources = self._lane_indices(rows, "rows", count)
+        if len(np.unique(targets)) != len(targets):
+            raise ValueError(f"lanes={lanes!r} names a lane twice")
+        if len(sources) == 1:
+            sources = np.repeat(sources, len(targets))
+        if len(sources) != len(targets) or not len(targets):
+            raise ValueError(
+                f"{len(sources)} lanes of the snapshot cannot go into {len(targets)} lanes: "
+                "choose as many, or one for all"
+            )
+        if self._seeds is None and len(targets) != self.num_envs:
+            raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
+        self._take_params(data, sources, targets)
+        self._batch.load(data, np.ascontiguousarray(sources), np.ascontiguousarray(targets))
+        if self._seeds is None:
+            self._seeds = self._entropy()
+        return self._batch.observe()
+
+    def _take_params(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
+        """Gives lanes the parameters that a checked snapshot has for them, if they differ."""
+        params = self._batch.get_params()
+        changed = {}
+        for name, values in self._batch.snapshot_params(data, rows).items():
+            present = np.broadcast_to(params[name], (self.num_envs,))
+            if not np.array_equal(present[lanes], values):
+                changed[name] = present.astype(np.float64)
+                changed[name][lanes] = values
+        if changed:
+            self._batch.set_params(changed)
+            self._set_spaces()
+
+    # ---- rollouts ----------------------------------------------------------------------------------------------
+
+    def rollout(
+        self,
+        actions: Any,
+        *,
+        policy: str | None = None,
+        seed: int | None = None,
+        out: tuple[NDArray[Any], ...] | None = None,
+    ) -> Rollout:
+        """T steps of all lanes in one call, exactly as T calls of `step` would take them.
+
+        Args:
+            actions: shape (T, *action_space.shape); or T itself, with policy="random".
+            policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
+                goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
+            seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
+            out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
+
+        Returns:
+            Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
+            (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
+            "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
+
+        Raises:
+            TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
+                No lane has been stepped.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
+        if policy is None:
+            if seed is not None:
+                raise ValueError(f"seed={seed!r} is for policy='random'")
+            steps = np.shape(actions)[0] if np.ndim(actions) else None
+            if steps is None:
+                raise TypeError(
+                    f"actions={actions!r} must be an array of shape (T, {self.action_space.shape}); "
+                    "for T random steps pass policy='random'"
+                )
+            return Rollout(*self._batch.rollout(actions, steps, 0, 0, out))
+        if policy != "random":
+            raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
+        steps = _integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
+        key, first = self._action_stream
+        if seed is not None or key == 0:
+            entropy = self._entropy() if seed is None else _integer("seed", seed, 0, None)
+            key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
+        result = Rollout(*self._batch.rollout(None, steps, key, first, out))
+        self._action_stream = (key, first + steps)
+        return result
+
+    # ---- pickling ----------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.closed:
+            return {"closed": True, "id": self._id, "arguments": self._arguments}
+        extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
+        return {
+            "closed": False,
+            "id": self._id,
+            "arguments": {**self._arguments, **self._batch.get_params()},
+            "snapshot": None if self._seeds is None else self.snapshot(),
+            "seeds": self._seeds,
+            "action_stream": self._action_stream,
+            "extra": extra,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["id"], **state["arguments"])
+        if state["closed"]:
+            self.close()
+            return
+        if state["snapshot"] is not None:
+            self.restore(state["snapshot"])
+        self._seeds = state["seeds"]
+        self._action_stream = state["action_stream"]
+        self.__dict__.update(state["extra"])
 
     def render(self):
         """Draws nothing: render_mode is None."""
