@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium import logger, spaces
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.registry import lookup
+from batchenv.render import Renderer, check_mode, chosen_lanes, render_modes
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
@@ -73,7 +74,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
-        render_mode: None only, for now.
+        render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
+            where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
         copy: True: an array once returned is never written again while anything references it. False: the arrays of a
             step are overwritten four steps later (a ring of four sets; no reference is looked at).
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
@@ -83,6 +85,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
     def __init__(
@@ -111,9 +114,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if max_episode_steps is not None:
             hint = "; None means no limit"
             limit = _integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            raise ValueError(f"render_mode={render_mode!r} must be None: batchenv does not draw yet")
-        self.render_mode = None
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+        self.render_mode = render_mode
         self._first_seed = None if seed is None else _integer("seed", seed, 0, None)
         self._batch = _core.Batch(
             entry.type_name,
@@ -126,14 +130,18 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             _flag("clip_actions", clip_actions),
         )
         self._core_step = self._batch.step
-        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         self._seeds: Any = None
         self._set_spaces()
+        self._renderer = None
+        if render_mode is not None:
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._core_step = self._watched_step
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
-        return {"render_modes": [], "render_fps": lookup(env_id)[1].render_fps}
+        name, entry = lookup(env_id)
+        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -193,6 +201,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         observations = self._batch.reset(seeds, mask, values)
         if seeds is not None:
             self._note_seeds(seeds, mask)
+        if self.render_mode == "human":
+            self.render()
         return observations, {}
 
     @staticmethod
@@ -328,9 +338,38 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._batch.set_params({name: values[0]})
         self._set_spaces()
 
-    def render(self):
-        """Draws nothing: render_mode is None."""
-        return None
+    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
+
+        Gymnasium draws them one by one, at about a millisecond each, and a frame of CartPole takes 720 kB: of many
+        lanes, choose a few.
+
+        Args:
+            lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
+
+        Returns:
+            render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
+            "human": None; the window is drawn anew by every reset and step, too. None: None, with a warning.
+
+        Raises:
+            TypeError, ValueError: wrong lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        chosen = chosen_lanes(lanes, self.num_envs)
+        if self._renderer is None:
+            logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
+            return None
+        if self._seeds is None:
+            raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
+        return self._renderer.draw(self._batch, chosen)
+
+    def _watched_step(self, actions: Any, out: Any = None):
+        result = self._batch.step(actions, out)
+        self._renderer.watch(actions)
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     def _check_open(self) -> None:
         if self.closed:
@@ -340,6 +379,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases the lanes; arrays handed out stay valid."""
+        """Releases the lanes and the window; arrays handed out stay valid."""
         self._core_step = self._closed_step
         self._batch = None
+        if self._renderer is not None:
+            self._renderer.close()
