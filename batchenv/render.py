@@ -119,7 +119,7 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
         ValueError: it is none of `modes`, or "human" for more than one lane.
         gymnasium.error.DependencyNotInstalled: it needs pygame.
     """
-    if mode not in modes:
+    if not isinstance(mode, str) or mode not in modes:
         names = ", ".join(map(repr, modes))
         raise ValueError(f"render_mode={mode!r} of {env_id} must be None" + (f" or one of {names}" if modes else ""))
     if mode == "human" and num_envs != 1:
