@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium import logger, spaces
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.lanes import Lanes, integer, lane_indices
 from batchenv.registry import lookup
-from batchenv.snapshot import Snapshot
+from batchenv.render import Renderer, check_mode, render_modes
+from batchenv.rollout import Rollouts
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
 _MAX_ENVS = 2**31 - 1
 _MAX_THREADS = 1024
 _RING = 4
-
-
-def _integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
-    """`value` as an int in low..high, or TypeError/ValueError."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}={value!r} must be an int, not {type(value).__name__}{hint}") from None
-    if number < low or (high is not None and number > high):
-        rule = f"at least {low}" if high is None or number < low else f"at most {high}"
-        raise ValueError(f"{name}={number} must be {rule}{hint}")
-    return number
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -62,18 +49,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class Rollout(NamedTuple):
-    """What `BatchEnv.rollout` returns: T steps of all lanes. All arrays start with (T, num_envs)."""
-
-    observations: Any
-    rewards: NDArray[np.float64]
-    terminations: NDArray[np.bool_]
-    truncations: NDArray[np.bool_]
-    infos: dict[str, Any]
-    actions: NDArray[Any]
-
-
-class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -87,7 +63,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
-        render_mode: None only, for now.
+        render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
+            where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
         copy: True: an array once returned is never written again while anything references it. False: the arrays of a
             step are overwritten four steps later (a ring of four sets; no reference is looked at).
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
@@ -98,6 +75,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
     def __init__(
@@ -115,9 +93,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         **params: Any,
     ):
         self._id, entry = lookup(env_id)
-        self.num_envs = _integer("num_envs", num_envs, 1, _MAX_ENVS)
+        self.num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
         threads = (
-            _core.default_threads() if num_threads is None else _integer("num_threads", num_threads, 1, _MAX_THREADS)
+            _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
         )
         self.autoreset_mode = _mode(autoreset_mode)
         if max_episode_steps is _DEFAULT:
@@ -125,11 +103,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         limit = 0
         if max_episode_steps is not None:
             hint = "; None means no limit"
-            limit = _integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+            limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            raise ValueError(f"render_mode={render_mode!r} must be None: batchenv does not draw yet")
-        self.render_mode = None
-        self._first_seed = None if seed is None else _integer("seed", seed, 0, None)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+        self.render_mode = render_mode
+        self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         self._batch = _core.Batch(
             entry.type_name,
             self.num_envs,
@@ -148,17 +127,22 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "max_episode_steps": max_episode_steps,
             "copy": copy,
             "clip_actions": clip_actions,
+            "render_mode": render_mode,
         }
         self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
         self._core_step = self._batch.step
-        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         self._seeds: Any = None
         self._set_spaces()
+        self._renderer = None
+        if render_mode is not None:
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._core_step = self._watched_step
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
-        return {"render_modes": [], "render_fps": lookup(env_id)[1].render_fps}
+        name, entry = lookup(env_id)
+        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -224,6 +208,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise ValueError(str(refusal)) from None
         if seeds is not None:
             self._note_seeds(seeds, mask)
+        if self.render_mode == "human":
+            self.render()
         return observations, infos
 
     @staticmethod
@@ -239,8 +225,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                     "If seeds are passed as a list the length must match "
                     f"num_envs={self.num_envs} but got length={len(seed)}."
                 )
-            return [None if s is None else _integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
-        return _integer("seed", seed, 0, None)
+            return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
+        return integer("seed", seed, 0, None)
 
     def _check_options(self, options: Any) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
         if options is None:
@@ -344,8 +330,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
         Raises:
             AttributeError: no such parameter.
-            ValueError: the list's length is not num_envs, a value is out of range, or values differ for a parameter that
-                is one for all lanes.
+            ValueError: the list's length is not num_envs, a value is out of range, or values differ where one is for
+                all lanes.
         """
         self._check_open()
         if not isinstance(values, (list, tuple)):
@@ -360,201 +346,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {names}")
         differ = any(value != values[0] for value in values)
         self.set_params(**{name: list(values) if differ else values[0]})
-
-    # ---- parameters and state ----------------------------------------------------------------------------------
-
-    def get_params(self) -> dict[str, Any]:
-        """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
-        self._check_open()
-        return self._batch.get_params()
-
-    def set_params(self, *, lanes: Any = None, **params: Any) -> None:
-        """Changes parameters at once, in the middle of episodes too.
-
-        Args:
-            lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
-            **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
-                values are taken. What is not a number (choices, flags) is one for all lanes.
-
-        Raises:
-            TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
-                Nothing has changed.
-        """
-        self._check_open()
-        mask = None
-        if lanes is not None:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[self._lane_indices(lanes)] = True
-        self._batch.set_params(params, mask)
-        self._set_spaces()
-
-    @property
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
-        steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
-        self._check_open()
-        columns = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
-        for column in columns.values():
-            column.flags.writeable = False
-        return columns
-
-    def _lane_indices(self, lanes: Any, name: str = "lanes", count: int | None = None) -> NDArray[np.int64]:
-        """What means lanes, as their indices."""
-        count = self.num_envs if count is None else count
-        if lanes is None:
-            return np.arange(count)
-        if isinstance(lanes, slice):
-            return np.arange(count)[lanes]
-        try:
-            array = np.asarray(lanes)
-        except ValueError:
-            array = np.empty(0, object)
-        if array.ndim == 0:
-            array = array[np.newaxis]
-        if array.dtype == np.bool_:
-            if array.shape != (count,):
-                raise ValueError(f"{name} as a mask must have shape ({count},), got {array.shape}")
-            return np.flatnonzero(array)
-        if array.size == 0 and array.dtype.kind == "f":
-            array = array.astype(np.int64)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise TypeError(f"{name}={lanes!r} must be a bool mask, an index, a list of indices or a slice")
-        wrong = (array < -count) | (array >= count)
-        if wrong.any():
-            raise ValueError(f"{name} has {array[wrong][0]}, which is not in {-count}..{count - 1}")
-        array = array.astype(np.int64)
-        return np.where(array < 0, array + count, array)
-
-    # ---- snapshots ---------------------------------------------------------------------------------------------
-
-    def snapshot(self, lanes: Any = None) -> Snapshot:
-        """Everything that decides the future of some lanes, to `restore` later, there or elsewhere.
-
-        Args:
-            lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
-
-        Raises:
-            TypeError, ValueError: wrong or no lanes.
-            gymnasium.error.ResetNeeded: before the first reset.
-        """
-        self._check_open()
-        indices = self._lane_indices(lanes)
-        if not len(indices):
-            raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
-        return Snapshot(self._batch.snapshot(indices))
-
-    def restore(self, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
-        """Puts lanes of a snapshot into lanes of this env; they go on bit for bit as the ones it was taken from would.
-
-        Also between lanes, and from another BatchEnv of the same environment with the same built-in options (whatever
-        its num_envs, threads, time limit or autoreset mode). One lane may be put into many (branching, as in a tree
-        search). Parameters come along: lanes may differ in them afterwards.
-
-        Args:
-            snapshot: of `BatchEnv.snapshot`, or its bytes.
-            lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
-            rows: which of the snapshot's lanes to take, likewise; None: all of them. As many as `lanes`, or one.
-
-        Returns:
-            observations (num_envs, ...) of all lanes.
-
-        Raises:
-            TypeError: not a snapshot.
-            ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
-                changed.
-            gymnasium.error.ResetNeeded: some lanes before the first reset.
-        """
-        self._check_open()
-        if isinstance(snapshot, (bytes, bytearray, memoryview)):
-            snapshot = Snapshot(snapshot)
-        if not isinstance(snapshot, Snapshot):
-            raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
-        data = bytes(snapshot)
-        count = self._batch.check_snapshot(data)
-        targets = self._lane_indices(lanes)
-        sources = self._lane_indices(rows, "rows", count)
-        if len(np.unique(targets)) != len(targets):
-            raise ValueError(f"lanes={lanes!r} names a lane twice")
-        if len(sources) == 1:
-            sources = np.repeat(sources, len(targets))
-        if len(sources) != len(targets) or not len(targets):
-            raise ValueError(
-                f"{len(sources)} lanes of the snapshot cannot go into {len(targets)} lanes: "
-                "choose as many, or one for all"
-            )
-        if self._seeds is None and len(targets) != self.num_envs:
-            raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
-        self._take_params(data, sources, targets)
-        self._batch.load(data, np.ascontiguousarray(sources), np.ascontiguousarray(targets))
-        if self._seeds is None:
-            self._seeds = self._entropy()
-        return self._batch.observe()
-
-    def _take_params(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
-        """Gives lanes the parameters that a checked snapshot has for them, if they differ."""
-        params = self._batch.get_params()
-        changed = {}
-        for name, values in self._batch.snapshot_params(data, rows).items():
-            present = np.broadcast_to(params[name], (self.num_envs,))
-            if not np.array_equal(present[lanes], values):
-                changed[name] = present.astype(np.float64)
-                changed[name][lanes] = values
-        if changed:
-            self._batch.set_params(changed)
-            self._set_spaces()
-
-    # ---- rollouts ----------------------------------------------------------------------------------------------
-
-    def rollout(
-        self,
-        actions: Any,
-        *,
-        policy: str | None = None,
-        seed: int | None = None,
-        out: tuple[NDArray[Any], ...] | None = None,
-    ) -> Rollout:
-        """T steps of all lanes in one call, exactly as T calls of `step` would take them.
-
-        Args:
-            actions: shape (T, *action_space.shape); or T itself, with policy="random".
-            policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
-                goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
-            seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
-            out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
-
-        Returns:
-            Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
-            (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
-            "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
-
-        Raises:
-            TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
-                No lane has been stepped.
-            gymnasium.error.ResetNeeded: before the first reset.
-        """
-        self._check_open()
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
-        if policy is None:
-            if seed is not None:
-                raise ValueError(f"seed={seed!r} is for policy='random'")
-            steps = np.shape(actions)[0] if np.ndim(actions) else None
-            if steps is None:
-                raise TypeError(
-                    f"actions={actions!r} must be an array of shape (T, {self.action_space.shape}); "
-                    "for T random steps pass policy='random'"
-                )
-            return Rollout(*self._batch.rollout(actions, steps, 0, 0, out))
-        if policy != "random":
-            raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
-        steps = _integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
-        key, first = self._action_stream
-        if seed is not None or key == 0:
-            entropy = self._entropy() if seed is None else _integer("seed", seed, 0, None)
-            key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
-        result = Rollout(*self._batch.rollout(None, steps, key, first, out))
-        self._action_stream = (key, first + steps)
-        return result
 
     # ---- pickling ----------------------------------------------------------------------------------------------
 
@@ -583,9 +374,38 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._action_stream = state["action_stream"]
         self.__dict__.update(state["extra"])
 
-    def render(self):
-        """Draws nothing: render_mode is None."""
-        return None
+    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
+
+        Gymnasium draws them one by one, at about a millisecond each, and a frame of CartPole takes 720 kB: of many
+        lanes, choose a few.
+
+        Args:
+            lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
+
+        Returns:
+            render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
+            "human": None; the window is drawn anew by every reset and step, too. None: None, with a warning.
+
+        Raises:
+            TypeError, ValueError: wrong lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        chosen = lane_indices(lanes, self.num_envs)
+        if self._renderer is None:
+            logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
+            return None
+        if self._seeds is None:
+            raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
+        return self._renderer.draw(self._batch, chosen)
+
+    def _watched_step(self, actions: Any, out: Any = None):
+        result = self._batch.step(actions, out)
+        self._renderer.watch(actions)
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     def _check_open(self) -> None:
         if self.closed:
@@ -595,6 +415,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases the lanes; arrays handed out stay valid."""
+        """Releases the lanes and the window; arrays handed out stay valid."""
         self._core_step = self._closed_step
         self._batch = None
+        if self._renderer is not None:
+            self._renderer.close()

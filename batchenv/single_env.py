@@ -42,6 +42,11 @@ class SingleEnv(gymnasium.Env):
         observation, reward, terminated, truncated, info = self._batch.step(row[np.newaxis])
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
+    def render(self):
+        """The lane's picture, as `gymnasium.make(id)` draws it: see `BatchEnv.render`; one frame, not a tuple."""
+        frames = self._batch.render()
+        return None if frames is None else frames[0]
+
     def close(self):
-        """Releases the lane."""
+        """Releases the lane and the window."""
         self._batch.close()

@@ -20,7 +20,7 @@ ERRORS = (TypeError, ValueError)
         *[({"autoreset_mode": value}, "autoreset_mode") for value in ("nextstep", 1, None, [])],
         *[({"seed": value}, "seed") for value in (-1, 1.5, "1", [1, 2], True)],
         *[({"max_episode_steps": value}, "max_episode_steps") for value in (0, -5, 2.5, "9", 2**31, False)],
-        *[({"render_mode": value}, "render_mode") for value in ("rgb_array", "human", 1)],
+        *[({"render_mode": value}, "render_mode") for value in ("rgb", "human", 1, True, [])],
         *[({"copy": value}, "copy") for value in (1, None, "yes")],
         *[({"clip_actions": value}, "clip_actions") for value in (1, None, "yes")],
         *[

@@ -154,7 +154,7 @@ def test_spaces_hold_every_lane():
         ({"gravity": ["a", "b", "c"]}, TypeError, "dtype"),
         ({"kinematics_integrator": ["euler"] * 3}, ValueError, "one value"),
         ({"nonsense": 1.0}, TypeError, "nonsense"),
-        ({"gravity": 1.0, "lanes": 3}, ValueError, "lanes has 3"),
+        ({"gravity": 1.0, "lanes": 3}, ValueError, "lane 3 of lanes"),
         ({"gravity": 1.0, "lanes": [0.5]}, TypeError, "lanes"),
         ({"gravity": 1.0, "lanes": [True]}, ValueError, "mask"),
         ({"sutton_barto_reward": True, "lanes": [0]}, ValueError, "without lanes"),

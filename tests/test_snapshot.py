@@ -184,8 +184,8 @@ def test_every_flipped_bit_is_noticed():
     [
         (lambda e, s: e.restore(s, [0, 1]), ValueError, "70 lanes of the snapshot cannot go into 2"),
         (lambda e, s: e.restore(s, [0, 0], rows=[1, 2]), ValueError, "twice"),
-        (lambda e, s: e.restore(s, 70, rows=0), ValueError, "lanes has 70"),
-        (lambda e, s: e.restore(s, 0, rows=70), ValueError, "rows has 70"),
+        (lambda e, s: e.restore(s, 70, rows=0), ValueError, "lane 70 of lanes"),
+        (lambda e, s: e.restore(s, 0, rows=70), ValueError, "lane 70 of rows"),
         (lambda e, s: e.restore(s, []), ValueError, "into 0 lanes"),
         (lambda e, s: e.snapshot([]), ValueError, "no lane"),
         (lambda e, s: e.snapshot("x"), TypeError, "lanes='x'"),
