@@ -1008,7 +1008,6 @@ cdef class Batch:
             info[f"_{row['name']}"] = done.copy()
         return info
 
-
     # -- rollouts ----------------------------------------------------------------------------------------------------
 
     def rollout(self, actions, int64_t steps, uint64_t key, uint64_t first_step, out=None):
