@@ -22,18 +22,27 @@ typedef struct arrays {
     double *reward;
     uint8_t *terminated, *truncated;
     void *info[BE_MAX_INFO];
+    double *episode_return, *episode_seconds;
+    int64_t *episode_length;
 } arrays;
+
+static size_t observation_bytes(const be_batch *batch) {
+    return be_transformed_bytes(&batch->observation_space, &batch->driver->transform);
+}
 
 /* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
 static arrays allocate(const be_batch *batch) {
     size_t n = (size_t)batch->num_lanes;
     arrays a = {
         .action = calloc(n, be_space_row_bytes(&batch->action_space)),
-        .observation = calloc(n, be_space_row_bytes(&batch->observation_space)),
+        .observation = calloc(n, observation_bytes(batch)),
         .mask = calloc(n, 1),
         .reward = calloc(n, sizeof(double)),
         .terminated = calloc(n, 1),
         .truncated = calloc(n, 1),
+        .episode_return = calloc(n, sizeof(double)),
+        .episode_seconds = calloc(n, sizeof(double)),
+        .episode_length = calloc(n, sizeof(int64_t)),
     };
     const be_field *info = batch->type->info;
     for (int k = 0; info && info[k].name; k++) {
@@ -49,6 +58,9 @@ static void release(arrays *a) {
     free(a->reward);
     free(a->terminated);
     free(a->truncated);
+    free(a->episode_return);
+    free(a->episode_seconds);
+    free(a->episode_length);
     for (int k = 0; k < BE_MAX_INFO; k++) free(a->info[k]);
 }
 
@@ -71,15 +83,27 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
 }
 
 /* A whole run; returns a hash of everything that came out. */
-static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes) {
+static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
+                    const be_transform *transform) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, lanes, mode, 50, NULL, NULL, &error);
+    be_batch *batch = be_batch_create(type, lanes, mode, 50, NULL, transform, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
-    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}, NULL, {0}};
+    be_arrays rows = {
+        .action = a.action,
+        .observation = a.observation,
+        .reward = a.reward,
+        .terminated = a.terminated,
+        .truncated = a.truncated,
+    };
     memcpy(rows.info, a.info, sizeof rows.info);
+    if (transform) {
+        rows.episode_return = a.episode_return;
+        rows.episode_seconds = a.episode_seconds;
+        rows.episode_length = a.episode_length;
+    }
     be_batch_point_final(batch, &rows);
-    size_t n = (size_t)lanes, row = be_space_row_bytes(&batch->observation_space);
+    size_t n = (size_t)lanes, row = observation_bytes(batch);
     be_dtype dtype = batch->action_space.dtype;
     uint32_t seed[] = {7, 1};
     be_batch_seed(batch, seed, 2, 0, lanes);
@@ -100,6 +124,8 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         hash = hash_bytes(hash, a.reward, n * sizeof(double));
         hash = hash_bytes(hash, a.terminated, n);
         hash = hash_bytes(hash, a.truncated, n);
+        hash = hash_bytes(hash, a.episode_return, n * sizeof(double));
+        hash = hash_bytes(hash, a.episode_length, n * sizeof(int64_t));
         int64_t done = 0;
         for (size_t i = 0; i < n; i++) done += a.mask[i] = a.terminated[i] | a.truncated[i];
         check(done == finished, "count of finished lanes", type->name, lanes);
@@ -159,6 +185,19 @@ static void bad_input(const be_isa *isa, const be_env_type *type) {
 
 int main(void) {
     static const int64_t lanes[] = {1, 5, 64, 131};
+    static const be_transform everything = {
+        .record_statistics = 1,
+        .action_repeat = 3,
+        .transform_reward = 1,
+        .reward_scale = 0.5,
+        .reward_low = -1,
+        .reward_high = 0.4,
+        .transform_observation = 1,
+        .time_aware = 1,
+        .convert = 1,
+        .dtype = BE_F64,
+        .frame_stack = 3,
+    };
     const be_isa *const *isas = be_isa_supported();
     for (int i = 0; isas[i]; i++) {
         int64_t mismatches[5];
@@ -170,11 +209,12 @@ int main(void) {
     for (int t = 0; isas[0]->types[t]; t++) {
         for (int i = 0; isas[i]; i++) bad_input(isas[i], isas[i]->types[t]);
         for (int mode = BE_NEXT_STEP; mode <= BE_DISABLED; mode++) {
-            for (int n = 0; n < 4; n++) {
-                uint64_t first = run(isas[0], isas[0]->types[t], (be_autoreset)mode, lanes[n]);
+            for (int n = 0; n < 8; n++) {
+                const be_transform *transform = n % 2 ? &everything : NULL;
+                uint64_t first = run(isas[0], isas[0]->types[t], (be_autoreset)mode, lanes[n / 2], transform);
                 for (int i = 1; isas[i]; i++) {
-                    check(run(isas[i], isas[i]->types[t], (be_autoreset)mode, lanes[n]) == first,
-                          "instruction sets agree", isas[0]->types[t]->name, lanes[n]);
+                    check(run(isas[i], isas[i]->types[t], (be_autoreset)mode, lanes[n / 2], transform) == first,
+                          "instruction sets agree", isas[0]->types[t]->name, lanes[n / 2]);
                 }
             }
         }
