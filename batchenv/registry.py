@@ -23,6 +23,7 @@ class Entry:
     max_episode_steps: int
     reward_threshold: float | None
     render_fps: int
+    listed: bool = True  # for users; the others are for tests and benchmarks
 
 
 TABLE = {
@@ -32,12 +33,13 @@ TABLE = {
     "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
     "Pendulum-v1": Entry("Pendulum", 200, None, 30),
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
+    "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
 }
 
 
 def list_envs() -> list[str]:
     """All environment ids, sorted."""
-    return sorted(TABLE)
+    return sorted(name for name, entry in TABLE.items() if entry.listed)
 
 
 def lookup(env_id: str) -> tuple[str, Entry]:

@@ -86,7 +86,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
                     const be_transform *transform) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, lanes, mode, 50, NULL, transform, &error);
+    be_batch *batch = be_batch_create(&(be_batch_options){type, lanes, mode, 50, NULL, transform, NULL}, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
     be_arrays rows = {
@@ -149,7 +149,7 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
 
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, NULL, &error);
+    be_batch *batch = be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
     for (int i = 0; type->params[i].name; i++) {
