@@ -117,6 +117,15 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise ValueError(f"render_mode={render_mode!r} must be None: batchenv does not draw yet")
         self.render_mode = None
         self._first_seed = None if seed is None else _integer("seed", seed, 0, None)
+        params = {**entry.kwargs, **params}
+        self._adapter, grid = entry.make_adapter(), None
+        if self._adapter is not None:
+            own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            for name in params:
+                if name not in names:
+                    raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
+            params, grid = self._adapter.to_core(params)
         self._batch = _core.Batch(
             entry.type_name,
             self.num_envs,
@@ -126,6 +135,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             threads,
             0 if _flag("copy", copy) else _RING,
             _flag("clip_actions", clip_actions),
+            grid=grid,
         )
         self._core_step = self._batch.step
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
@@ -301,15 +311,18 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             values: tuple[Any, ...] = (per_batch[name],) * self.num_envs
         elif name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
+        elif self._adapter is not None and name in self._adapter.names:
+            values = tuple(self._adapter.attribute(name, self._batch))
         else:
             state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
             if name == "state":
-                columns = [column for key, column in state.items() if key != "elapsed_steps"]
-                values = tuple(np.stack(columns, axis=1))
+                columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
+                values = tuple(np.concatenate(columns).T)
             elif name in state:
                 values = tuple(state[name].tolist())
             else:
-                names = ", ".join(sorted([*per_batch, *state, "state", "np_random", "np_random_seed"]))
+                more = () if self._adapter is None else self._adapter.names
+                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed"}))
                 raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 

@@ -4,4 +4,5 @@
     X(mountain_car)                                                                                                    \
     X(mountain_car_continuous)                                                                                         \
     X(pendulum)                                                                                                        \
-    X(acrobot)
+    X(acrobot)                                                                                                         \
+    X(frozen_lake)

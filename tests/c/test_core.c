@@ -70,10 +70,16 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     return hash;
 }
 
+/* A small map for the types that want one. */
+static const be_grid *grid_for(const be_env_type *type) {
+    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
+    return type->grid ? &map : NULL;
+}
+
 /* A whole run; returns a hash of everything that came out. */
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, lanes, mode, 50, NULL, &error);
+    be_batch *batch = be_batch_create(type, lanes, mode, 50, grid_for(type), &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
     be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}};
@@ -99,6 +105,9 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         hash = hash_bytes(hash, a.reward, n * sizeof(double));
         hash = hash_bytes(hash, a.terminated, n);
         hash = hash_bytes(hash, a.truncated, n);
+        for (int k = 0; type->info && type->info[k].name; k++) {
+            hash = hash_bytes(hash, a.info[k], n * be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size);
+        }
         int64_t done = 0;
         for (size_t i = 0; i < n; i++) done += a.mask[i] = a.terminated[i] | a.truncated[i];
         check(done == finished, "count of finished lanes", type->name, lanes);
@@ -120,19 +129,77 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     return hash;
 }
 
+/* Whatever a state's field holds within its own range is refused by check_state, or can be stepped (this is for the
+ * sanitizers: no index may leave its table). */
+static void check_states(be_batch *batch) {
+    const be_env_type *type = batch->type;
+    enum { LANES = 64 };
+    be_batch *target = be_batch_create(type, LANES, BE_NEXT_STEP, 0, grid_for(type), &(be_error){0});
+    arrays a = allocate(target);
+    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}};
+    memcpy(rows.info, a.info, sizeof rows.info);
+    be_error error = {0};
+    be_batch_seed(target, (uint32_t[]){3}, 1, 0, LANES);
+    check(be_batch_reset(target, 0, LANES, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+    const void *columns[BE_MAX_FIELDS];
+    for (int j = 0; type->state[j].name; j++) columns[j] = target->state[j];
+    check(type->check_state(target, columns, LANES, &error) == BE_OK, "states of a reset", type->name, LANES);
+    be_rng rng;
+    be_rng_seed_u64(&rng, 5);
+    int64_t refused = 0, taken = 0;
+    for (int round = 0; round < 300; round++) {
+        for (int j = 0; type->state[j].name; j++) {
+            const be_field *field = &type->state[j];
+            if (field->dtype != BE_I64 && field->dtype != BE_U8) continue;
+            check(field->low < field->high, field->name, type->name, LANES);
+            for (int i = 0; i < LANES * field->size; i++) {
+                int64_t value = be_rng_integers_inclusive(&rng, field->low, field->high);
+                if (round % 2) value = field->low + value % 4;
+                if (field->dtype == BE_I64) ((int64_t *)target->state[j])[i] = value;
+                if (field->dtype == BE_U8) ((uint8_t *)target->state[j])[i] = (uint8_t)value;
+            }
+        }
+        /* Every lane by itself: those refused are reset. */
+        memset(a.mask, 0, LANES);
+        for (size_t i = 0; i < LANES; i++) {
+            for (int j = 0; type->state[j].name; j++) {
+                size_t bytes = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
+                columns[j] = (unsigned char *)target->state[j] + i * bytes;
+            }
+            a.mask[i] = type->check_state(target, columns, 1, &error) != BE_OK;
+            refused += a.mask[i];
+            taken += !a.mask[i];
+        }
+        check(be_batch_reset(target, 0, LANES, a.mask, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+        for (int step = 0; step < 4; step++) {
+            draw_actions(target, &rng, a.action);
+            check(be_isa_supported()[0]->step(target, 0, LANES, &rows, &error) >= 0, "step", type->name, LANES);
+        }
+    }
+    check(refused > 0 && taken > 0, "states refused and taken", type->name, LANES);
+    release(&a);
+    be_batch_destroy(target);
+}
+
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, &error);
+    if (type->grid) {
+        check(be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, &error) == NULL, "no map", type->name, 3);
+    }
+    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, grid_for(type), &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
-    for (int i = 0; type->params[i].name; i++) {
+    for (int i = 0; type->params && type->params[i].name; i++) {
         memcpy(params, kept, sizeof params);
         params[i] = NAN;
         check(be_batch_configure(batch, params, NULL, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
         check(!memcmp(batch->params, kept, sizeof kept), "params kept", type->name, 3);
     }
     double options[BE_MAX_PARAMS] = {NAN, 1};
-    check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
+    if (type->options) {
+        check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
+    }
+    if (type->check_state) check_states(batch);
     if (batch->action_space.kind == BE_SPACE_DISCRETE) {
         const int64_t wrong[] = {-1, batch->action_space.n, INT64_MIN, INT64_MAX};
         for (int i = 0; i < 4; i++) {
