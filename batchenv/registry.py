@@ -48,6 +48,10 @@ TABLE = {
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
     "FrozenLake-v1": Entry("FrozenLake", 100, 0.70, 4, {"map_name": "4x4"}, "batchenv.toy_text:FrozenLake"),
     "FrozenLake8x8-v1": Entry("FrozenLake", 200, 0.85, 4, {"map_name": "8x8"}, "batchenv.toy_text:FrozenLake"),
+    "Taxi-v4": Entry("Taxi", 200, 8, 4, {}, "batchenv.toy_text:Taxi"),
+    "CliffWalking-v1": Entry("CliffWalking", None, None, 4, {}, "batchenv.toy_text:ToyText"),
+    "CliffWalkingSlippery-v1": Entry("CliffWalking", None, None, 4, {"is_slippery": True}, "batchenv.toy_text:ToyText"),
+    "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
 }
 
 

@@ -112,6 +112,33 @@ class FrozenLake(ToyText):
         return super().attribute(name, batch)
 
 
+class Taxi(ToyText):
+    """Taxi: whether its passengers are about to change their minds, as a bool."""
+
+    names = ("lastaction", "fickle_step")
+
+    def attribute(self, name, batch):
+        """See `ToyText.attribute`."""
+        if name == "fickle_step":
+            return [bool(value) for value in batch.state()["fickle_step"]]
+        return super().attribute(name, batch)
+
+
+class Blackjack(ToyText):
+    """Blackjack: hands as lists of cards, and the dealer's top card as its picture shows it."""
+
+    names = ("player", "dealer", "dealer_top_card_suit", "dealer_top_card_value_str")
+
+    def attribute(self, name, batch):
+        """See `ToyText.attribute`."""
+        state = batch.state()
+        if name == "dealer_top_card_suit":
+            return ["CDHS"[suit] for suit in state["top_card_suit"]]
+        if name == "dealer_top_card_value_str":
+            return [{1: "A", 11: "J", 12: "Q", 13: "K"}.get(value, str(value)) for value in state["top_card_value"]]
+        return [[card for card in hand if card] for hand in state[name].tolist()]
+
+
 def _cells(row: Any) -> Any:
     """The cells of one row of a map: of a str or bytes its characters."""
     return row.decode("ascii") if isinstance(row, bytes) else row

@@ -36,6 +36,24 @@ CASES = {
     "FrozenLake-tower": ("FrozenLake-v1", {"desc": [["S"]] * 7 + [["G"]], "success_rate": 0.3}),
     "FrozenLake-letters": ("FrozenLake-v1", {"desc": np.array([["S", "F"], ["H", "G"]]), "success_rate": 0.5}),
     "FrozenLake-short": ("FrozenLake-v1", {"max_episode_steps": 3}),
+    "Taxi": ("Taxi-v4", {}),
+    "Taxi-rainy": ("Taxi-v4", {"is_rainy": True}),
+    "Taxi-fickle": ("Taxi-v4", {"fickle_passenger": True}),
+    "Taxi-both": (
+        "Taxi-v4",
+        {"is_rainy": True, "rainy_probability": 0.6, "fickle_passenger": True, "fickle_probability": 0.9},
+    ),
+    "Taxi-storm": ("Taxi-v4", {"is_rainy": True, "rainy_probability": 0.0}),
+    "Taxi-short": ("Taxi-v4", {"max_episode_steps": 5}),
+    "CliffWalking": ("CliffWalking-v1", {}),
+    "CliffWalkingSlippery": ("CliffWalkingSlippery-v1", {}),
+    "CliffWalking-slippery": ("CliffWalking-v1", {"is_slippery": True, "max_episode_steps": 40}),
+    "CliffWalkingSlippery-dry": ("CliffWalkingSlippery-v1", {"is_slippery": False}),
+    "Blackjack": ("Blackjack-v1", {}),
+    "Blackjack-casino": ("Blackjack-v1", {"sab": False, "natural": True}),
+    "Blackjack-plain": ("Blackjack-v1", {"sab": False}),
+    "Blackjack-both": ("Blackjack-v1", {"natural": True}),
+    "Blackjack-short": ("Blackjack-v1", {"max_episode_steps": 1}),
 }
 
 
@@ -85,6 +103,36 @@ def assert_same(ours, theirs, where):
         assert ours == theirs, where
 
 
+# Rewards that a case must have seen, so that nothing compares idle steps only.
+REWARDS = {
+    "FrozenLake": {0, 1},
+    "FrozenLake-wide": {0, 1},
+    "FrozenLake-rewards": {10.5, -3, -0.25},
+    "Taxi": {-1, -10, 20},
+    "Taxi-rainy": {-1, -10, 20},
+    "Taxi-fickle": {-1, -10, 20},
+    "Taxi-both": {-1, -10, 20},
+    "CliffWalking": {-1, -100},
+    "CliffWalkingSlippery": {-1, -100},
+    "Blackjack": {-1, 0, 1},
+    "Blackjack-plain": {-1, 0, 1},
+    "Blackjack-casino": {-1, 0, 1, 1.5},
+}
+
+
+def choose(env_id, observation, info, rng):
+    """Actions that get somewhere half of the time, or more, and are random otherwise."""
+    if env_id == "Taxi-v4":
+        weights = info["action_mask"] * np.array([1, 1, 1, 1, 8, 4]) + 0.05
+        return (weights.cumsum(axis=1) > rng.random((LANES, 1)) * weights.sum(axis=1, keepdims=True)).argmax(axis=1)
+    if env_id.startswith("CliffWalking"):
+        along = np.where(observation == 36, 0, np.where(observation % 12 == 11, 2, 1))
+        return np.where(rng.random(LANES) < 0.8, along, rng.integers(4, size=LANES))
+    if env_id == "Blackjack-v1":
+        return (rng.random(LANES) < 0.4).astype(int)
+    return rng.integers(4, size=LANES)
+
+
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("case", CASES)
 def test_trajectories(case, mode, monkeypatch):
@@ -105,17 +153,19 @@ def test_trajectories(case, mode, monkeypatch):
     assert ours[0].single_observation_space == theirs.single_observation_space
     assert ours[0].single_action_space == theirs.single_action_space
     assert ours[0].observation_space == theirs.observation_space
-    compare(lambda env: env.reset(seed=SEED), "reset")
+    observation, info = compare(lambda env: env.reset(seed=SEED), "reset")
     rng = np.random.default_rng(5)
-    finished = 0
+    finished, rewards = 0, set()
     for step in range(STEPS):
-        actions = rng.integers(theirs.single_action_space.n, size=LANES)
-        _, _, terminated, truncated, _ = compare(lambda env: env.step(actions), f"step {step}")  # noqa: B023
+        actions = choose(env_id, observation, info, rng)
+        observation, reward, terminated, truncated, info = compare(lambda env: env.step(actions), f"step {step}")  # noqa: B023
         done = terminated | truncated
         finished += done.sum()
+        rewards.update(reward)
         if mode is AutoresetMode.DISABLED and done.any():
-            compare(lambda env: env.reset(options={"reset_mask": done}), f"reset after step {step}")  # noqa: B023
-    assert finished > 0
+            options = {"reset_mask": done}
+            observation, _ = compare(lambda env: env.reset(options=dict(options)), f"reset after step {step}")  # noqa: B023
+    assert finished > 0 and rewards >= REWARDS.get(case, set())
     for env in ours:
         for mine, generator in zip(env.np_random, theirs.np_random, strict=True):
             assert mine.bit_generator.state == generator.bit_generator.state

@@ -5,4 +5,7 @@
     X(mountain_car_continuous)                                                                                         \
     X(pendulum)                                                                                                        \
     X(acrobot)                                                                                                         \
-    X(frozen_lake)
+    X(frozen_lake)                                                                                                     \
+    X(taxi)                                                                                                            \
+    X(cliff_walking)                                                                                                   \
+    X(blackjack)
