@@ -13,8 +13,20 @@ _openmp.share_runtime()
 from batchenv.batch_env import BatchEnv  # noqa: E402
 from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.registry import build_info, list_envs, make, register_with_gymnasium, spec  # noqa: E402
+from batchenv.rollout import Rollout  # noqa: E402
+from batchenv.snapshot import Snapshot  # noqa: E402
 
 __version__ = "0.1.0"
-__all__ = ["BatchEnv", "build_info", "list_envs", "make", "patch_gymnasium", "spec", "unpatch_gymnasium"]
+__all__ = [
+    "BatchEnv",
+    "Rollout",
+    "Snapshot",
+    "build_info",
+    "list_envs",
+    "make",
+    "patch_gymnasium",
+    "spec",
+    "unpatch_gymnasium",
+]
 
 register_with_gymnasium()

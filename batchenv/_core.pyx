@@ -118,10 +118,16 @@ cdef extern from "core/batch.h" nogil:
         uint8_t *terminated
         uint8_t *truncated
         void *info[4]
+        void *final_observation
+        void *final_info[4]
+    ctypedef struct be_random_policy:
+        uint64_t key, first_step
     ctypedef struct be_isa:
         const char *name
         const be_env_type *const *types
         int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
+        int64_t (*rollout)(be_batch *, int64_t, int64_t, int64_t, const be_arrays *, const be_random_policy *,
+                           be_error *) noexcept nogil
         int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
@@ -133,11 +139,19 @@ cdef extern from "core/batch.h" nogil:
     int be_batch_seed(be_batch *, const uint32_t *, size_t, int64_t, int64_t)
     int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, const be_arrays *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
-    const void *be_batch_final_observation(const be_batch *)
-    const void *be_batch_final_info(const be_batch *, int)
+    void be_batch_point_final(const be_batch *, be_arrays *)
+    int be_batch_observe(be_batch *, int64_t, int64_t, const be_arrays *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
     void be_partition(int64_t, int, int, int64_t *, int64_t *)
+
+cdef extern from "core/snapshot.h" nogil:
+    int64_t be_snapshot_bytes(const be_batch *, int64_t)
+    void be_snapshot_save(const be_batch *, const int64_t *, int64_t, void *)
+    int be_snapshot_check(const be_batch *, const void *, int64_t, be_error *)
+    int64_t be_snapshot_count(const void *)
+    void be_snapshot_params(const void *, int64_t, double *)
+    void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
 
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:
@@ -703,6 +717,7 @@ cdef class Batch:
             else:
                 held = self._check_out(out, actions)
             self._point(held, &arrays)
+            be_batch_point_final(self.batch, &arrays)
             if self.autoreset == BE_DISABLED:
                 pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
                 if pending >= 0:
@@ -958,7 +973,9 @@ cdef class Batch:
         cdef size_t row = self.observation_row
         rows = np.empty((count, *self.observation_shape[1:]), _dtypes_by_num[self.observation_type])
         cdef unsigned char *target = <unsigned char *>cnp.PyArray_DATA(rows)
-        cdef const unsigned char *source = <const unsigned char *>be_batch_final_observation(self.batch)
+        cdef be_arrays arrays
+        be_batch_point_final(self.batch, &arrays)
+        cdef const unsigned char *source = <const unsigned char *>arrays.final_observation
         final = np.empty(self.num_lanes, dtype=object)
         cdef object[::1] objects = final
         for i in range(count):
@@ -980,14 +997,208 @@ cdef class Batch:
         info = {}
         cdef int k
         cdef cnp.ndarray array
+        cdef be_arrays arrays
+        be_batch_point_final(self.batch, &arrays)
         for k in range(self.num_info):
             row = self.info_rows[k]
             array = np.empty((self.num_lanes, row["size"]) if row["size"] > 1 else self.num_lanes, row["dtype"])
-            memcpy(cnp.PyArray_DATA(array), be_batch_final_info(self.batch, k), cnp.PyArray_NBYTES(array))
+            memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
             array[~done] = 0
             info[row["name"]] = array
             info[f"_{row['name']}"] = done.copy()
         return info
+
+    # -- rollouts ----------------------------------------------------------------------------------------------------
+
+    def rollout(self, actions, int64_t steps, uint64_t key, uint64_t first_step, out=None):
+        """`steps` steps of all lanes. actions: (steps, *action_shape), or None: drawn from (key, first_step).
+
+        Returns (observation, reward, terminated, truncated, info, actions), each (steps, num_lanes, ...).
+        """
+        cdef be_arrays arrays
+        cdef be_random_policy policy
+        cdef const be_random_policy *chosen = NULL
+        cdef cnp.ndarray array
+        cdef int part, parts, k
+        cdef int64_t finished = 0
+        cdef bint same_step = self.autoreset == BE_SAME_STEP
+        self._enter()
+        try:
+            if not self.has_reset:
+                raise ResetNeeded("Cannot call env.rollout() before calling env.reset()")
+            if actions is None:
+                actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
+                policy.key = key
+                policy.first_step = first_step
+                chosen = &policy
+            else:
+                actions = self._check_rollout_actions(actions, steps)
+            array = actions
+            arrays.action = cnp.PyArray_DATA(array)
+            held = self._rollout_output(steps)
+            if out is not None:
+                held = self._check_rollout_out(out, held, actions)
+            final = [np.zeros((steps, *held[k].shape[1:]), held[k].dtype) for k in self._final_indices(same_step)]
+            self._point(held, &arrays)
+            if same_step:
+                array = final[0]
+                arrays.final_observation = cnp.PyArray_DATA(array)
+                for k in range(self.num_info):
+                    array = final[1 + k]
+                    arrays.final_info[k] = cnp.PyArray_DATA(array)
+            parts = self._parts() if steps * self.num_lanes >= 8192 else 1
+            for part in range(parts):
+                self.errors[part].status = BE_OK
+            with nogil:
+                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                    finished += self._rollout_part(&arrays, chosen, steps, parts, part)
+            self._raise_first(parts)
+        finally:
+            be_leave(&self.busy)
+        info = {}
+        for k in range(self.num_info):
+            info[self.info_rows[k]["name"]] = held[4 + 2 * k]
+        if same_step:
+            info["final_obs"] = self._present(final[0])
+            info["_final_obs"] = held[2] | held[3]
+            info["final_info"] = {self.info_rows[k]["name"]: final[1 + k] for k in range(self.num_info)}
+        return self._present(held[0]), held[1], held[2], held[3], info, actions
+
+    cdef int64_t _rollout_part(self, const be_arrays *arrays, const be_random_policy *policy, int64_t steps, int parts,
+                               int part) noexcept nogil:
+        cdef int64_t begin, end
+        be_partition(self.num_lanes, parts, part, &begin, &end)
+        return self.isa_table.rollout(self.batch, begin, end, steps, arrays, policy, &self.errors[part])
+
+    cdef list _final_indices(self, bint same_step):
+        return [0] + [4 + 2 * k for k in range(self.num_info)] if same_step else []
+
+    cdef tuple _rollout_output(self, int64_t steps):
+        held = (np.empty((steps, *self.observation_shape), _dtypes_by_num[self.observation_type]),
+                np.empty((steps, self.num_lanes)), np.empty((steps, self.num_lanes), np.bool_),
+                np.empty((steps, self.num_lanes), np.bool_))
+        for row in self.info_rows:
+            size = [row["size"]] * (row["size"] > 1)
+            held += (np.empty([steps, self.num_lanes, *size], row["dtype"]), None)
+        return held
+
+    cdef object _check_rollout_actions(self, object actions, int64_t steps):
+        cdef cnp.ndarray array
+        cdef be_error error
+        cdef int64_t t, count = self.action_size
+        cdef const char *rows
+        cdef be_dtype dtype = BE_I64 if self.action_type == cnp.NPY_INT64 else BE_F32
+        shape = (steps, *self.action_shape)
+        try:
+            array = np.asarray(actions)
+        except Exception as error_:
+            raise ValueError(f"actions cannot be read as an array of shape {shape}: {error_}") from None
+        if (<object>array).shape != shape:
+            raise ValueError(f"actions have shape {(<object>array).shape}, but {steps} steps of {self.num_lanes} lanes "
+                             f"need shape {shape}; no lane has been stepped")
+        if array.dtype.kind not in ("iu" if dtype == BE_I64 else "iuf"):
+            raise TypeError(f"actions have dtype {array.dtype}, but the action space needs "
+                            f"{'integers' if dtype == BE_I64 else 'numbers'}; no lane has been stepped")
+        if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
+            raise ValueError(f"action {array.max()} is not in 0..{self.batch.action_space.n - 1}; "
+                             "no lane has been stepped")
+        array = np.ascontiguousarray(array, _dtypes_by_num[self.action_type])
+        rows = <const char *>cnp.PyArray_DATA(array)
+        for t in range(steps):
+            if self.isa_table.check_actions(self.batch, rows + t * count * cnp.PyArray_ITEMSIZE(array), dtype, 0, count,
+                                            self.clip, NULL, &error) != BE_OK:
+                try:
+                    _raise(&error)
+                except ValueError as problem:
+                    raise ValueError(f"{problem} (step {t} of the rollout)") from None
+        return array
+
+    cdef tuple _check_rollout_out(self, object out, tuple ours, object actions):
+        """`ours`, with the user's arrays in the first four places where `out` has one."""
+        if not isinstance(out, (tuple, list)) or len(out) != 4:
+            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
+                            "(observations, rewards, terminations, truncations)")
+        held = list(ours)
+        for i in range(4):
+            if out[i] is None:
+                continue
+            if type(out[i]) is not np.ndarray:
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+            if out[i].dtype != held[i].dtype or out[i].shape != held[i].shape:
+                raise ValueError(f"out's {_out_names[i]} must have dtype {held[i].dtype} and shape {held[i].shape}, "
+                                 f"got {out[i].dtype} and {out[i].shape}")
+            if not (out[i].flags.c_contiguous and out[i].flags.writeable and out[i].flags.aligned):
+                raise ValueError(f"out's {_out_names[i]} must be C-contiguous, aligned and writeable")
+            for other in [*held[:i], actions]:
+                if np.may_share_memory(out[i], other):
+                    raise ValueError("out's arrays must not overlap each other or the actions")
+            held[i] = out[i]
+        return tuple(held)
+
+    # -- snapshots ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self, const int64_t[::1] lanes):
+        """The lanes' snapshot as bytes."""
+        cdef int64_t size = be_snapshot_bytes(self.batch, len(lanes))
+        cdef cnp.ndarray target = np.empty((size + 7) // 8, np.int64)
+        self._enter()
+        try:
+            if not self.has_reset:
+                raise ResetNeeded("Cannot call env.snapshot() before calling env.reset()")
+            with nogil:
+                be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
+        finally:
+            be_leave(&self.busy)
+        return target.tobytes()
+
+    def check_snapshot(self, bytes data):
+        """How many lanes `data` holds; ValueError unless it is a sound snapshot for this batch."""
+        cdef be_error error
+        if be_snapshot_check(self.batch, <const char *>data, len(data), &error) != BE_OK:
+            _raise(&error)
+        return be_snapshot_count(<const char *>data)
+
+    def snapshot_params(self, bytes data, const int64_t[::1] rows):
+        """The params of rows of a checked snapshot: {name: float64 array} for those that may differ by lane."""
+        cdef double numbers[32]
+        cdef Py_ssize_t k
+        table = np.empty((len(rows), len(self.param_rows)))
+        cdef double[:, ::1] values = table
+        for k in range(len(rows)):
+            be_snapshot_params(<const char *>data, rows[k], numbers)
+            for j in range(values.shape[1]):
+                values[k, j] = numbers[j]
+        return {row["name"]: table[:, j] for j, row in enumerate(self.param_rows) if row["per_lane"]}
+
+    def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
+        """Puts rows of a checked snapshot into lanes; all lanes have then been started if `lanes` are all."""
+        cdef const char *source = data
+        self._enter()
+        try:
+            if not self.has_reset and lanes.shape[0] != self.num_lanes:
+                raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first, or restore all")
+            with nogil:
+                be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
+            self.has_reset = 1
+        finally:
+            be_leave(&self.busy)
+
+    def observe(self):
+        """The observation of every lane's present state."""
+        cdef tuple held = self._new_output()
+        cdef be_arrays arrays
+        cdef be_error error
+        cdef int status
+        self._point(held, &arrays)
+        self._enter()
+        try:
+            with nogil:
+                status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
+        finally:
+            be_leave(&self.busy)
+        if status != BE_OK:
+            _raise(&error)
+        return self._present(held[0])
 
 
 _out_names = ("observations", "rewards", "terminations", "truncations")

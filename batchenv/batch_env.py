@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium import logger, spaces
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.lanes import Lanes, integer, lane_indices
 from batchenv.registry import lookup
+from batchenv.render import Renderer, check_mode, render_modes
+from batchenv.rollout import Rollouts
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
 _MAX_ENVS = 2**31 - 1
 _MAX_THREADS = 1024
 _RING = 4
-
-
-def _integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
-    """`value` as an int in low..high, or TypeError/ValueError."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}={value!r} must be an int, not {type(value).__name__}{hint}") from None
-    if number < low or (high is not None and number > high):
-        rule = f"at least {low}" if high is None or number < low else f"at most {high}"
-        raise ValueError(f"{name}={number} must be {rule}{hint}")
-    return number
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -61,7 +49,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -75,16 +63,19 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
-        render_mode: None only, for now.
+        render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
+            where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
         copy: True: an array once returned is never written again while anything references it. False: the arrays of a
             step are overwritten four steps later (a ring of four sets; no reference is looked at).
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
             Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
-            `python -m batchenv info ID`.
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
+            are then wide enough for every lane.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
     def __init__(
@@ -102,9 +93,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         **params: Any,
     ):
         self._id, entry = lookup(env_id)
-        self.num_envs = _integer("num_envs", num_envs, 1, _MAX_ENVS)
+        self.num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
         threads = (
-            _core.default_threads() if num_threads is None else _integer("num_threads", num_threads, 1, _MAX_THREADS)
+            _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
         )
         self.autoreset_mode = _mode(autoreset_mode)
         if max_episode_steps is _DEFAULT:
@@ -112,11 +103,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         limit = 0
         if max_episode_steps is not None:
             hint = "; None means no limit"
-            limit = _integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+            limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            raise ValueError(f"render_mode={render_mode!r} must be None: batchenv does not draw yet")
-        self.render_mode = None
-        self._first_seed = None if seed is None else _integer("seed", seed, 0, None)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+        self.render_mode = render_mode
+        self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         if self._adapter is not None:
@@ -137,15 +129,30 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             _flag("clip_actions", clip_actions),
             grid=grid,
         )
+        self._arguments = {
+            "num_envs": self.num_envs,
+            "num_threads": num_threads,
+            "autoreset_mode": self.autoreset_mode.value,
+            "seed": seed,
+            "max_episode_steps": max_episode_steps,
+            "copy": copy,
+            "clip_actions": clip_actions,
+            "render_mode": render_mode,
+        }
+        self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
         self._core_step = self._batch.step
-        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         self._seeds: Any = None
         self._set_spaces()
+        self._renderer = None
+        if render_mode is not None:
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._core_step = self._watched_step
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
-        return {"render_modes": [], "render_fps": lookup(env_id)[1].render_fps}
+        name, entry = lookup(env_id)
+        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -211,6 +218,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise ValueError(str(refusal)) from None
         if seeds is not None:
             self._note_seeds(seeds, mask)
+        if self.render_mode == "human":
+            self.render()
         return observations, infos
 
     @staticmethod
@@ -226,8 +235,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                     "If seeds are passed as a list the length must match "
                     f"num_envs={self.num_envs} but got length={len(seed)}."
                 )
-            return [None if s is None else _integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
-        return _integer("seed", seed, 0, None)
+            return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
+        return integer("seed", seed, 0, None)
 
     def _check_options(self, options: Any) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
         if options is None:
@@ -308,7 +317,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **params,
         }
         if name in per_batch:
-            values: tuple[Any, ...] = (per_batch[name],) * self.num_envs
+            value = per_batch[name]
+            values: tuple[Any, ...] = tuple(
+                value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs
+            )
         elif name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
         elif self._adapter is not None and name in self._adapter.names:
@@ -327,11 +339,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets a parameter of all lanes; `values` is one value, or a list of num_envs equal ones.
+        """Sets a parameter; `values` is one value for all lanes, or a list with one a lane.
 
         Raises:
             AttributeError: no such parameter.
-            ValueError: the list's length is not num_envs, its values differ, or a value is out of range.
+            ValueError: the list's length is not num_envs, a value is out of range, or values differ where one is for
+                all lanes.
         """
         self._check_open()
         if not isinstance(values, (list, tuple)):
@@ -344,14 +357,68 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if name not in self._batch.get_params():
             names = ", ".join(self._batch.get_params())
             raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {names}")
-        if any(value != values[0] for value in values):
-            raise ValueError(f"{name} must be the same in all lanes, got {list(values)[:4]}...")
-        self._batch.set_params({name: values[0]})
-        self._set_spaces()
+        differ = any(value != values[0] for value in values)
+        self.set_params(**{name: list(values) if differ else values[0]})
 
-    def render(self):
-        """Draws nothing: render_mode is None."""
-        return None
+    # ---- pickling ----------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.closed:
+            return {"closed": True, "id": self._id, "arguments": self._arguments}
+        extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
+        return {
+            "closed": False,
+            "id": self._id,
+            "arguments": {**self._arguments, **self._batch.get_params()},
+            "snapshot": None if self._seeds is None else self.snapshot(),
+            "seeds": self._seeds,
+            "action_stream": self._action_stream,
+            "extra": extra,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["id"], **state["arguments"])
+        if state["closed"]:
+            self.close()
+            return
+        if state["snapshot"] is not None:
+            self.restore(state["snapshot"])
+        self._seeds = state["seeds"]
+        self._action_stream = state["action_stream"]
+        self.__dict__.update(state["extra"])
+
+    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
+
+        Gymnasium draws them one by one, at about a millisecond each, and a frame of CartPole takes 720 kB: of many
+        lanes, choose a few.
+
+        Args:
+            lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
+
+        Returns:
+            render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
+            "human": None; the window is drawn anew by every reset and step, too. None: None, with a warning.
+
+        Raises:
+            TypeError, ValueError: wrong lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        chosen = lane_indices(lanes, self.num_envs)
+        if self._renderer is None:
+            logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
+            return None
+        if self._seeds is None:
+            raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
+        return self._renderer.draw(self._batch, chosen)
+
+    def _watched_step(self, actions: Any, out: Any = None):
+        result = self._batch.step(actions, out)
+        self._renderer.watch(actions)
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     def _check_open(self) -> None:
         if self.closed:
@@ -361,6 +428,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases the lanes; arrays handed out stay valid."""
+        """Releases the lanes and the window; arrays handed out stay valid."""
         self._core_step = self._closed_step
         self._batch = None
+        if self._renderer is not None:
+            self._renderer.close()

@@ -57,6 +57,11 @@ class SingleEnv(gymnasium.Env):
             key: value[0] if value.ndim > 1 else value[0].item() for key, value in infos.items() if f"_{key}" in infos
         }
 
+    def render(self):
+        """The lane's picture, as `gymnasium.make(id)` draws it: see `BatchEnv.render`; one frame, not a tuple."""
+        frames = self._batch.render()
+        return None if frames is None else frames[0]
+
     def close(self):
-        """Releases the lane."""
+        """Releases the lane and the window."""
         self._batch.close()

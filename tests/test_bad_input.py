@@ -20,10 +20,25 @@ ERRORS = (TypeError, ValueError)
         *[({"autoreset_mode": value}, "autoreset_mode") for value in ("nextstep", 1, None, [])],
         *[({"seed": value}, "seed") for value in (-1, 1.5, "1", [1, 2], True)],
         *[({"max_episode_steps": value}, "max_episode_steps") for value in (0, -5, 2.5, "9", 2**31, False)],
-        *[({"render_mode": value}, "render_mode") for value in ("rgb_array", "human", 1)],
+        *[({"render_mode": value}, "render_mode") for value in ("rgb", "human", 1, True, [])],
         *[({"copy": value}, "copy") for value in (1, None, "yes")],
         *[({"clip_actions": value}, "clip_actions") for value in (1, None, "yes")],
-        *[({"gravity": value}, "gravity") for value in (np.nan, np.inf, "9.8", None, 1e9, [1, 2, 3], [[1, 2]], [9.8, np.nan], [9.8, 1e9], [9.8, "x"], 1j)],
+        *[
+            ({"gravity": value}, "gravity")
+            for value in (
+                np.nan,
+                np.inf,
+                "9.8",
+                None,
+                1e9,
+                [1, 2, 3],
+                [[1, 2]],
+                [9.8, np.nan],
+                [9.8, 1e9],
+                [9.8, "x"],
+                1j,
+            )
+        ],
         *[({"masspole": value}, "masspole") for value in (0, -1.0)],
         *[({"sutton_barto_reward": value}, "sutton_barto_reward") for value in (1, "no", None)],
         *[({"kinematics_integrator": value}, "kinematics_integrator") for value in ("rk4", 0, None)],

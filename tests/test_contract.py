@@ -139,8 +139,10 @@ def test_attributes_of_lanes():
         env.set_attr("nonsense", 1)
     with pytest.raises(ValueError, match="Got `2` values for 3"):
         env.set_attr("gravity", [1.0, 2.0])
-    with pytest.raises(ValueError, match="same in all lanes"):
-        env.set_attr("gravity", [1.0, 2.0, 3.0])
+    env.set_attr("gravity", [1.0, 2.0, 3.0])
+    assert env.get_attr("gravity") == (1.0, 2.0, 3.0)
+    with pytest.raises(ValueError, match="one value for all lanes"):
+        env.set_attr("sutton_barto_reward", [True, False, True])
 
 
 def test_gymnasium_registration():

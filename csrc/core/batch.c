@@ -163,13 +163,27 @@ void be_batch_destroy(be_batch *batch) {
     free(batch);
 }
 
+int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
+    const struct be_driver *driver = batch->driver;
+    int count = 0;
+    for (const be_field *field = batch->type->state; field->name; field++, count++) {
+        columns[count] = (be_lane_column){batch->state[count], be_dtype_size(field->dtype) * (size_t)field->size};
+    }
+    columns[count++] = (be_lane_column){batch->rng, sizeof *batch->rng};
+    columns[count++] = (be_lane_column){batch->elapsed, sizeof *batch->elapsed};
+    columns[count++] = (be_lane_column){driver->pending, 1};
+    return count;
+}
+
 int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
 }
 
 const uint8_t *be_batch_pending(const be_batch *batch) { return batch->driver->pending; }
-const void *be_batch_final_observation(const be_batch *batch) { return batch->driver->final_observation; }
-const void *be_batch_final_info(const be_batch *batch, int index) { return batch->driver->final_info[index]; }
+void be_batch_point_final(const be_batch *batch, be_arrays *arrays) {
+    arrays->final_observation = batch->driver->final_observation;
+    memcpy(arrays->final_info, batch->driver->final_info, sizeof arrays->final_info);
+}
 
 /* ---- params and options ----------------------------------------------------------------------------- */
 
@@ -368,6 +382,18 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         }
         int status = batch->type->reset(batch, chosen, num_chosen, &io, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
+        if (status != BE_OK) return status;
+    }
+    return BE_OK;
+}
+
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+    const be_io io = {.observation = arrays->observation};
+    int64_t lanes[BE_LIST];
+    for (int64_t i = begin; i < end;) {
+        int64_t count = 0;
+        while (i < end && count < BE_LIST) lanes[count++] = i++;
+        int status = batch->type->observe(batch, lanes, count, &io, error);
         if (status != BE_OK) return status;
     }
     return BE_OK;

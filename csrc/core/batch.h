@@ -13,7 +13,14 @@ typedef struct be_arrays {
     double *reward;
     uint8_t *terminated, *truncated;
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
+    /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
+    void *final_observation, *final_info[BE_MAX_INFO];
 } be_arrays;
+
+/* Random actions: lane i's in step t is a function of key, i and t alone. */
+typedef struct be_random_policy {
+    uint64_t key, first_step;
+} be_random_policy;
 
 /* What is compiled once per instruction set. */
 typedef struct be_isa {
@@ -23,6 +30,11 @@ typedef struct be_isa {
     /* Steps lanes begin..end-1 (both multiples of 64, or end == num_lanes), autoreset included. Returns how many of
      * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+
+    /* Takes `steps` steps with the lanes begin..end-1, a few lanes at a time so that their state stays in the cache.
+     * Arrays are (steps, num_lanes, ...). With a policy the actions are drawn and written, without they are read. */
+    int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t steps, const be_arrays *arrays,
+                       const be_random_policy *policy, be_error *error);
 
     /* Checks `count` action values (rows flattened, first row belonging to lane `first_lane`) of dtype `dtype`: BE_I64
      * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's
@@ -59,13 +71,14 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error);
 
+/* Writes the observation of the present state of lanes begin..end-1 (a row per lane of the batch). */
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
 
-/* SAME_STEP: rows of the last step's final observations and infos; only those of lanes finished by that step mean
- * something. */
-const void *be_batch_final_observation(const be_batch *batch);
-const void *be_batch_final_info(const be_batch *batch, int index);
+/* SAME_STEP: points `arrays` at the batch's own rows for final observations and infos. */
+void be_batch_point_final(const be_batch *batch, be_arrays *arrays);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 const uint8_t *be_batch_pending(const be_batch *batch);
@@ -82,6 +95,15 @@ static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t
 }
 
 /* ---- private to core/ ------------------------------------------------------------------------------- */
+
+/* The columns that make up a lane: the type's fields first, then the driver's own, in this order. */
+typedef struct be_lane_column {
+    void *data;
+    size_t bytes; /* a lane */
+} be_lane_column;
+enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
+#define BE_MAX_LANE_COLUMNS (BE_MAX_FIELDS + 8)
+int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 

@@ -194,7 +194,7 @@ static inline void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
     be_trig_kernel(a, da, 1, &s, &c);
     be_vl swap = -(n & 1);
     *sine = (be_vd)((be_vl)be_select(swap, c, s) ^ (n << 62 & BE_SIGN_BIT));
-    *cosine = (be_vd)((be_vl)be_select(swap, s, c) ^ ((n + 1) << 62 & BE_SIGN_BIT));
+    *cosine = (be_vd)((be_vl)be_select(swap, s, c) ^ ((be_vl)(((be_vul)n + 1) << 62) & BE_SIGN_BIT));
     if (__builtin_expect(be_any(rare), 0)) {
         *sine = be_sin_by_lane(rare, x, *sine);
         *cosine = be_cos_by_lane(rare, x, *cosine);

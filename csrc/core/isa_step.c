@@ -48,9 +48,8 @@ static int reset_lanes(be_batch *batch, const int64_t *lanes, int64_t count, int
     return batch->type->reset(batch, lanes, count, &io, error);
 }
 
-/* Copies row `from` (counted from `rows`) to row `to`. */
-static inline void copy_row(void *target, int64_t to, const void *rows, int64_t from, size_t bytes) {
-    memcpy((unsigned char *)target + (size_t)to * bytes, (const unsigned char *)rows + (size_t)from * bytes, bytes);
+static inline void copy_row(void *target, const void *source, int64_t row, size_t bytes) {
+    memcpy((unsigned char *)target + (size_t)row * bytes, (const unsigned char *)source + (size_t)row * bytes, bytes);
 }
 
 /* After a kernel has stepped the n lanes from `first`: time limit, autoreset, pending flags. `rows` are theirs, n of
@@ -83,10 +82,10 @@ static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays
     if (driver->autoreset == BE_SAME_STEP && finished) {
         int64_t lanes[BLOCK], count = list_flagged(pending, n, first, lanes);
         for (int64_t k = 0; k < count; k++) {
-            int64_t lane = lanes[k];
-            copy_row(driver->final_observation, lane, rows->observation, lane - first, driver->observation_bytes);
+            int64_t i = lanes[k] - first;
+            copy_row(rows->final_observation, rows->observation, i, driver->observation_bytes);
             for (int j = 0; j < driver->num_info; j++) {
-                copy_row(driver->final_info[j], lane, rows->info[j], lane - first, driver->info_bytes[j]);
+                copy_row(rows->final_info[j], rows->info[j], i, driver->info_bytes[j]);
             }
         }
         if (reset_lanes(batch, lanes, count, first, rows, error) != BE_OK) return -1;
@@ -95,17 +94,24 @@ static int64_t finish(be_batch *batch, int64_t first, int64_t n, const be_arrays
     return finished;
 }
 
-static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64_t lane) {
+static inline void *row_of(const void *rows, int64_t row, size_t bytes) {
+    return rows ? (unsigned char *)rows + (size_t)row * bytes : NULL;
+}
+
+/* The same arrays from row `row` on: a lane, or num_lanes * t of a rollout's. */
+static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64_t row) {
     const struct be_driver *driver = batch->driver;
     be_arrays rows = {
-        .action = (const unsigned char *)arrays->action + (size_t)lane * driver->action_bytes,
-        .observation = (unsigned char *)arrays->observation + (size_t)lane * driver->observation_bytes,
-        .reward = arrays->reward + lane,
-        .terminated = arrays->terminated + lane,
-        .truncated = arrays->truncated + lane,
+        .action = row_of(arrays->action, row, driver->action_bytes),
+        .observation = row_of(arrays->observation, row, driver->observation_bytes),
+        .reward = arrays->reward + row,
+        .terminated = arrays->terminated + row,
+        .truncated = arrays->truncated + row,
+        .final_observation = row_of(arrays->final_observation, row, driver->observation_bytes),
     };
     for (int j = 0; j < driver->num_info; j++) {
-        rows.info[j] = (unsigned char *)arrays->info[j] + (size_t)lane * driver->info_bytes[j];
+        rows.info[j] = row_of(arrays->info[j], row, driver->info_bytes[j]);
+        rows.final_info[j] = row_of(arrays->final_info[j], row, driver->info_bytes[j]);
     }
     return rows;
 }
@@ -170,6 +176,62 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
         if (count < 0) return -1;
         finished += count;
         first += n;
+    }
+    return finished;
+}
+
+/* ---- rollouts --------------------------------------------------------------------------------------- */
+
+/* The output function of SplitMix64 (Steele, Lea and Flood, 2014). */
+static inline uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static void draw_actions(const be_batch *batch, const be_random_policy *policy, int64_t step, int64_t begin,
+                         int64_t end, void *actions) {
+    const be_space *space = &batch->action_space;
+    const int64_t size = be_space_row_size(space);
+    const uint64_t gamma = UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t stream = mix(policy->key + gamma * (policy->first_step + (uint64_t)step));
+    if (space->kind == BE_SPACE_DISCRETE) {
+        int64_t *restrict action = actions;
+        const uint64_t n = (uint64_t)space->n;
+        for (int64_t i = begin; i < end; i++)
+            action[i] = (int64_t)((mix(stream + gamma * (uint64_t)i) >> 32) * n >> 32);
+        return;
+    }
+    float *restrict action = actions;
+    for (int64_t i = begin * size; i < end * size; i++) {
+        const float low = (float)space->low[i % size], high = (float)space->high[i % size];
+        float u = (float)(mix(stream + gamma * (uint64_t)i) >> 40) * 0x1p-24f;
+        float value = low + (high - low) * u;
+        action[i] = value > high ? high : value;
+    }
+}
+
+/* Lanes whose state takes about this many bytes are rolled out together. */
+#define ROLLOUT_BYTES 20480
+
+static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t steps, const be_arrays *arrays,
+                       const be_random_policy *policy, be_error *error) {
+    size_t lane_bytes = sizeof *batch->elapsed + 1;
+    for (const be_field *field = batch->type->state; field->name; field++) {
+        lane_bytes += be_dtype_size(field->dtype) * (size_t)field->size;
+    }
+    int64_t chunk = (int64_t)(ROLLOUT_BYTES / lane_bytes / BLOCK * BLOCK);
+    if (chunk < BLOCK) chunk = BLOCK;
+    int64_t finished = 0;
+    for (int64_t first = begin; first < end; first += chunk) {
+        const int64_t last = first + chunk < end ? first + chunk : end;
+        for (int64_t t = 0; t < steps; t++) {
+            be_arrays rows = rows_from(batch, arrays, t * batch->num_lanes);
+            if (policy) draw_actions(batch, policy, t, first, last, (void *)rows.action);
+            int64_t count = step(batch, first, last, &rows, error);
+            if (count < 0) return -1;
+            finished += count;
+        }
     }
     return finished;
 }
@@ -300,6 +362,7 @@ const be_isa BE_ISA_NAME(be_isa) = {
     .name = TEXT(BE_ISA_SUFFIX),
     .types = types,
     .step = step,
+    .rollout = rollout,
     .check_actions = check_actions,
     .probe = probe,
 };

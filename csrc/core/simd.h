@@ -41,6 +41,7 @@
 typedef double be_vd __attribute__((vector_size(8 * BE_VL)));  /* float64 */
 typedef float be_vf __attribute__((vector_size(4 * BE_VL)));   /* float32 */
 typedef int64_t be_vl __attribute__((vector_size(8 * BE_VL))); /* int64; comparisons of be_vd give 0 or -1 */
+typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 

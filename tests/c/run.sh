@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the C core as setup.py does, with AddressSanitizer and UndefinedBehaviorSanitizer, and runs test_core.c over it.
+# Builds the C core as setup.py does, with AddressSanitizer and UndefinedBehaviorSanitizer, and runs test_core.c and
+# fuzz_snapshot.c (so many damaged snapshots as the first argument says) over it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
@@ -19,6 +20,15 @@ for name in "${!isa[@]}"; do
         printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
-core=(csrc/core/batch.c csrc/core/isa.c csrc/core/rng.c csrc/core/numpy_f32.c csrc/core/fork.c)
+core=()
+for source in csrc/core/*.c; do
+    [[ $source == */isa_step.c ]] || core+=("$source")
+done
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
 "$build/test_core"
+rest=()
+for source in "${core[@]}"; do
+    [[ $source == */snapshot.c ]] || rest+=("$source")
+done
+gcc "${flags[@]}" tests/c/fuzz_snapshot.c "${rest[@]}" "$build"/*.o -o "$build/fuzz_snapshot" -lm -lpthread
+"$build/fuzz_snapshot" "${1:-50000}"

@@ -82,8 +82,9 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     be_batch *batch = be_batch_create(type, lanes, mode, 50, grid_for(type), &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
-    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}};
+    be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}, NULL, {0}};
     memcpy(rows.info, a.info, sizeof rows.info);
+    be_batch_point_final(batch, &rows);
     size_t n = (size_t)lanes, row = be_space_row_bytes(&batch->observation_space);
     be_dtype dtype = batch->action_space.dtype;
     uint32_t seed[] = {7, 1};

@@ -1,0 +1,179 @@
+"""What reaches into single lanes: their parameters, state and snapshots."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.snapshot import Snapshot
+
+
+def integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
+    """`value` as an int in low..high, or TypeError/ValueError."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} must be an int, not {type(value).__name__}{hint}") from None
+    if number < low or (high is not None and number > high):
+        rule = f"at least {low}" if high is None or number < low else f"at most {high}"
+        raise ValueError(f"{name}={number} must be {rule}{hint}")
+    return number
+
+
+def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
+    """The indices meant by `lanes`: None (all), an int, a list of ints, a slice or a bool mask (count,).
+
+    Raises:
+        TypeError: it is none of these.
+        ValueError: an index is not in -count..count-1, or the mask's shape is wrong.
+    """
+    if lanes is None:
+        return np.arange(count)
+    if isinstance(lanes, slice):
+        return np.arange(count)[lanes]
+    try:
+        array = np.asarray(lanes)
+    except ValueError:  # ragged
+        array = np.empty((), object)
+    if array.dtype == np.bool_:
+        if array.shape != (count,):
+            raise ValueError(f"{name}={lanes!r} must, as a bool mask, have shape ({count},), not {array.shape}")
+        return np.flatnonzero(array)
+    mixed = isinstance(lanes, (list, tuple)) and any(isinstance(lane, (bool, np.bool_)) for lane in lanes)
+    if array.shape == (0,):
+        return np.empty(0, np.int64)
+    if array.ndim > 1 or array.dtype.kind not in "iu" or mixed:
+        raise TypeError(f"{name}={lanes!r} must be None, an int, a list of ints, a slice or a bool mask ({count},)")
+    chosen = np.atleast_1d(array)
+    wrong = (chosen < -count) | (chosen >= count)
+    if wrong.any():
+        raise ValueError(f"lane {chosen[wrong][0]} of {name}={lanes!r} must be in 0..{count - 1}")
+    chosen = chosen.astype(np.int64)
+    return np.where(chosen < 0, chosen + count, chosen)
+
+
+class Lanes:
+    """The part of BatchEnv that reads, changes, saves and restores lanes."""
+
+    num_envs: int
+    _batch: Any
+    _seeds: Any
+
+    def get_params(self) -> dict[str, Any]:
+        """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
+        self._check_open()
+        return self._batch.get_params()
+
+    def set_params(self, *, lanes: Any = None, **params: Any) -> None:
+        """Changes parameters at once, in the middle of episodes too.
+
+        Args:
+            lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+            **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
+                values are taken. What is not a number (choices, flags) is one for all lanes.
+
+        Raises:
+            TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
+                Nothing has changed.
+        """
+        self._check_open()
+        mask = None
+        if lanes is not None:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[lane_indices(lanes, self.num_envs)] = True
+        self._batch.set_params(params, mask)
+        self._set_spaces()
+
+    @property
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
+        steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
+        self._check_open()
+        columns = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
+        for column in columns.values():
+            column.flags.writeable = False
+        return columns
+
+    # ---- snapshots ---------------------------------------------------------------------------------------------
+
+    def snapshot(self, lanes: Any = None) -> Snapshot:
+        """Everything that decides the future of some lanes, to `restore` later, there or elsewhere.
+
+        Args:
+            lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+
+        Raises:
+            TypeError, ValueError: wrong or no lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        indices = lane_indices(lanes, self.num_envs)
+        if not len(indices):
+            raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
+        return Snapshot(self._batch.snapshot(indices))
+
+    def restore(self, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
+        """Puts lanes of a snapshot into lanes of this env; they go on bit for bit as the ones it was taken from would.
+
+        Also between lanes, and from another BatchEnv of the same environment with the same built-in options (whatever
+        its num_envs, threads, time limit or autoreset mode). One lane may be put into many (branching, as in a tree
+        search). Parameters come along: lanes may differ in them afterwards.
+
+        Args:
+            snapshot: of `BatchEnv.snapshot`, or its bytes.
+            lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
+            rows: which of the snapshot's lanes to take, likewise; None: all of them. As many as `lanes`, or one.
+
+        Returns:
+            observations (num_envs, ...) of all lanes.
+
+        Raises:
+            TypeError: not a snapshot.
+            ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
+                changed.
+            gymnasium.error.ResetNeeded: some lanes before the first reset.
+        """
+        self._check_open()
+        if isinstance(snapshot, (bytes, bytearray, memoryview)):
+            snapshot = Snapshot(snapshot)
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
+        data = bytes(snapshot)
+        count = self._batch.check_snapshot(data)
+        targets = lane_indices(lanes, self.num_envs)
+        sources = lane_indices(rows, count, "rows")
+        if len(np.unique(targets)) != len(targets):
+            raise ValueError(f"lanes={lanes!r} names a lane twice")
+        if len(sources) == 1:
+            sources = np.repeat(sources, len(targets))
+        if len(sources) != len(targets) or not len(targets):
+            raise ValueError(
+                f"{len(sources)} lanes of the snapshot cannot go into {len(targets)} lanes: "
+                "choose as many, or one for all"
+            )
+        if self._seeds is None and len(targets) != self.num_envs:
+            raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
+        self._take_params(data, sources, targets)
+        self._batch.load(data, np.ascontiguousarray(sources), np.ascontiguousarray(targets))
+        if self._seeds is None:
+            self._seeds = self._entropy()
+        return self._batch.observe()
+
+    def _take_params(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
+        """Gives lanes the parameters that a checked snapshot has for them, if they differ."""
+        params = self._batch.get_params()
+        changed = {}
+        for name, values in self._batch.snapshot_params(data, rows).items():
+            present = np.broadcast_to(params[name], (self.num_envs,))
+            if not np.array_equal(present[lanes], values):
+                changed[name] = present.astype(np.float64)
+                changed[name][lanes] = values
+        if changed:
+            self._batch.set_params(changed)
+            self._set_spaces()

@@ -1,0 +1,77 @@
+"""Many steps in one call."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv.lanes import integer
+
+
+class Rollout(NamedTuple):
+    """What `BatchEnv.rollout` returns: T steps of all lanes. All arrays start with (T, num_envs)."""
+
+    observations: Any
+    rewards: NDArray[np.float64]
+    terminations: NDArray[np.bool_]
+    truncations: NDArray[np.bool_]
+    infos: dict[str, Any]
+    actions: NDArray[Any]
+
+
+class Rollouts:
+    """The part of BatchEnv that takes many steps in one call."""
+
+    def rollout(
+        self,
+        actions: Any,
+        *,
+        policy: str | None = None,
+        seed: int | None = None,
+        out: tuple[NDArray[Any], ...] | None = None,
+    ) -> Rollout:
+        """T steps of all lanes in one call, exactly as T calls of `step` would take them.
+
+        Args:
+            actions: shape (T, *action_space.shape); or T itself, with policy="random".
+            policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
+                goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
+            seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
+            out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
+
+        Returns:
+            Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
+            (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
+            "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
+
+        Raises:
+            TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
+                No lane has been stepped.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
+        if policy is None:
+            if seed is not None:
+                raise ValueError(f"seed={seed!r} is for policy='random'")
+            steps = np.shape(actions)[0] if np.ndim(actions) else None
+            if steps is None:
+                raise TypeError(
+                    f"actions={actions!r} must be an array of shape (T, {self.action_space.shape}); "
+                    "for T random steps pass policy='random'"
+                )
+            return Rollout(*self._batch.rollout(actions, steps, 0, 0, out))
+        if policy != "random":
+            raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
+        steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
+        key, first = self._action_stream
+        if seed is not None or key == 0:
+            entropy = self._entropy() if seed is None else integer("seed", seed, 0, None)
+            key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
+        result = Rollout(*self._batch.rollout(None, steps, key, first, out))
+        self._action_stream = (key, first + steps)
+        return result

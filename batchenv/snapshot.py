@@ -1,0 +1,49 @@
+"""Snapshots of lanes: what `BatchEnv.snapshot` returns and `BatchEnv.restore` takes."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+_HEADER = struct.Struct("<8sIIQq")  # as far as it is read here; csrc/core/snapshot.h has the whole layout
+
+
+class Snapshot:
+    """Everything that decides the future of some lanes: state, parameters, random stream, elapsed steps, pending reset,
+    statistics, frame history. Immutable, comparable, hashable; pickle it or keep its bytes.
+
+    `len(snapshot)` is the number of lanes. `bytes(snapshot)` and `Snapshot(data)` convert; bytes are looked at closely
+    when they are restored, not before.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes | bytearray | memoryview):
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"data must be bytes, not {type(data).__name__}")
+        self._data = bytes(data)
+
+    def __bytes__(self) -> bytes:
+        return self._data
+
+    def __len__(self) -> int:
+        if len(self._data) < _HEADER.size:
+            return 0
+        return max(0, _HEADER.unpack_from(self._data)[4])
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return len(self._data)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Snapshot) and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash(self._data)
+
+    def __reduce__(self):
+        return Snapshot, (self._data,)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({len(self)} lanes, {self.nbytes} bytes)"

@@ -1,0 +1,260 @@
+#include "core/snapshot.h"
+
+#include <string.h>
+
+static const char MAGIC[8] = "BATCHENV";
+
+/* FNV-1a (Fowler, Noll, Vo), over words of eight bytes where there are eight. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+    const unsigned char *p = data;
+    const uint64_t prime = UINT64_C(0x100000001b3);
+    for (; bytes >= 8; bytes -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        hash = (hash ^ word) * prime;
+        hash ^= hash >> 29;
+    }
+    for (; bytes; bytes--) hash = (hash ^ *p++) * prime;
+    return hash ^ hash >> 32;
+}
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+static uint64_t hash_text(uint64_t hash, const char *text) { return hash_bytes(hash, text, strlen(text) + 1); }
+
+static int count_params(const be_env_type *type) {
+    int count = 0;
+    while (type->params && type->params[count].name) count++;
+    return count;
+}
+
+static uint64_t hash_layout(const be_batch *batch) {
+    const be_env_type *type = batch->type;
+    uint64_t hash = hash_text(HASH_START, type->name);
+    for (int i = 0; type->state[i].name; i++) {
+        hash = hash_text(hash, type->state[i].name);
+        const int64_t shape[] = {type->state[i].dtype, type->state[i].size};
+        hash = hash_bytes(hash, shape, sizeof shape);
+    }
+    for (int i = 0; i < count_params(type); i++) hash = hash_text(hash, type->params[i].name);
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    int count = be_lane_columns(batch, columns);
+    for (int j = 0; j < count; j++) hash = hash_bytes(hash, &columns[j].bytes, sizeof columns[j].bytes);
+    return hash;
+}
+
+static uint64_t hash_grid(const be_batch *batch) {
+    const int64_t shape[] = {batch->grid.rows, batch->grid.columns};
+    uint64_t hash = hash_bytes(HASH_START, shape, sizeof shape);
+    return batch->grid.cells ? hash_bytes(hash, batch->grid.cells, (size_t)(shape[0] * shape[1])) : hash;
+}
+
+/* Columns start at multiples of eight bytes. */
+static int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+static int64_t total_bytes(const be_batch *batch, int64_t count, int64_t param_rows) {
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    int num_columns = be_lane_columns(batch, columns);
+    int64_t bytes = (int64_t)sizeof(be_snapshot_header) + param_rows * count_params(batch->type) * 8 + 8;
+    for (int j = 0; j < num_columns; j++) bytes += padded(count * (int64_t)columns[j].bytes);
+    return bytes;
+}
+
+int64_t be_snapshot_bytes(const be_batch *batch, int64_t count) {
+    return total_bytes(batch, count, batch->per_lane ? count : 1);
+}
+
+void be_snapshot_save(const be_batch *batch, const int64_t *lanes, int64_t count, void *bytes) {
+    const int num_params = count_params(batch->type);
+    be_snapshot_header header = {
+        .version = BE_SNAPSHOT_VERSION,
+        .autoreset = batch->driver->autoreset,
+        .bytes = (uint64_t)be_snapshot_bytes(batch, count),
+        .count = count,
+        .layout = hash_layout(batch),
+        .grid = hash_grid(batch),
+        .param_rows = batch->per_lane ? count : 1,
+        .num_params = num_params,
+    };
+    memcpy(header.magic, MAGIC, sizeof MAGIC);
+    unsigned char *next = bytes;
+    memcpy(next, &header, sizeof header);
+    next += sizeof header;
+    for (int64_t k = 0; k < header.param_rows; k++) {
+        for (int j = 0; j < num_params; j++, next += 8) {
+            double value = be_param_of(batch, j, count ? lanes[k] : 0);
+            memcpy(next, &value, 8);
+        }
+    }
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    int num_columns = be_lane_columns(batch, columns);
+    for (int j = 0; j < num_columns; j++) {
+        const size_t size = columns[j].bytes;
+        const unsigned char *data = columns[j].data;
+        for (int64_t k = 0; k < count; k++) memcpy(next + (size_t)k * size, data + (size_t)lanes[k] * size, size);
+        const size_t used = (size_t)count * size, all = (size_t)padded((int64_t)used);
+        memset(next + used, 0, all - used);
+        next += all;
+    }
+    uint64_t checksum = hash_bytes(HASH_START, bytes, (size_t)(next - (unsigned char *)bytes));
+    memcpy(next, &checksum, 8);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------- */
+
+static int foreign(be_error *error, const char *what) {
+    return be_fail(error, BE_ERROR_VALUE, -1, "this is not a snapshot for this environment: %s", what);
+}
+
+static int check_params(const be_batch *batch, const be_snapshot_header *header, const unsigned char *rows,
+                        be_error *error) {
+    const be_param *table = batch->type->params;
+    for (int64_t k = 0; k < header->param_rows; k++) {
+        for (int j = 0; j < header->num_params; j++, rows += 8) {
+            double value;
+            memcpy(&value, rows, 8);
+            if (table[j].kind != BE_PARAM_FLOAT || table[j].shared) {
+                if (value != batch->params[j]) {
+                    return be_fail(error, BE_ERROR_VALUE, -1,
+                                   "the snapshot was taken with another %s (one value for all lanes)", table[j].name);
+                }
+            } else if (!(value >= table[j].low && value <= table[j].high)) {
+                return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: %s is out of range", table[j].name);
+            }
+        }
+    }
+    return BE_OK;
+}
+
+static int check_integers(const be_field *field, const unsigned char *rows, int64_t count, be_error *error) {
+    if (field->low == 0 && field->high == 0 && field->dtype != BE_BOOL) return BE_OK;
+    const int64_t low = field->low, high = field->dtype == BE_BOOL ? 1 : field->high;
+    for (int64_t k = 0; k < count * field->size; k++) {
+        int64_t value = 0;
+        int32_t narrow;
+        switch (field->dtype) {
+        case BE_I64:
+            memcpy(&value, rows + 8 * k, 8);
+            break;
+        case BE_I32:
+            memcpy(&narrow, rows + 4 * k, 4);
+            value = narrow;
+            break;
+        case BE_BOOL:
+        case BE_U8:
+            value = rows[k];
+            break;
+        default:
+            return BE_OK;
+        }
+        if (value < low || value > high) {
+            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: %s=%lld is not in %lld..%lld",
+                           field->name, (long long)value, (long long)low, (long long)high);
+        }
+    }
+    return BE_OK;
+}
+
+/* The driver's own columns: see be_lane_columns for their order. */
+static int check_driver_columns(const be_batch *batch, const unsigned char *const *rows, int64_t count,
+                                be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        be_rng rng;
+        int32_t elapsed;
+        memcpy(&rng, rows[BE_COLUMN_RNG] + (size_t)k * sizeof rng, sizeof rng);
+        memcpy(&elapsed, rows[BE_COLUMN_ELAPSED] + 4 * k, 4);
+        uint8_t pending = rows[BE_COLUMN_PENDING][k];
+        if (rng.has_buffered > 1 || (rng.inc_lo & 1) == 0) return foreign(error, "a random stream is damaged");
+        if (elapsed < 0) return foreign(error, "a step count is damaged");
+        if (pending > 1) return foreign(error, "a flag is damaged");
+        if (pending && batch->driver->autoreset == BE_SAME_STEP) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "lane %lld of the snapshot has finished and waits for its reset, which a SameStep env never "
+                           "does: take the snapshot before or after",
+                           (long long)k);
+        }
+    }
+    return BE_OK;
+}
+
+/* Where each column of a snapshot starts. */
+static int find_columns(const be_batch *batch, const be_snapshot_header *header, const void *bytes,
+                        const unsigned char **starts, be_lane_column *columns) {
+    int num_columns = be_lane_columns(batch, columns);
+    const unsigned char *next = bytes;
+    next += sizeof *header + (size_t)(header->param_rows * header->num_params) * 8;
+    for (int j = 0; j < num_columns; j++) {
+        starts[j] = next;
+        next += padded(header->count * (int64_t)columns[j].bytes);
+    }
+    return num_columns;
+}
+
+int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_bytes, be_error *error) {
+    be_snapshot_header header;
+    if (num_bytes < (int64_t)sizeof header + 8) return foreign(error, "too few bytes");
+    memcpy(&header, bytes, sizeof header);
+    if (memcmp(header.magic, MAGIC, sizeof MAGIC) != 0) return foreign(error, "it does not start with BATCHENV");
+    if (header.version != BE_SNAPSHOT_VERSION) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot has version %u; this batchenv reads version %d",
+                       header.version, BE_SNAPSHOT_VERSION);
+    }
+    if (header.layout != hash_layout(batch)) return foreign(error, "another env type, or other built-in options");
+    if (header.grid != hash_grid(batch)) return foreign(error, "another map");
+    /* Sizes before anything is computed from them: nothing below can overflow. */
+    if (header.count < 0 || header.count > INT32_MAX) return foreign(error, "a wrong number of lanes");
+    if (header.param_rows != 1 && header.param_rows != header.count) return foreign(error, "a wrong number of params");
+    if (header.num_params != count_params(batch->type)) return foreign(error, "a wrong number of params");
+    if (header.bytes != (uint64_t)num_bytes || num_bytes != total_bytes(batch, header.count, header.param_rows)) {
+        return foreign(error, "its length is wrong");
+    }
+    uint64_t checksum;
+    memcpy(&checksum, (const unsigned char *)bytes + num_bytes - 8, 8);
+    if (checksum != hash_bytes(HASH_START, bytes, (size_t)num_bytes - 8))
+        return foreign(error, "its checksum is wrong");
+
+    int status = check_params(batch, &header, (const unsigned char *)bytes + sizeof header, error);
+    if (status != BE_OK) return status;
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const unsigned char *starts[BE_MAX_LANE_COLUMNS];
+    find_columns(batch, &header, bytes, starts, columns);
+    const be_field *fields = batch->type->state;
+    int num_fields = 0;
+    for (; fields[num_fields].name; num_fields++) {
+        status = check_integers(&fields[num_fields], starts[num_fields], header.count, error);
+        if (status != BE_OK) return status;
+    }
+    status = check_driver_columns(batch, starts + num_fields, header.count, error);
+    if (status == BE_OK && batch->type->check_state) {
+        status = batch->type->check_state(batch, (const void *const *)starts, header.count, error);
+    }
+    return status;
+}
+
+int64_t be_snapshot_count(const void *bytes) {
+    be_snapshot_header header;
+    memcpy(&header, bytes, sizeof header);
+    return header.count;
+}
+
+void be_snapshot_params(const void *bytes, int64_t row, double *params) {
+    be_snapshot_header header;
+    memcpy(&header, bytes, sizeof header);
+    if (header.param_rows == 1) row = 0;
+    const unsigned char *rows = (const unsigned char *)bytes + sizeof header;
+    memcpy(params, rows + (size_t)(row * header.num_params) * 8, (size_t)header.num_params * 8);
+}
+
+void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count) {
+    be_snapshot_header header;
+    memcpy(&header, bytes, sizeof header);
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const unsigned char *starts[BE_MAX_LANE_COLUMNS];
+    int num_columns = find_columns(batch, &header, bytes, starts, columns);
+    for (int j = 0; j < num_columns; j++) {
+        const size_t size = columns[j].bytes;
+        unsigned char *data = columns[j].data;
+        for (int64_t k = 0; k < count; k++) {
+            memcpy(data + (size_t)lanes[k] * size, starts[j] + (size_t)rows[k] * size, size);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+/* Damaged snapshots, for sanitizers: each is refused, or restored and stepped without harm.
+ *
+ * fuzz_snapshot INPUTS: so many mutated snapshots over all env types. Half of them get a checksum that fits, so that
+ * what comes after that check is tried too. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/snapshot.c" /* for its checksum */
+
+#define LANES 5
+
+typedef struct target {
+    const be_isa *isa;
+    be_batch *batch;
+    be_arrays arrays;
+    void *action;
+    unsigned char *snapshot;
+    int64_t bytes;
+} target;
+
+static void *zeros(size_t bytes) {
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory) exit(2);
+    return memory;
+}
+
+static void step(target *t) {
+    be_error error;
+    if (t->isa->step(t->batch, 0, LANES, &t->arrays, &error) < 0) {
+        fprintf(stderr, "FAILED: step after a restore: %s\n", error.message);
+        exit(1);
+    }
+}
+
+static target prepare_target(const be_isa *isa, const be_env_type *type, be_autoreset mode) {
+    target t = {.isa = isa};
+    be_error error;
+    const be_grid grid = {(const uint8_t *)"SFFFFHFFG", 3, 3};
+    t.batch = be_batch_create(type, LANES, mode, 20, type->grid ? &grid : NULL, &error);
+    if (!t.batch) {
+        fprintf(stderr, "FAILED: %s: %s\n", type->name, error.message);
+        exit(1);
+    }
+    t.action = zeros(LANES * be_space_row_bytes(&t.batch->action_space));
+    t.arrays = (be_arrays){
+        .action = t.action,
+        .observation = zeros(LANES * be_space_row_bytes(&t.batch->observation_space)),
+        .reward = zeros(LANES * sizeof(double)),
+        .terminated = zeros(LANES),
+        .truncated = zeros(LANES),
+    };
+    for (int k = 0; k < t.batch->driver->num_info; k++)
+        t.arrays.info[k] = zeros(LANES * t.batch->driver->info_bytes[k]);
+    be_batch_point_final(t.batch, &t.arrays);
+    const uint32_t seed = 1;
+    be_batch_seed(t.batch, &seed, 1, 0, LANES);
+    be_batch_reset(t.batch, 0, LANES, NULL, NULL, &t.arrays, &error);
+    for (int k = 0; k < 3; k++) step(&t);
+    const int64_t lanes[] = {4, 0, 2};
+    t.bytes = be_snapshot_bytes(t.batch, 3);
+    t.snapshot = zeros((size_t)t.bytes);
+    be_snapshot_save(t.batch, lanes, 3, t.snapshot);
+    if (be_snapshot_check(t.batch, t.snapshot, t.bytes, &error) != BE_OK) {
+        fprintf(stderr, "FAILED: a sound snapshot is refused: %s\n", error.message);
+        exit(1);
+    }
+    return t;
+}
+
+static void release(target *t) {
+    free(t->action);
+    free(t->arrays.observation);
+    free(t->arrays.reward);
+    free(t->arrays.terminated);
+    free(t->arrays.truncated);
+    for (int k = 0; k < BE_MAX_INFO; k++) free(t->arrays.info[k]);
+    free(t->snapshot);
+    be_batch_destroy(t->batch);
+}
+
+/* Restores what was found sound, params included, as the Python side does, and steps. */
+static void restore(target *t, const unsigned char *bytes) {
+    be_error error;
+    const int64_t count = be_snapshot_count(bytes), lanes[] = {0, 1, 2, 3, 4}, rows[LANES] = {0};
+    double params[BE_MAX_PARAMS];
+    if (count == 0) return;
+    be_snapshot_params(bytes, count - 1, params);
+    (void)be_batch_configure(t->batch, params, NULL, &error);
+    be_snapshot_load(t->batch, bytes, rows, lanes, LANES);
+    be_batch_observe(t->batch, 0, LANES, &t->arrays, &error);
+    for (int k = 0; k < 3; k++) step(t);
+}
+
+static int64_t fuzz(target *t, be_rng *rng, int64_t inputs) {
+    int64_t accepted = 0;
+    be_error error;
+    for (int64_t input = 0; input < inputs; input++) {
+        int64_t size = t->bytes;
+        if (be_rng_bounded(rng, 7) == 0) size = (int64_t)be_rng_bounded(rng, (uint64_t)t->bytes + 16);
+        unsigned char *bytes = malloc((size_t)size + (size == 0)); /* exactly as long as it says */
+        if (!bytes) exit(2);
+        memset(bytes, 0, (size_t)size);
+        memcpy(bytes, t->snapshot, (size_t)(size < t->bytes ? size : t->bytes));
+        for (uint64_t k = be_rng_bounded(rng, 7); size && k < 8; k++) {
+            uint64_t at = be_rng_bounded(rng, (uint64_t)size - 1);
+            static const uint64_t words[] = {0, UINT64_MAX,        INT64_MAX, INT64_MIN, 0x7ff8000000000000,
+                                             1, 0x7ff0000000000000};
+            if (be_rng_bounded(rng, 3) == 0 && size >= 8) {
+                at = be_rng_bounded(rng, (uint64_t)size / 8 - 1) * 8;
+                memcpy(bytes + at, &words[be_rng_bounded(rng, 6)], 8);
+            } else {
+                bytes[at] ^= (unsigned char)(1u << be_rng_bounded(rng, 7));
+            }
+        }
+        if (size >= 8 && be_rng_bounded(rng, 1)) {
+            be_snapshot_header header;
+            if (size >= (int64_t)sizeof header && be_rng_bounded(rng, 1)) {
+                memcpy(&header, bytes, sizeof header); /* what nobody would get past stays as it was */
+                memcpy(header.magic, MAGIC, sizeof MAGIC);
+                header.version = BE_SNAPSHOT_VERSION;
+                header.layout = hash_layout(t->batch);
+                header.grid = hash_grid(t->batch);
+                header.bytes = (uint64_t)size;
+                memcpy(bytes, &header, sizeof header);
+            }
+            uint64_t checksum = hash_bytes(HASH_START, bytes, (size_t)size - 8);
+            memcpy(bytes + size - 8, &checksum, 8);
+        }
+        if (be_snapshot_check(t->batch, bytes, size, &error) == BE_OK) {
+            accepted++;
+            restore(t, bytes);
+        } else if (error.status != BE_ERROR_VALUE) {
+            fprintf(stderr, "FAILED: status %d: %s\n", (int)error.status, error.message);
+            exit(1);
+        }
+        free(bytes);
+    }
+    return accepted;
+}
+
+int main(int count, char **words) {
+    const int64_t inputs = count > 1 ? atoll(words[1]) : 20000;
+    const be_isa *isa = be_isa_supported()[0];
+    be_rng rng;
+    be_rng_seed_u64(&rng, 3);
+    int types = 0;
+    while (isa->types[types]) types++;
+    int64_t accepted = 0;
+    for (int k = 0; k < types; k++) {
+        target t = prepare_target(isa, isa->types[k], (be_autoreset)(k % 2));
+        accepted += fuzz(&t, &rng, inputs / types + 1);
+        release(&t);
+    }
+    printf("%lld damaged snapshots, %lld of them restored, no harm\n", (long long)(inputs / types + 1) * types,
+           (long long)accepted);
+    return accepted == 0; /* nothing got through: the fuzzing would be blind behind the checksum */
+}
