@@ -111,6 +111,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
+        self._keywords: dict[str, Any] = {}
         if self._adapter is not None:
             own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
@@ -118,6 +119,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
                 if name not in names:
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
+            self._keywords = self._adapter.keywords()
         self._batch = _core.Batch(
             entry.type_name,
             self.num_envs,
@@ -145,7 +147,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self._set_spaces()
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
             self._core_step = self._watched_step
 
     @staticmethod
@@ -369,7 +371,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         return {
             "closed": False,
             "id": self._id,
-            "arguments": {**self._arguments, **self._batch.get_params()},
+            "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
             "snapshot": None if self._seeds is None else self.snapshot(),
             "seeds": self._seeds,
             "action_stream": self._action_stream,

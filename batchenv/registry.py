@@ -52,6 +52,8 @@ TABLE = {
     "CliffWalking-v1": Entry("CliffWalking", None, None, 4, {}, "batchenv.toy_text:ToyText"),
     "CliffWalkingSlippery-v1": Entry("CliffWalking", None, None, 4, {"is_slippery": True}, "batchenv.toy_text:ToyText"),
     "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
+    "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
+    "NChain-v0": Entry("NChain", 1000, None, 4),
 }
 
 

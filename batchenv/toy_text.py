@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.lanes import integer
+
 
 class ToyText:
     """What an environment has beside the parameters and state of its C type. Made once a BatchEnv.
@@ -26,6 +28,10 @@ class ToyText:
             TypeError, ValueError: a wrong keyword or value.
         """
         return keywords, None
+
+    def keywords(self) -> dict[str, Any]:
+        """Values of KEYWORDS that make the same map again, once `to_core` was called."""
+        return {}
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute, as Gymnasium's environment has it: one value a lane."""
@@ -55,6 +61,10 @@ class FrozenLake(ToyText):
             params.update(zip(self.REWARDS, self._schedule(params.pop("reward_schedule")), strict=True))
         self._desc = self._named_map(map_name) if desc is None else self._map(desc)
         return params, self._desc.view(np.uint8)
+
+    def keywords(self):
+        """See `ToyText.keywords`."""
+        return {"desc": [b"".join(row).decode() for row in self._desc]}
 
     @staticmethod
     def _schedule(value: Any) -> Sequence[Any]:
@@ -124,6 +134,14 @@ class Taxi(ToyText):
         return super().attribute(name, batch)
 
 
+SUITS = "CDHS"
+
+
+def card_name(value: int) -> str:
+    """A card as Gymnasium's pictures name it: 1 (ace) to 10, 11 to 13 for jack, queen and king."""
+    return {1: "A", 11: "J", 12: "Q", 13: "K"}.get(int(value), str(value))
+
+
 class Blackjack(ToyText):
     """Blackjack: hands as lists of cards, and the dealer's top card as its picture shows it."""
 
@@ -133,10 +151,38 @@ class Blackjack(ToyText):
         """See `ToyText.attribute`."""
         state = batch.state()
         if name == "dealer_top_card_suit":
-            return ["CDHS"[suit] for suit in state["top_card_suit"]]
+            return [SUITS[suit] for suit in state["top_card_suit"]]
         if name == "dealer_top_card_value_str":
-            return [{1: "A", 11: "J", 12: "Q", 13: "K"}.get(value, str(value)) for value in state["top_card_value"]]
+            return [card_name(value) for value in state["top_card_value"]]
         return [[card for card in hand if card] for hand in state[name].tolist()]
+
+
+class Catch(ToyText):
+    """Catch: the size of its board."""
+
+    KEYWORDS = (("height", 10, "rows of the board, at least 2"), ("width", 5, "columns of the board"))
+    names = ("height", "width")
+    MAX_CELLS = 2**20
+
+    def to_core(self, keywords):
+        """See `ToyText.to_core`; the map is a board of empty cells."""
+        params = dict(keywords)
+        height = integer("height", params.pop("height", 10), 2, self.MAX_CELLS)
+        width = integer("width", params.pop("width", 5), 1, self.MAX_CELLS)
+        if height * width > self.MAX_CELLS:
+            raise ValueError(
+                f"height={height} and width={width} make {height * width} cells: at most {self.MAX_CELLS} are possible"
+            )
+        self._size = height, width
+        return params, np.zeros(self._size, np.uint8)
+
+    def keywords(self):
+        """See `ToyText.keywords`."""
+        return dict(zip(self.names, self._size, strict=True))
+
+    def attribute(self, name, batch):
+        """See `ToyText.attribute`."""
+        return [self.keywords()[name]] * len(batch.elapsed())
 
 
 def _cells(row: Any) -> Any:

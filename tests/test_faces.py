@@ -186,7 +186,10 @@ def test_dm_specs(env_id):
     for _ in range(12):
         timestep = env.step(np.stack([action_spec.generate_value()] * 4))
         for lane in range(4):
-            for field, value in zip(spec, timestep.observation, strict=True):
+            spec.env_id.validate(timestep.observation.env_id[lane])
+            obs = timestep.observation.obs
+            of_tuple = isinstance(spec.obs, tuple)  # one spec and one array a part
+            for field, value in zip(spec.obs, obs, strict=True) if of_tuple else [(spec.obs, obs)]:
                 field.validate(np.asarray(value[lane]))
             env.reward_spec().validate(np.asarray(timestep.reward[lane]))
             env.discount_spec().validate(np.asarray(timestep.discount[lane]))

@@ -8,4 +8,6 @@
     X(frozen_lake)                                                                                                     \
     X(taxi)                                                                                                            \
     X(cliff_walking)                                                                                                   \
-    X(blackjack)
+    X(blackjack)                                                                                                       \
+    X(catch)                                                                                                           \
+    X(nchain)

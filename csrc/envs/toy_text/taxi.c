@@ -10,12 +10,14 @@
 enum { NUM_CELLS = 25, NUM_PADS = 4, IN_TAXI = 4, NUM_ACTIONS = 6, STATES_PER_CELL = 20 };
 enum { SOUTH, NORTH, EAST, WEST, PICKUP, DROPOFF };
 
-enum { S, LAST_ACTION, FICKLE_STEP };
+enum { S, LAST_ACTION, FICKLE_STEP, ORIENTATION };
 static const be_field state[] = {
     [S] = {"s", BE_I64, 1, "((row * 5 + column) * 5 + passenger) * 4 + destination", 0,
            NUM_CELLS * STATES_PER_CELL - 1},
     [LAST_ACTION] = {"lastaction", BE_I64, 1, "the action of the last step; -1 after a reset", -1, NUM_ACTIONS - 1},
     [FICKLE_STEP] = {"fickle_step", BE_I64, 1, "1: this passenger is going to choose another destination", 0, 1},
+    [ORIENTATION] = {"taxi_orientation", BE_I64, 1, "the last move's direction, which the picture shows; 0 at first", 0,
+                     WEST},
     {0},
 };
 
@@ -104,11 +106,13 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
 
 static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION], *fickle_step = b->state[FICKLE_STEP];
+    int64_t *orientation = b->state[ORIENTATION];
     const int fickle = be_param_of(b, FICKLE_PASSENGER, 0) != 0;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         s[i] = draw_start(b, i, &b->rng[i]);
         last_action[i] = -1;
+        orientation[i] = SOUTH;
         fickle_step[i] = fickle && be_rng_double(&b->rng[i]) < be_param_of(b, FICKLE_PROBABILITY, i);
         *BE_ROW(double, io->info[PROB], io, i, 1) = 1.0;
         write_mask(s[i], BE_ROW(int8_t, io->info[ACTION_MASK], io, i, NUM_ACTIONS));
@@ -119,7 +123,7 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
 static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
     (void)error;
     int64_t *restrict ps = b->state[S], *restrict last_action = b->state[LAST_ACTION];
-    int64_t *restrict fickle_step = b->state[FICKLE_STEP];
+    int64_t *restrict fickle_step = b->state[FICKLE_STEP], *restrict orientation = b->state[ORIENTATION];
     const int64_t *restrict action = io->action;
     int64_t *restrict observation = io->observation;
     double *restrict reward = io->reward, *restrict prob = io->info[PROB];
@@ -138,6 +142,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         terminated[k] = 0;
         if (a <= WEST) {
             int way = a;
+            orientation[i] = a;
             if (rainy) {
                 const double straight = be_param_of(b, RAINY_PROBABILITY, i), aside = (1.0 - straight) / 2.0;
                 const int pick = be_pick3(u, straight, aside, aside);
