@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
     va_list arguments;
@@ -15,6 +16,12 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return (int)status;
+}
+
+double be_now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- spaces ----------------------------------------------------------------------------------------- */
@@ -84,6 +91,20 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
     COLUMN(batch->rng, sizeof(be_rng));
     COLUMN(batch->elapsed, sizeof(int32_t));
     COLUMN(driver->pending, 1);
+    if (driver->transform.transform_observation) COLUMN(driver->raw_observation, driver->raw_bytes);
+    if (driver->transform.frame_stack) COLUMN(driver->frames, driver->observation_bytes);
+    if (driver->transform.record_statistics) {
+        COLUMN(driver->episode_return, sizeof(double));
+        COLUMN(driver->episode_start, sizeof(double));
+    }
+    if (driver->transform.action_repeat > 1) {
+        for (int i = 0; batch->type->state[i].name; i++) {
+            const be_field *field = &batch->type->state[i];
+            COLUMN(driver->stopped[i], be_dtype_size(field->dtype) * (size_t)field->size);
+        }
+        COLUMN(driver->stopped_observation, driver->raw_bytes);
+        for (int k = 0; k < driver->num_info; k++) COLUMN(driver->stopped_info[k], driver->info_bytes[k]);
+    }
     if (driver->autoreset == BE_SAME_STEP) {
         COLUMN(driver->final_observation, driver->observation_bytes);
         for (int k = 0; k < driver->num_info; k++) COLUMN(driver->final_info[k], driver->info_bytes[k]);
@@ -95,7 +116,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
         offset += BE_LANE_BLOCK * (lane_bytes);                                                                        \
     } while (0)
     TAIL(driver->tail_action, driver->action_bytes);
-    TAIL(driver->tail_observation, driver->observation_bytes);
+    TAIL(driver->tail_observation, driver->raw_bytes);
     for (int k = 0; k < driver->num_info; k++) TAIL(driver->tail_info[k], driver->info_bytes[k]);
 #undef TAIL
     return offset;
@@ -110,7 +131,7 @@ static int copy_grid(be_batch *batch, const be_grid *grid) {
 }
 
 be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, be_error *error) {
+                          const be_grid *grid, const be_transform *transform, be_error *error) {
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -124,6 +145,7 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
     batch->driver = driver;
     driver->autoreset = autoreset;
     driver->max_episode_steps = max_episode_steps > 0 ? max_episode_steps : INT32_MAX;
+    driver->transform = transform ? *transform : (be_transform){.action_repeat = 1};
     double params[BE_MAX_PARAMS] = {0};
     for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
@@ -140,7 +162,10 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
         be_batch_destroy(batch);
         return NULL;
     }
-    driver->observation_bytes = be_space_row_bytes(&batch->observation_space);
+    driver->raw_bytes = be_space_row_bytes(&batch->observation_space);
+    driver->observation_bytes = driver->transform.transform_observation
+                                    ? be_transformed_bytes(&batch->observation_space, &driver->transform)
+                                    : driver->raw_bytes;
     driver->action_bytes = be_space_row_bytes(&batch->action_space);
     driver->arena_bytes = lay_out(batch, NULL);
     driver->arena = arena_allocate(driver->arena_bytes);
@@ -172,6 +197,8 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     columns[count++] = (be_lane_column){batch->rng, sizeof *batch->rng};
     columns[count++] = (be_lane_column){batch->elapsed, sizeof *batch->elapsed};
     columns[count++] = (be_lane_column){driver->pending, 1};
+    if (driver->episode_return) columns[count++] = (be_lane_column){driver->episode_return, sizeof(double)};
+    if (driver->frames) columns[count++] = (be_lane_column){driver->frames, driver->observation_bytes};
     return count;
 }
 
@@ -313,9 +340,8 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
         widen(&first.action_space, &setup.action_space);
         first.flags &= setup.flags;
     }
-    if (batch->driver->observation_bytes &&
-        (be_space_row_bytes(&first.observation_space) != batch->driver->observation_bytes ||
-         be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
+    if (batch->driver->raw_bytes && (be_space_row_bytes(&first.observation_space) != batch->driver->raw_bytes ||
+                                     be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
         return be_fail(error, BE_ERROR_VALUE, -1, "these params change the shape of a space: make a new env with them");
     }
     if (any) {
@@ -366,8 +392,11 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error) {
     struct be_driver *driver = batch->driver;
-    be_io io = {.observation = arrays->observation, .options = options ? options : driver->default_options};
+    const int transformed = driver->transform.transform_observation;
+    be_io io = {.observation = transformed ? driver->raw_observation : arrays->observation,
+                .options = options ? options : driver->default_options};
     memcpy(io.info, arrays->info, sizeof io.info);
+    const double now = driver->transform.record_statistics ? be_now_seconds() : 0;
     int64_t chosen[BE_LIST], others[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t num_chosen = 0, num_others = 0;
@@ -375,6 +404,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
             if (mask == NULL || mask[i] != 0) {
                 batch->elapsed[i] = 0;
                 driver->pending[i] = 0;
+                be_start_statistics(driver, i, now);
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;
@@ -383,20 +413,31 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         int status = batch->type->reset(batch, chosen, num_chosen, &io, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
         if (status != BE_OK) return status;
+        if (transformed) {
+            be_transform_observations(batch, chosen, num_chosen, 0, arrays->observation, 0);
+            be_transform_observations(batch, others, num_others, 0, arrays->observation, 1);
+        }
     }
     return BE_OK;
 }
 
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
-    const be_io io = {.observation = arrays->observation};
+    const int transformed = batch->driver->transform.transform_observation;
+    const be_io io = {.observation = transformed ? batch->driver->raw_observation : arrays->observation};
     int64_t lanes[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t count = 0;
         while (i < end && count < BE_LIST) lanes[count++] = i++;
         int status = batch->type->observe(batch, lanes, count, &io, error);
         if (status != BE_OK) return status;
+        if (transformed) be_transform_observations(batch, lanes, count, 0, arrays->observation, 1);
     }
     return BE_OK;
+}
+
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
+    memcpy(batch->driver->transform.gradient, gradient, sizeof batch->driver->transform.gradient);
+    memcpy(batch->driver->transform.intercept, intercept, sizeof batch->driver->transform.intercept);
 }
 
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end) {

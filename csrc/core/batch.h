@@ -3,6 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
+#include "core/transform.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
 
@@ -15,6 +16,9 @@ typedef struct be_arrays {
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
     /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
     void *final_observation, *final_info[BE_MAX_INFO];
+    /* With record_statistics: of the lanes that finish, 0 for the others. */
+    double *episode_return, *episode_seconds;
+    int64_t *episode_length;
 } be_arrays;
 
 /* Random actions: lane i's in step t is a function of key, i and t alone. */
@@ -51,9 +55,9 @@ typedef struct be_isa {
 const be_isa *const *be_isa_supported(void);
 
 /* A new batch of zeroed lanes with the type's default params. max_episode_steps 0: no limit. `grid` is copied; NULL
- * where the type has none. */
+ * where the type has none. `transform` NULL: everything goes out as it is. */
 be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, be_error *error);
+                          const be_grid *grid, const be_transform *transform, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
 /* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
@@ -82,6 +86,8 @@ void be_batch_point_final(const be_batch *batch, be_arrays *arrays);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 const uint8_t *be_batch_pending(const be_batch *batch);
+/* New coefficients for rescaled observations (when params have changed the space). */
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
 
@@ -105,6 +111,8 @@ enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
 #define BE_MAX_LANE_COLUMNS (BE_MAX_FIELDS + 8)
 int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
+double be_now_seconds(void);
+
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
 struct be_driver {
@@ -112,9 +120,16 @@ struct be_driver {
     int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
     uint8_t *pending;          /* finished, waiting for a reset */
     uint8_t *final_observation, *final_info[BE_MAX_INFO];
-    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row */
+    size_t raw_bytes;                                                /* a row of the type's own observation */
+    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row of what goes out, or comes in */
     int num_info;
     double default_options[BE_MAX_PARAMS];
+    be_transform transform;
+    uint8_t *raw_observation; /* with transform_observation: what kernels write */
+    uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */
+    double *episode_return;   /* with record_statistics: so far */
+    double *episode_start;    /* seconds */
+    void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
     void *arena;
     size_t arena_bytes;
     double *values; /* what param_columns and constant_columns point into */
@@ -124,5 +139,18 @@ struct be_driver {
     double tail_reward[BE_LANE_BLOCK];
     uint8_t tail_terminated[BE_LANE_BLOCK], tail_skip[BE_LANE_BLOCK];
 };
+
+/* Steps that a lane's episode has taken, a repeated action counting once. */
+static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
+    const int64_t repeat = batch->driver->transform.action_repeat;
+    return repeat == 1 ? batch->elapsed[lane] : (batch->elapsed[lane] + repeat - 1) / repeat;
+}
+
+/* A lane's episode begins. */
+static inline void be_start_statistics(struct be_driver *driver, int64_t lane, double now) {
+    if (!driver->transform.record_statistics) return;
+    driver->episode_return[lane] = 0;
+    driver->episode_start[lane] = now;
+}
 
 #endif

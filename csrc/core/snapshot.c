@@ -39,6 +39,12 @@ static uint64_t hash_layout(const be_batch *batch) {
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     int count = be_lane_columns(batch, columns);
     for (int j = 0; j < count; j++) hash = hash_bytes(hash, &columns[j].bytes, sizeof columns[j].bytes);
+    const be_transform *transform = &batch->driver->transform;
+    if (transform->frame_stack) {
+        const int64_t frame[] = {transform->frame_stack, be_frame_dtype(&batch->observation_space, transform),
+                                 be_frame_size(&batch->observation_space, transform)};
+        hash = hash_bytes(hash, frame, sizeof frame);
+    }
     return hash;
 }
 
@@ -256,5 +262,9 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
         for (int64_t k = 0; k < count; k++) {
             memcpy(data + (size_t)lanes[k] * size, starts[j] + (size_t)rows[k] * size, size);
         }
+    }
+    if (batch->driver->episode_start) { /* an episode's seconds count from here: clocks differ between machines */
+        const double now = be_now_seconds();
+        for (int64_t k = 0; k < count; k++) batch->driver->episode_start[lanes[k]] = now;
     }
 }

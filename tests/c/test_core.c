@@ -79,7 +79,7 @@ static const be_grid *grid_for(const be_env_type *type) {
 /* A whole run; returns a hash of everything that came out. */
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, lanes, mode, 50, grid_for(type), &error);
+    be_batch *batch = be_batch_create(type, lanes, mode, 50, grid_for(type), NULL, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
     be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}, NULL, {0}};
@@ -135,7 +135,7 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
 static void check_states(be_batch *batch) {
     const be_env_type *type = batch->type;
     enum { LANES = 64 };
-    be_batch *target = be_batch_create(type, LANES, BE_NEXT_STEP, 0, grid_for(type), &(be_error){0});
+    be_batch *target = be_batch_create(type, LANES, BE_NEXT_STEP, 0, grid_for(type), NULL, &(be_error){0});
     arrays a = allocate(target);
     be_arrays rows = {a.action, a.observation, a.reward, a.terminated, a.truncated, {0}};
     memcpy(rows.info, a.info, sizeof rows.info);
@@ -185,9 +185,9 @@ static void check_states(be_batch *batch) {
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
     if (type->grid) {
-        check(be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, &error) == NULL, "no map", type->name, 3);
+        check(be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, NULL, &error) == NULL, "no map", type->name, 3);
     }
-    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, grid_for(type), &error);
+    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, grid_for(type), NULL, &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
     for (int i = 0; type->params && type->params[i].name; i++) {
