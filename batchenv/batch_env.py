@@ -343,6 +343,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As `get_attr`; what is callable is called with the arguments, once per lane."""
         self._check_open()
+        if name == "render":
+            return self.render(*args, **kwargs) or (None,) * self.num_envs
         params = self._batch.get_params()
         per_batch = {
             "observation_space": self.single_observation_space,
@@ -370,7 +372,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
                 values = tuple(state[name].tolist())
             else:
                 more = () if self._adapter is None else self._adapter.names
-                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed"}))
+                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
                 raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from batchenv.lanes import integer
@@ -80,13 +81,10 @@ class Transforms:
     @staticmethod
     def _dtype(value: Any) -> np.dtype:
         known = [np.dtype(name) for name in ("uint8", "int32", "int64", "float32", "float64")]
-        try:
-            dtype = np.dtype(value)
-        except TypeError:
-            dtype = None
-        if dtype not in known:
-            raise ValueError(f"observation_dtype={value!r} must be one of {', '.join(map(str, known))}")
-        return dtype
+        with contextlib.suppress(TypeError):
+            if (dtype := np.dtype(value)) in known:
+                return dtype
+        raise ValueError(f"observation_dtype={value!r} must be one of {', '.join(map(str, known))}")
 
     def _check_reward(self, scale: Any, bounds: Any) -> None:
         scale = 1.0 if scale is None else _number("reward_scale", scale)
@@ -158,4 +156,4 @@ class _Blank(gymnasium.Env):
     def __init__(self, space: spaces.Space, max_episode_steps: int | None):
         self.observation_space = space
         self.action_space = spaces.Discrete(1)
-        self.spec = SimpleNamespace(max_episode_steps=max_episode_steps)  # type: ignore[assignment]
+        self.spec = EnvSpec("Blank-v0", max_episode_steps=max_episode_steps)

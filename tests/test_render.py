@@ -38,6 +38,13 @@ def sync(env_id, lanes, mode=AutoresetMode.NEXT_STEP, limit=None, **kwargs):
     return SyncVectorEnv([make] * lanes, autoreset_mode=mode)
 
 
+def test_call_draws_every_lane():
+    env = batchenv.make("CartPole-v1", 3, render_mode="rgb_array")
+    env.reset(seed=1)
+    for a, b in zip(env.call("render"), env.render(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def assert_same_frames(ours, theirs):
     assert isinstance(ours, tuple) and len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):

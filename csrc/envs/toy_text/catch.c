@@ -27,8 +27,8 @@ static int prepare(be_setup *setup, be_error *error) {
                        "height=%lld must be at least 2, width=%lld at least 1, and both make at most %d cells",
                        (long long)board->rows, (long long)board->columns, MAX_CELLS);
     }
-    setup->observation_space = (be_space){
-        .kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 2, .shape = {board->rows, board->columns}};
+    setup->observation_space =
+        (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 2, .shape = {board->rows, board->columns}};
     for (int j = 0; j < BE_MAX_BOUNDS; j++) setup->observation_space.high[j] = 1.0;
     be_space_discrete(&setup->action_space, 3);
     return BE_OK;
