@@ -2,6 +2,8 @@
  *
  * Sutton and Barto (2018), example 5.1; draws and rewards as gymnasium.envs.toy_text.BlackjackEnv has them.
  */
+#include <string.h>
+
 #include "batchenv.h"
 
 /* A player who is not bust has at most 21 cards, then draws one; a dealer has less. */
