@@ -63,7 +63,7 @@ cdef extern from "batchenv.h" nogil:
         int64_t lane
         char message[512]
     ctypedef enum be_dtype:
-        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64
+        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
     ctypedef struct be_field:
         const char *name
         be_dtype dtype
@@ -392,7 +392,7 @@ def type_info(str name):
 
 
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
-           np.dtype(np.float64))
+           np.dtype(np.float64), np.dtype(np.int8))
 
 
 cdef int _fill_transform(be_transform *transform, dict values) except -1:

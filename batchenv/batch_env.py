@@ -133,6 +133,17 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         self._transforms = Transforms(max_episode_steps, **transforms)
+        params = {**entry.kwargs, **params}
+        self._adapter, grid = entry.make_adapter(), None
+        self._keywords: dict[str, Any] = {}
+        if self._adapter is not None:
+            own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            for name in params:
+                if name not in names:
+                    raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
+            params, grid = self._adapter.to_core(params)
+            self._keywords = self._adapter.keywords()
         self._batch: Any = _core.Batch(
             entry.type_name,
             self.num_envs,
@@ -143,6 +154,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             0 if flag("copy", copy) else _RING,
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
+            grid=grid,
         )
         self._arguments = {
             "num_envs": self.num_envs,
@@ -165,7 +177,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
             self._core_step = self._watched_step
 
     @staticmethod
@@ -349,15 +361,18 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             )
         elif name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
+        elif self._adapter is not None and name in self._adapter.names:
+            values = tuple(self._adapter.attribute(name, self._batch))
         else:
             state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
             if name == "state":
-                columns = [column for key, column in state.items() if key != "elapsed_steps"]
-                values = tuple(np.stack(columns, axis=1))
+                columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
+                values = tuple(np.concatenate(columns).T)
             elif name in state:
                 values = tuple(state[name].tolist())
             else:
-                names = ", ".join(sorted([*per_batch, *state, "state", "np_random", "np_random_seed", "render"]))
+                more = () if self._adapter is None else self._adapter.names
+                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
                 raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
@@ -392,7 +407,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         return {
             "closed": False,
             "id": self._id,
-            "arguments": {**self._arguments, **self._batch.get_params()},
+            "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
             "snapshot": None if self._seeds is None else self.snapshot(),
             "seeds": self._seeds,
             "action_stream": self._action_stream,

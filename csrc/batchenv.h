@@ -40,10 +40,10 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
 
 /* ---- tables --------------------------------------------------------------------------------------- */
 
-typedef enum be_dtype { BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64 } be_dtype;
+typedef enum be_dtype { BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8 } be_dtype;
 
 static inline size_t be_dtype_size(be_dtype dtype) {
-    static const size_t sizes[] = {1, 1, 4, 8, 4, 8};
+    static const size_t sizes[] = {1, 1, 4, 8, 4, 8, 1};
     return sizes[dtype];
 }
 
@@ -155,6 +155,10 @@ static inline be_vd be_constant_at(const be_batch *batch, int index, int64_t i, 
 static inline double be_param_of(const be_batch *batch, int index, int64_t lane) {
     const be_column *column = &batch->param_columns[index];
     return batch->per_lane ? column->values[lane & column->mask] : batch->params[index];
+}
+static inline double be_constant_of(const be_batch *batch, int index, int64_t lane) {
+    const be_column *column = &batch->constant_columns[index];
+    return batch->per_lane ? column->values[lane & column->mask] : batch->constants[index];
 }
 #define BE_INLINE static inline __attribute__((always_inline))
 

@@ -153,6 +153,9 @@ static int check_integers(const be_field *field, const unsigned char *rows, int6
         case BE_U8:
             value = rows[k];
             break;
+        case BE_I8:
+            value = (int8_t)rows[k];
+            break;
         default:
             return BE_OK;
         }

@@ -46,6 +46,8 @@ static double read_value(const void *row, be_dtype dtype, int64_t j) {
     case BE_BOOL:
     case BE_U8:
         return ((const uint8_t *)row)[j];
+    case BE_I8:
+        return ((const int8_t *)row)[j];
     case BE_I32:
         return ((const int32_t *)row)[j];
     case BE_I64:
@@ -71,6 +73,9 @@ static void write_value(void *row, be_dtype dtype, int64_t j, double value) {
         break;
     case BE_U8:
         ((uint8_t *)row)[j] = (uint8_t)held(value, 0, 255);
+        break;
+    case BE_I8:
+        ((int8_t *)row)[j] = (int8_t)held(value, -128, 127);
         break;
     case BE_I32:
         ((int32_t *)row)[j] = (int32_t)held(value, INT32_MIN, INT32_MAX);

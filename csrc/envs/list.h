@@ -5,4 +5,10 @@
     X(mountain_car_continuous)                                                                                         \
     X(pendulum)                                                                                                        \
     X(acrobot)                                                                                                         \
+    X(frozen_lake)                                                                                                     \
+    X(taxi)                                                                                                            \
+    X(cliff_walking)                                                                                                   \
+    X(blackjack)                                                                                                       \
+    X(catch)                                                                                                           \
+    X(nchain)                                                                                                          \
     X(synthetic)

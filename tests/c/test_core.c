@@ -51,6 +51,18 @@ static arrays allocate(const be_batch *batch) {
     return a;
 }
 
+static be_arrays rows_of(const arrays *a) {
+    be_arrays rows = {
+        .action = a->action,
+        .observation = a->observation,
+        .reward = a->reward,
+        .terminated = a->terminated,
+        .truncated = a->truncated,
+    };
+    memcpy(rows.info, a->info, sizeof rows.info);
+    return rows;
+}
+
 static void release(arrays *a) {
     free(a->action);
     free(a->observation);
@@ -82,21 +94,21 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     return hash;
 }
 
+/* A small map for the types that want one. */
+static const be_grid *grid_for(const be_env_type *type) {
+    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
+    return type->grid ? &map : NULL;
+}
+
 /* A whole run; returns a hash of everything that came out. */
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
                     const be_transform *transform) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(&(be_batch_options){type, lanes, mode, 50, NULL, transform, NULL}, &error);
+    be_batch *batch =
+        be_batch_create(&(be_batch_options){type, lanes, mode, 50, grid_for(type), transform, NULL}, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
-    be_arrays rows = {
-        .action = a.action,
-        .observation = a.observation,
-        .reward = a.reward,
-        .terminated = a.terminated,
-        .truncated = a.truncated,
-    };
-    memcpy(rows.info, a.info, sizeof rows.info);
+    be_arrays rows = rows_of(&a);
     if (transform) {
         rows.episode_return = a.episode_return;
         rows.episode_seconds = a.episode_seconds;
@@ -124,6 +136,9 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         hash = hash_bytes(hash, a.reward, n * sizeof(double));
         hash = hash_bytes(hash, a.terminated, n);
         hash = hash_bytes(hash, a.truncated, n);
+        for (int k = 0; type->info && type->info[k].name; k++) {
+            hash = hash_bytes(hash, a.info[k], n * be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size);
+        }
         hash = hash_bytes(hash, a.episode_return, n * sizeof(double));
         hash = hash_bytes(hash, a.episode_length, n * sizeof(int64_t));
         int64_t done = 0;
@@ -147,19 +162,121 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     return hash;
 }
 
+static int64_t read_integer(const void *column, be_dtype dtype, int64_t index) {
+    switch (dtype) {
+    case BE_I64:
+        return ((const int64_t *)column)[index];
+    case BE_I32:
+        return ((const int32_t *)column)[index];
+    default:
+        return ((const uint8_t *)column)[index];
+    }
+}
+
+static void write_integer(void *column, be_dtype dtype, int64_t index, int64_t value) {
+    switch (dtype) {
+    case BE_I64:
+        ((int64_t *)column)[index] = value;
+        break;
+    case BE_I32:
+        ((int32_t *)column)[index] = (int32_t)value;
+        break;
+    default:
+        ((uint8_t *)column)[index] = (uint8_t)value;
+    }
+}
+
+static int is_integer(const be_field *field) {
+    return field->dtype == BE_I64 || field->dtype == BE_I32 || field->dtype == BE_U8;
+}
+
+/* Gives some of a lane's integers another value in their field's range: any, one of the lowest, or a neighbour. */
+static void disturb(be_batch *batch, int64_t lane, be_rng *rng) {
+    const be_field *fields = batch->type->state;
+    int num_fields = 0;
+    while (fields[num_fields].name) num_fields++;
+    for (int64_t edits = be_rng_integers(rng, 0, 4); edits > 0; edits--) {
+        const int j = (int)be_rng_integers(rng, 0, num_fields);
+        if (!is_integer(&fields[j])) continue;
+        const int64_t index = lane * fields[j].size + be_rng_integers(rng, 0, fields[j].size);
+        const int64_t low = fields[j].low, high = fields[j].high, kind = be_rng_integers(rng, 0, 3);
+        int64_t value = be_rng_integers_inclusive(rng, low, high);
+        if (kind == 1) value = low + value % 4;
+        if (kind == 2) value = read_integer(batch->state[j], fields[j].dtype, index) + value % 3 - 1;
+        write_integer(batch->state[j], fields[j].dtype, index, value < low ? low : value > high ? high : value);
+    }
+}
+
+/* Whatever a state's integer fields hold within their ranges is refused by check_state, or can be stepped (this is for
+ * the sanitizers: no index may leave its table). */
+static void check_states(const be_env_type *type) {
+    enum { LANES = 64 };
+    int integers = 0;
+    for (int j = 0; type->state[j].name; j++) {
+        if (!is_integer(&type->state[j])) continue;
+        check(type->state[j].low < type->state[j].high, type->state[j].name, type->name, LANES);
+        integers++;
+    }
+    if (!integers) return;
+    be_batch *target =
+        be_batch_create(&(be_batch_options){.type = type, .num_lanes = LANES, .grid = grid_for(type)}, &(be_error){0});
+    arrays a = allocate(target);
+    be_arrays rows = rows_of(&a);
+    be_error error = {0};
+    be_batch_seed(target, (uint32_t[]){3}, 1, 0, LANES);
+    check(be_batch_reset(target, 0, LANES, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+    be_rng rng;
+    be_rng_seed_u64(&rng, 5);
+    int64_t refused = 0, taken = 0;
+    for (int round = 0; round < 300; round++) {
+        memset(a.mask, 0, LANES);
+        const void *columns[BE_MAX_FIELDS];
+        for (int j = 0; type->state[j].name; j++) columns[j] = target->state[j];
+        check(!type->check_state || type->check_state(target, columns, LANES, &error) == BE_OK, "states as played",
+              type->name, LANES);
+        for (int i = 0; i < LANES; i++) {
+            disturb(target, i, &rng);
+            /* Every lane by itself: those refused are reset. */
+            for (int j = 0; type->state[j].name; j++) {
+                size_t bytes = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
+                columns[j] = (unsigned char *)target->state[j] + (size_t)i * bytes;
+            }
+            a.mask[i] = type->check_state && type->check_state(target, columns, 1, &error) != BE_OK;
+            refused += a.mask[i];
+            taken += !a.mask[i];
+        }
+        check(be_batch_reset(target, 0, LANES, a.mask, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+        for (int step = 0; step < 4; step++) {
+            draw_actions(target, &rng, a.action);
+            check(be_isa_supported()[0]->step(target, 0, LANES, &rows, &error) >= 0, "step", type->name, LANES);
+        }
+    }
+    check((refused > 0) == (type->check_state != NULL) && taken > 0, "states refused and taken", type->name, LANES);
+    release(&a);
+    be_batch_destroy(target);
+}
+
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error);
+    if (type->grid) {
+        check(be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error) == NULL, "no map", type->name,
+              3);
+    }
+    be_batch *batch =
+        be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3, .grid = grid_for(type)}, &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
-    for (int i = 0; type->params[i].name; i++) {
+    for (int i = 0; type->params && type->params[i].name; i++) {
         memcpy(params, kept, sizeof params);
         params[i] = NAN;
         check(be_batch_configure(batch, params, NULL, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
         check(!memcmp(batch->params, kept, sizeof kept), "params kept", type->name, 3);
     }
     double options[BE_MAX_PARAMS] = {NAN, 1};
-    check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
+    if (type->options) {
+        check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
+    }
+    check_states(type);
     if (batch->action_space.kind == BE_SPACE_DISCRETE) {
         const int64_t wrong[] = {-1, batch->action_space.n, INT64_MIN, INT64_MAX};
         for (int i = 0; i < 4; i++) {
