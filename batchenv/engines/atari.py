@@ -38,7 +38,7 @@ class _Cartridge(ctypes.Structure):
         ("mode", ctypes.c_int32),
         ("difficulty", ctypes.c_int32),
         ("palette", ctypes.c_int32),
-        ("has_lives", ctypes.c_int32),
+        ("lives", ctypes.c_int32),
     ]
 
 
@@ -157,7 +157,7 @@ class Atari:
             -1 if numbers["mode"] is None else numbers["mode"],
             -1 if numbers["difficulty"] is None else numbers["difficulty"],
             PALETTES.index(game.palette),
-            game.has_lives,
+            game.lives,
         )
         self._values = {**values, **numbers}
         layout = hashlib.blake2b(repr((game.md5, sorted(self._values.items()))).encode(), digest_size=8).digest()

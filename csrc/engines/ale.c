@@ -77,7 +77,7 @@ typedef struct machine {
     be_emulator emulator;
     ale_machine *ale;
     uint64_t game; /* tells its states from those of other games */
-    int has_lives;
+    int lives_offset;
 } machine;
 
 static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
@@ -218,7 +218,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     }
     ale.getMinimalActionSet(m->ale, emulator->minimal);
     emulator->palette = ale.palettes[cartridge->palette];
-    m->has_lives = cartridge->has_lives;
+    m->lives_offset = cartridge->lives;
     emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
     m->game = UINT64_C(0xcbf29ce484222325);
     for (const char *c = strrchr(cartridge->rom, '/') ? strrchr(cartridge->rom, '/') : cartridge->rom; *c; c++) {
@@ -259,10 +259,11 @@ static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen
 static void ram(const be_emulator *emulator, uint8_t *bytes) { ale.getRAM(ale_of(emulator), bytes); }
 
 static int lives(const be_emulator *emulator) {
+    const machine *m = (const machine *)emulator;
     int count = 0; /* load_game has seen that it is one number */
-    if (!((const machine *)emulator)->has_lives) return 0;
-    ale.lives(ale_of(emulator), &count);
-    return count;
+    if (m->lives_offset < 0) return !over(emulator);
+    ale.lives(m->ale, &count);
+    return count + m->lives_offset;
 }
 
 /* ---- states ----------------------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@ typedef struct be_cartridge {
     const char *library;      /* path of the emulator's shared library */
     const char *rom;          /* path of the ROM */
     int32_t mode, difficulty; /* -1: the game's own */
-    int32_t palette;          /* BE_PALETTE_... */
-    int32_t has_lives;        /* 0: what the emulator counts are no lives */
+    int32_t palette; /* BE_PALETTE_... */
+    int32_t lives;   /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
 } be_cartridge;
 
 enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };
