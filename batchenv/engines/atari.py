@@ -52,7 +52,8 @@ class _Setup(ctypes.Structure):
         ("height", ctypes.c_int32),
         ("width", ctypes.c_int32),
         ("stack", ctypes.c_int32),
-        ("full_action_space", ctypes.c_int32),
+        ("num_actions", ctypes.c_int32),
+        ("actions", ctypes.c_int32 * len(ACTIONS)),
         ("layout", ctypes.c_uint64),
     ]
 
@@ -80,7 +81,9 @@ def rom_path(game: str) -> Path:
         ValueError: not a game that can be played, or the file is not the ROM that it should be.
     """
     if game not in GAMES:
-        reason = "it needs two players" if game in TWO_PLAYER_GAMES else "it must be one of batchenv.engines.games.GAMES"
+        reason = (
+            "it needs two players" if game in TWO_PLAYER_GAMES else "it must be one of batchenv.engines.games.GAMES"
+        )
         raise ValueError(f"game={game!r} cannot be played: {reason}")
     folder = os.environ.get("ALE_ROMS_DIR")
     if not folder:
@@ -151,6 +154,7 @@ class Atari:
             hint = "" if name == "stack_num" else "; None: the game's own"
             numbers[name] = None if values[name] is None else integer(name, values[name], low, high, hint)
         game = GAMES[values["game"]]
+        actions = tuple(range(len(ACTIONS))) if flag("full_action_space", values["full_action_space"]) else game.actions
         self._kept = [os.fsencode(library_path()), os.fsencode(rom)]
         cartridge = _Cartridge(
             *self._kept,
@@ -168,7 +172,8 @@ class Atari:
             numbers["img_height"] or 0,
             numbers["img_width"] or 0,
             numbers["stack_num"] or 0,
-            flag("full_action_space", values["full_action_space"]),
+            len(actions),
+            (ctypes.c_int32 * len(ACTIONS))(*actions),
             int.from_bytes(layout, "little"),
         )
         self.engine = bytes(setup)

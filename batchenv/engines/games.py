@@ -10,6 +10,7 @@ class Game(NamedTuple):
 
     md5: of the ROM; any other file is refused, since the emulator ends the process over one that it does not know.
     palette: the television standard of its colours. legacy: it has the ids of 2018 too, such as PongNoFrameskip-v4.
+    actions: those that mean something in the game, where libale_c's list is not ale-py's; else empty.
     lives: added to libale_c's count of lives to make it ale-py's; -1: one until the game is over.
     """
 
@@ -17,6 +18,7 @@ class Game(NamedTuple):
     palette: str = "NTSC"
     legacy: bool = True
     lives: int = 0
+    actions: tuple[int, ...] = ()
 
 
 # All that ale-py ships and libale_c knows, but for four that need two players.
@@ -58,7 +60,7 @@ GAMES = {
     "entombed": Game("6b683be69f92958abe0e2a9945157ad5", legacy=False, lives=-1),
     "et": Game("615a3bf251a38eb6638cdc7ffbde5480", legacy=False),
     "fishing_derby": Game("b8865f05676e64f3bec72b9defdacfa7"),
-    "flag_capture": Game("30512e0e83903fc05541d2f6a6a62654", legacy=False, lives=-1),
+    "flag_capture": Game("30512e0e83903fc05541d2f6a6a62654", legacy=False, lives=-1, actions=tuple(range(18))),
     "freeway": Game("8e0ab801b1705a740b476b7f588c6d16"),
     "frogger": Game("081e2c114c9c20b61acf25fc95c71bf4", legacy=False),
     "frostbite": Game("4ca73eb959299471788f0b685c3ba0b5"),
@@ -122,7 +124,7 @@ GAMES = {
     "video_chess": Game("f0b7db930ca0e548c41a97160b9f6275", legacy=False),
     "video_cube": Game("3f540a30fdee0b20aed7288e4a5ea528", legacy=False, lives=-1),
     "video_pinball": Game("107cc025334211e6d29da0b6be46aec7"),
-    "wizard_of_wor": Game("7e8aa18bc9502eb57daaf5e7c1e94da7", lives=1),
+    "wizard_of_wor": Game("7e8aa18bc9502eb57daaf5e7c1e94da7", lives=1, actions=(0, 1, 2, 3, 4, 5, 10, 11, 12, 13)),
     "word_zapper": Game("ec3beb6d8b5689e867bafb5d5f507491", legacy=False, lives=-1),
     "yars_revenge": Game("c5930d0e8cdae3e037349bfa08e871be"),
     "zaxxon": Game("eea0da9b987d661264cce69a7c13c3bd"),

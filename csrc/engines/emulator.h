@@ -19,8 +19,8 @@ typedef struct be_cartridge {
     const char *library;      /* path of the emulator's shared library */
     const char *rom;          /* path of the ROM */
     int32_t mode, difficulty; /* -1: the game's own */
-    int32_t palette; /* BE_PALETTE_... */
-    int32_t lives;   /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
+    int32_t palette;          /* BE_PALETTE_... */
+    int32_t lives; /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
 } be_cartridge;
 
 enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };
@@ -40,8 +40,9 @@ typedef struct be_emulator_type {
     int (*lives)(const be_emulator *);          /* 0: the game has none */
     int (*episode_frames)(const be_emulator *); /* counted since the reset, some of which reset() itself has taken */
 
-    void (*screen)(const be_emulator *, uint8_t *pixels); /* height x BE_SCREEN_WIDTH palette indices (even) */
-    void (*ram)(const be_emulator *, uint8_t *bytes);     /* BE_RAM_BYTES */
+    void (*screen)(const be_emulator *,
+                   uint8_t *pixels); /* height x BE_SCREEN_WIDTH palette indices (even but for one game) */
+    void (*ram)(const be_emulator *, uint8_t *bytes); /* BE_RAM_BYTES */
 
     /* The machine's whole state, without the screen, as at most state_bytes bytes. load() returns 0 and does nothing
      * where the bytes are not what save() has written, of the same game. The screen and ram are the new ones after the
@@ -56,7 +57,7 @@ struct be_emulator {
     int height;
     int num_minimal, minimal[BE_NUM_ACTIONS]; /* the actions that mean something in this game */
     size_t state_bytes;                       /* a multiple of 8 */
-    const uint32_t *palette; /* 256 entries: 0xRRGGBB of colour i; in i + 1, its grey level three times */
+    const uint32_t *palette; /* 256 entries: 0xRRGGBB of index i; the low byte of entry i + 1 is its grey level */
 };
 
 extern const be_emulator_type be_emulator_ale;

@@ -86,11 +86,10 @@ int be_pixel_plan_make(be_pixel_plan *plan, int height, int out_height, int out_
     plan->channels = channels;
     plan->resized = out_height != height || out_width != BE_SCREEN_WIDTH;
     for (int i = 0; i < 256; i++) {
-        const uint32_t colour = palette[i & 0xFE];
         if (channels == 1) {
-            plan->levels[0][i] = (uint8_t)palette[i | 1];
+            plan->levels[0][i] = i < 255 ? (uint8_t)palette[i + 1] : 0;
         } else {
-            for (int c = 0; c < 3; c++) plan->levels[c][i] = (uint8_t)(colour >> (16 - 8 * c));
+            for (int c = 0; c < 3; c++) plan->levels[c][i] = (uint8_t)(palette[i] >> (16 - 8 * c));
         }
     }
     if (!plan->resized) return 0;

@@ -148,9 +148,9 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
         int status = plan_frames(a, machine, error);
         if (status == BE_OK) status = find_starts(a, machine, error);
         if (status != BE_OK) return status;
-        a->num_actions = setup->full_action_space ? BE_NUM_ACTIONS : machine->num_minimal;
-        for (int k = 0; k < a->num_actions; k++) a->actions[k] = setup->full_action_space ? k : machine->minimal[k];
-        for (int k = 0; k < machine->num_minimal; k++) a->has_fire |= machine->minimal[k] == 1;
+        a->num_actions = setup->num_actions ? setup->num_actions : machine->num_minimal;
+        memcpy(a->actions, setup->num_actions ? setup->actions : machine->minimal, sizeof a->actions);
+        for (int k = 0; k < a->num_actions; k++) a->has_fire |= a->actions[k] == 1;
     }
     a->setup.cartridge.library = a->setup.cartridge.rom = NULL; /* the caller's */
     a->frames = calloc((size_t)b->num_lanes, (size_t)a->stack * a->frame_bytes);

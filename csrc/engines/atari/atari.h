@@ -9,11 +9,11 @@ enum { BE_ATARI_GRAYSCALE, BE_ATARI_RGB, BE_ATARI_RAM };
 typedef struct be_atari_setup {
     uint64_t bytes; /* of this struct: both sides must agree on it */
     be_cartridge cartridge;
-    int32_t observation;   /* BE_ATARI_... */
-    int32_t height, width; /* of a frame; 0: the screen's */
-    int32_t stack;         /* frames in an observation; 0: one, without an axis of its own */
-    int32_t full_action_space;
-    uint64_t layout; /* differs where snapshots of one must not go into the other */
+    int32_t observation;                          /* BE_ATARI_... */
+    int32_t height, width;                        /* of a frame; 0: the screen's */
+    int32_t stack;                                /* frames in an observation; 0: one, without an axis of its own */
+    int32_t num_actions, actions[BE_NUM_ACTIONS]; /* what the agent may do; 0: the emulator's minimal actions */
+    uint64_t layout;                              /* differs where snapshots of one must not go into the other */
 } be_atari_setup;
 
 #endif

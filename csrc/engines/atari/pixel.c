@@ -8,24 +8,34 @@
 
 #if BE_ISA == BE_ISA_AVX512
 /* The levels of 32 even palette indices: 128 entries are 64 words of two, which two registers hold. */
-static inline __m512i look_up(__m512i low, __m512i high, const uint8_t *pixels) {
-    const __m512i index = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)pixels));
+static inline __m512i look_up(__m512i low, __m512i high, __m512i index) {
     const __m512i pair = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(index, 2), high);
     const __m512i shift = _mm512_slli_epi16(_mm512_and_si512(index, _mm512_set1_epi16(2)), 2);
     return _mm512_and_si512(_mm512_srlv_epi16(pair, shift), _mm512_set1_epi16(255));
 }
 
-/* A row's levels as floats; `same`: b is a. */
-static inline void pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, int same, float *out) {
+static inline __m512i load_32(const uint8_t *pixels) {
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)pixels));
+}
+
+/* A row's levels as floats; `same`: b is a. Returns 0 where some palette indices are odd: then they are wrong. */
+static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, int same, float *out) {
     const __m512i low = _mm512_loadu_si512(even_levels), high = _mm512_loadu_si512(even_levels + 64);
+    __m512i any = _mm512_setzero_si512();
     for (int x = 0; x < WIDTH; x += 32) {
-        __m512i level = look_up(low, high, a + x);
-        if (!same) level = _mm512_max_epu16(level, look_up(low, high, b + x));
+        __m512i index = load_32(a + x), level = look_up(low, high, index);
+        any = _mm512_or_si512(any, index);
+        if (!same) {
+            index = load_32(b + x);
+            any = _mm512_or_si512(any, index);
+            level = _mm512_max_epu16(level, look_up(low, high, index));
+        }
         const __m512i left = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(level));
         const __m512i right = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(level, 1));
         _mm512_storeu_ps(out + x, _mm512_cvtepi32_ps(left));
         _mm512_storeu_ps(out + x + 16, _mm512_cvtepi32_ps(right));
     }
+    return _mm512_test_epi16_mask(any, _mm512_set1_epi16(1)) == 0;
 }
 #endif
 
@@ -38,6 +48,18 @@ static inline void pooled_bytes(const uint8_t *levels, const uint8_t *a, const u
         const uint8_t p = levels[a[x]], q = levels[b[x]];
         out[x * step] = p > q ? p : q;
     }
+}
+
+static inline void pooled_floats(const uint8_t *levels, const uint8_t *even_levels, const uint8_t *a, const uint8_t *b,
+                                 float *out) {
+#if BE_ISA == BE_ISA_AVX512
+    if (pooled_row(even_levels, a, b, b == NULL, out)) return;
+#else
+    (void)even_levels;
+#endif
+    uint8_t bytes[WIDTH];
+    pooled_bytes(levels, a, b, bytes, 1);
+    for (int x = 0; x < WIDTH; x++) out[x] = bytes[x];
 }
 
 /* ---- without fractions ------------------------------------------------------------------------------ */
@@ -128,10 +150,8 @@ static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, con
     const int padded = plan->padded_width;
     const size_t row_bytes = (size_t)plan->out_width * (size_t)plan->channels;
     float row[WIDTH + 32 + BE_MAX_TAPS] = {0}, shrunk[WIDTH + 16], sum[WIDTH + 16];
-#if BE_ISA == BE_ISA_AVX512
     uint8_t even_levels[128];
     for (int i = 0; i < 128; i++) even_levels[i] = levels[2 * i];
-#endif
     int present = -1, target = 0; /* the source row in `shrunk`; the target row in `sum` */
     for (int k = 0; k < plan->num_shares; k++) {
         const be_row_share *share = &plan->shares[k];
@@ -142,13 +162,7 @@ static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, con
             const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;
             if (!above || memcmp(a + source, above, WIDTH) != 0 ||
                 (b && memcmp(b + source, b + present * WIDTH, WIDTH) != 0)) {
-#if BE_ISA == BE_ISA_AVX512
-                pooled_row(even_levels, a + source, b + (b ? source : 0), same, row);
-#else
-                uint8_t bytes[WIDTH];
-                pooled_bytes(levels, a + source, same ? NULL : b + source, bytes, 1);
-                for (int x = 0; x < WIDTH; x++) row[x] = bytes[x];
-#endif
+                pooled_floats(levels, even_levels, a + source, same ? NULL : b + source, row);
                 shrink_row(plan, row, shrunk);
             }
             present = share->source;
