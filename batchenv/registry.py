@@ -91,7 +91,12 @@ def lookup(env_id: str) -> tuple[str, Entry]:
 
 
 def gymnasium_id(name: str) -> str:
-    """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5)."""
+    """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5).
+
+    Two games have one name: the Atari one stands aside, or Gymnasium would take it for a newer version of the other.
+    """
+    if name == "Blackjack-v5":
+        return f"{NAMESPACE}/Atari-Blackjack-v5"
     return f"{NAMESPACE}/{name.replace('/', '-')}"
 
 
