@@ -207,7 +207,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
     ale.setInt(m->ale, "frame_skip", 1);
-    ale.setInt(m->ale, "random_seed", 0);
+    ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
