@@ -61,9 +61,11 @@ void be_gate_wake(be_gate *gate, int count) {
     syscall(SYS_futex, &gate->epoch, FUTEX_WAKE | (gate->shared ? 0 : FUTEX_PRIVATE_FLAG), count, NULL, NULL, 0);
 }
 
-#else /* a few conditions for all gates of the process: waking is rare, and a needless wake-up harmless */
+#else /* a few conditions for all gates of the process: waking is rare, and a needless wake-up harmless. What          \
+         processes share cannot use them, and looks every now and then. */
 
 #define BEDS 16
+#define NAP_NS 100000
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
@@ -77,6 +79,10 @@ static int bed_of(const be_gate *gate) { return (int)(((uintptr_t)gate >> 6) % B
 static int sleep_while(be_gate *gate, uint32_t epoch, int64_t deadline) {
     int bed = bed_of(gate), result = 0;
     struct timespec until = {0};
+    if (gate->shared) {
+        nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+        return be_clock() < deadline;
+    }
     if (deadline != BE_FOREVER) {
         int64_t left = deadline - be_clock();
         if (left <= 0) return 0;

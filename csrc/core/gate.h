@@ -11,7 +11,8 @@
  * In between, the gate's epoch closes the gap: the kernel puts nobody to sleep whose epoch is out of date. Nobody
  * asleep: a notification costs one load. tests/model proves this by going through every interleaving.
  *
- * A gate holds no pointer, so it works in memory that processes share (Linux; elsewhere threads only). */
+ * A gate holds no pointer, so it works in memory that processes share. Outside Linux, sleepers there wake up to look.
+ */
 #ifndef BE_GATE_H
 #define BE_GATE_H
 
