@@ -34,7 +34,10 @@ def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
 def next_step_is_the_reset(trial: Trial) -> None:
     for end in trial.ends():
         for lane in np.flatnonzero(end.at.ended):
-            got = (float(end.after.rewards[lane]), *(bool(f[lane]) for f in (end.after.terminations, end.after.truncations)))
+            got = (
+                float(end.after.rewards[lane]),
+                *(bool(f[lane]) for f in (end.after.terminations, end.after.truncations)),
+            )
             require(
                 got == (0.0, False, False),
                 f"lane {lane} ended; its next step gave reward {got[0]}, terminated {got[1]}, truncated {got[2]}",

@@ -89,4 +89,3 @@ def _scribble(results: Any) -> None:
     for array in leaves(results):
         if isinstance(array, np.ndarray) and array.flags.writeable and array.dtype != object:
             array[...] = ~array if array.dtype == np.bool_ else 1
-

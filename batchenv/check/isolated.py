@@ -59,16 +59,18 @@ def _one_mode(job: dict[str, Any], names: list[str], timeout: float) -> list[Res
     """The results of all checks named, in as many processes as it takes."""
     checks = {check.name: check for check in CHECKS}
     results: list[Result] = []
+    lost: list[str] = []
     while len(results) < len(names):
         left = names[len(results) :]
         current = left[0]
         try:
-            for event in _events({**job, "checks": left}, timeout):
+            for event in _events({**job, "checks": left, "lost": lost}, timeout):
                 current = event.get("start", current)
                 if "done" in event:
                     results.append(Result(checks[event["done"]], job["mode"], event["status"], event["detail"]))
         except _Lost as loss:
             results.append(Result(checks[current], job["mode"], FAIL, str(loss)))
+            lost.append(current)
         if results[-1].name == FIRST and results[-1].status == FAIL:
             results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[len(results) :]]
     return results
@@ -140,7 +142,8 @@ def _kill(process: subprocess.Popen) -> None:
 def _death(code: int, stderr: Any) -> str:
     stderr.seek(0)
     words = [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
-    last = f"; its last words: {words[-1][:200]}" if words else ""
+    told = [word for word in words if "failed" in word.lower() or "error" in word.lower()]
+    last = f"; it said: {(told or words)[-1][:200]}" if words else ""
     if code < 0:
         with contextlib.suppress(ValueError):
             return f"the process died of {signal.Signals(-code).name}{last}"

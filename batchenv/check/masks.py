@@ -26,7 +26,7 @@ def _problem(trial: Trial) -> str:
         steps = trial.roll(env, trial.actions(4))
         obs = steps[-1].obs
         try:
-            new, infos = env.reset(options={"reset_mask": _mask(trial)})
+            new, _ = env.reset(options={"reset_mask": _mask(trial)})
         except Exception as error:
             return f"reset(options={{'reset_mask': mask}}) raised {said(error)}"
         rows = {len(part) for part in leaves(new)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import Trial, row, same
+from batchenv.check.trial import SEEDS, Trial, row, same
 
 THEME = "reset and seeding"
 
@@ -54,7 +54,7 @@ def two_envs_agree(trial: Trial) -> None:
     needs_factory=True,
 )
 def unseeded_envs_differ(trial: Trial) -> None:
-    trial.need_random()
+    trial.need_variety(3 * trial.num_envs)
     outcomes = [trial.outcome(trial.make(), None) for _ in range(4)]
     require(
         not all(same(outcomes[0], other) for other in outcomes[1:]),
@@ -68,7 +68,7 @@ def unseeded_envs_differ(trial: Trial) -> None:
     why="Else every unseeded reset after a seeded one plays the same episode.",
 )
 def reset_without_a_seed_goes_on(trial: Trial) -> None:
-    trial.need_random()
+    trial.need_variety(3 * trial.num_envs)
     env = trial.make()
     seeded = trial.outcome(env, 3)
     later = [trial.outcome(env, None) for _ in range(3)]
@@ -85,14 +85,14 @@ def reset_without_a_seed_goes_on(trial: Trial) -> None:
 )
 def lanes_differ(trial: Trial) -> None:
     trial.need_lanes()
-    trial.need_random()
+    trial.need_variety(len(SEEDS))
     env = trial.make()
-    outcomes = [trial.outcome(env, seed) for seed in (1, 1001, 2002, 3003, 4004)]
+    outcomes = [trial.outcome(env, seed) for seed in SEEDS]
     for a in range(trial.num_envs):
         for b in range(a):
             require(
                 not all(same(outcome[a], outcome[b]) for outcome in outcomes),
-                f"lanes {b} and {a} did the same for five seeds and the same actions",
+                f"lanes {b} and {a} did the same for {len(SEEDS)} seeds and the same actions",
             )
 
 
@@ -169,13 +169,8 @@ def reset_forgets_the_end(trial: Trial) -> None:
     why="A lane that seeds itself anew at every reset plays one episode for ever.",
 )
 def episodes_start_anew(trial: Trial) -> None:
-    trial.need_random()
     ends = trial.ends()
     starts = {lane: [row(trial.obs_space, trial.record.start, lane)] for lane in range(trial.num_envs)}
-    env = trial.make()
-    seeded = [row(trial.obs_space, copy.deepcopy(env.reset(seed=seed)[0]), 0) for seed in (1, 1001, 2002, 3003, 4004)]
-    if all(same(seeded[0], other) for other in seeded[1:]):
-        raise NotApplicable("all episodes start with the same observation")
     for end in ends:
         for lane in end.at.ended.nonzero()[0]:
             source = {"NextStep": end.after.obs, "SameStep": end.at.obs, "Disabled": end.at.restart}[trial.mode]
@@ -183,6 +178,7 @@ def episodes_start_anew(trial: Trial) -> None:
     known = [group for group in starts.values() if len(group) > 2]
     if not known:
         raise NotApplicable(f"no lane ended twice within {trial.record.count} steps")
+    trial.need_variety(sum(len(group) - 1 for group in known), start_only=True)
     require(
         any(not same(group[0], other) for group in known for other in group[1:]),
         f"all {sum(map(len, known))} episodes began as their lane's first",

@@ -121,8 +121,8 @@ def metadata_is_the_envs_own(trial: Trial) -> None:
             continue
         try:
             trial.target.make(other.value).close()
-        except Exception:  # noqa: S112  a mode that is not offered
-            continue
+        except Exception:
+            continue  # a mode that is not offered
         require(
             dict(env.metadata) == before, f"after an env in mode {other.value} was made: {brief(dict(env.metadata))}"
         )
@@ -207,9 +207,7 @@ def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
     if not hasattr(env, "get_attr"):
         raise NotApplicable("no get_attr, which VectorEnv does not ask for")
     values = env.get_attr("action_space")
-    require(
-        isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') gave {brief(values)}"
-    )
+    require(isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') gave {brief(values)}")
     try:
         values = env.get_attr("no_such_attribute")
     except AttributeError:

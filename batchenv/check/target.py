@@ -83,9 +83,9 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
     """
     if isinstance(target, str):
         return _by_name(target, num_envs, vectorization_mode)
-    if callable(getattr(target, "reset", None)) and callable(getattr(target, "step", None)):
-        if not inspect.isclass(target):
-            return Target(type(target).__name__, None, None, instance=target)
+    steps = callable(getattr(target, "reset", None)) and callable(getattr(target, "step", None))
+    if steps and not inspect.isclass(target):
+        return Target(type(target).__name__, None, None, instance=target)
     if callable(target):
         return _factory(getattr(target, "__name__", type(target).__name__), reference_of(target), target, num_envs)
     raise TypeError(

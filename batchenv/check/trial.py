@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import itertools
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +19,8 @@ from batchenv.check.target import Target
 
 SHORT = 8  # steps that show what a lane does
 WINDOWS = 12  # ends of episodes to look at
+SEEDS = (1, 1001, 2002, 3003, 4004, 5005, 6006, 7007, 8008, 9009)
+CHANCE = 1e-4  # of finding fault with an env for what was a coincidence
 
 
 @dataclass
@@ -90,6 +94,7 @@ class Trial:
     def __init__(self, target: Target, asked: str | None, mode: str, max_steps: int, seconds: float):
         self.target, self.asked, self.mode = target, asked, mode
         self.max_steps, self.seconds = max_steps, seconds
+        self.lost: set[str] = set()  # names of checks at which a process hung or died
         self._open: list[Any] = []
 
     # ---- envs ----------------------------------------------------------------------------------------------------
@@ -111,10 +116,8 @@ class Trial:
     def close_all(self) -> None:
         """Closes the envs made since the last call."""
         while self._open:
-            try:
+            with contextlib.suppress(Exception):  # closing has checks of its own
                 self._open.pop().close()
-            except Exception:  # noqa: S110  closing has checks of its own
-                pass
 
     @cached_property
     def _sample(self) -> tuple[int, spaces.Space, spaces.Space]:
@@ -205,11 +208,23 @@ class Trial:
         return same(*runs)
 
     @cached_property
-    def random(self) -> bool:
-        """Resets of one env with different seeds differ."""
+    def samples(self) -> list[list[Any]]:
+        """What lane 0 of one env does after resets with SEEDS."""
         env = self.make()
-        outcomes = [self.outcome(env, seed)[0] for seed in (1, 1001, 2002, 3003, 4004)]
-        return not all(same(outcomes[0], other) for other in outcomes[1:])
+        return [self.outcome(env, seed)[0] for seed in SEEDS]
+
+    def need_variety(self, draws: int, start_only: bool = False) -> None:
+        """Goes on only if independent episodes would hardly be alike `draws` times in a row by chance.
+
+        Some envs have but a few different starts; their chance is estimated from `samples`.
+        """
+        samples = [sample[0][0] for sample in self.samples] if start_only else self.samples
+        pairs = list(itertools.combinations(samples, 2))
+        alike = sum(same(*pair) for pair in pairs) / len(pairs)
+        if alike == 1:
+            raise NotApplicable("what happens does not depend on the seed")
+        if alike**draws > CHANCE:
+            raise NotApplicable(f"{alike:.0%} of episodes start alike whatever the seed: too many to tell")
 
     def need_reseeds(self) -> None:
         if not self.reseeds:
@@ -218,10 +233,6 @@ class Trial:
     def need_repeatable(self) -> None:
         if not self.repeatable:
             raise NotApplicable("two runs with the same seed and actions differ, so nothing can be compared")
-
-    def need_random(self) -> None:
-        if not self.random:
-            raise NotApplicable("what happens does not depend on the seed")
 
     def need_lanes(self) -> None:
         if self.num_envs < 2:

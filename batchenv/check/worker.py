@@ -40,6 +40,7 @@ def work(job: dict[str, Any], events: TextIO) -> None:
             modes, notes = [(None, "NextStep")], []
         return tell(modes=modes, notes=notes, name=target.name)
     trial = Trial(target, job["asked"], job["mode"], job["max_steps"], job["seconds"])
+    trial.lost = set(job["lost"])
     checks = [check for check in selected(job["mode"]) if check.name in job["checks"]]
     for result in run(trial, checks, lambda check: tell(start=check.name)):
         tell(done=result.name, status=result.status, detail=result.detail)
