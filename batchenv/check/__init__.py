@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batchenv.check.report import FAIL, SKIP, ConformanceError, Report, Result
+from batchenv.check.report import ConformanceError, Report, Result
 from batchenv.check.target import resolve
 from batchenv.check.trial import Trial
 
@@ -51,7 +51,7 @@ def check_vector_env(
         ValueError: nothing has this name, an argument is out of range, or isolate=True with something that another
             process cannot find.
     """
-    from batchenv.check.run import FIRST, UNUSABLE, run, selected
+    from batchenv.check.run import run, selected
     from batchenv.lanes import integer
 
     num_envs = integer("num_envs", num_envs, 1, 2**31 - 1)
@@ -72,11 +72,7 @@ def check_vector_env(
     for asked, mode in modes:
         trial = Trial(target, asked, mode, max_steps, timeout / 2)
         checks = [check for check in selected(mode) if check.name not in skip]
-        for result in run(trial, checks):
-            report.results.append(result)
-            if result.name == FIRST and result.status == FAIL:
-                report.results += [Result(check, mode, SKIP, UNUSABLE) for check in checks[1:]]
-                break
+        report.results += run(trial, checks)
     if target.instance is not None:
         report.num_envs = getattr(target.instance, "num_envs", num_envs)
     return report

@@ -71,8 +71,8 @@ def _one_mode(job: dict[str, Any], names: list[str], timeout: float) -> list[Res
         except _Lost as loss:
             results.append(Result(checks[current], job["mode"], FAIL, str(loss)))
             lost.append(current)
-        if results[-1].name == FIRST and results[-1].status == FAIL:
-            results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[len(results) :]]
+            if current == FIRST:
+                results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
     return results
 
 

@@ -25,10 +25,12 @@ def selected(mode: str) -> list[Check]:
 
 
 def run(trial: Trial, checks: Iterable[Check], tell: Callable[[Check], None] = lambda check: None) -> Iterable[Result]:
-    """Runs checks and yields their results; calls `tell` before each."""
+    """Runs checks and yields their results; calls `tell` before each. If the first fails, the rest are skipped."""
+    unusable = False
     for check in checks:
         tell(check)
-        status, detail = _run_one(check, trial)
+        status, detail = (SKIP, UNUSABLE) if unusable else _run_one(check, trial)
+        unusable = unusable or (check.name == FIRST and status == FAIL)
         yield Result(check, trial.mode, status, detail)
 
 

@@ -162,7 +162,8 @@ class Trial:
     # ---- steps ---------------------------------------------------------------------------------------------------
 
     def step(self, env: Any, action: Any) -> Step:
-        return Step(copy.deepcopy(action), *copy.deepcopy(tuple(env.step(action))))
+        """One step, with a copy of the action, and copies of what came back."""
+        return Step(action, *copy.deepcopy(tuple(env.step(copy.deepcopy(action)))))
 
     def roll(self, env: Any, actions: list[Any]) -> list[Step]:
         """Steps until the actions are used up, or until an end where mode Disabled would need a reset."""
