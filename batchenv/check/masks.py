@@ -20,9 +20,9 @@ def _mask(trial: Trial) -> np.ndarray:
 
 def _problem(trial: Trial) -> str:
     """What is wrong with a masked reset; "" if nothing."""
-    kept = []
+    moved = kept = 0
     for seed in (1, 2, 3):
-        env, _ = trial.start(seed)
+        env, first = trial.start(seed)
         steps = trial.roll(env, trial.actions(2 + seed))
         obs = steps[-1].obs
         try:
@@ -36,9 +36,11 @@ def _problem(trial: Trial) -> str:
             before, after = (row(trial.obs_space, x, lane) for x in (obs, new))
             if not same(before, after):
                 return f"lane {lane}, not in the mask, went from {brief(before, 70)} to {brief(after, 70)}"
-        kept.append(same(row(trial.obs_space, obs, 0), row(trial.obs_space, new, 0)))
-    if all(kept):
-        return "lane 0, in the mask, kept its observation for three seeds: it was not reset"
+        if not same(row(trial.obs_space, first, 0), row(trial.obs_space, obs, 0)):
+            moved += 1
+            kept += same(row(trial.obs_space, obs, 0), row(trial.obs_space, new, 0))
+    if kept and kept == moved:
+        return f"lane 0, in the mask, kept its observation in {kept} of {kept} cases: it was not reset"
     return ""
 
 
@@ -77,10 +79,11 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
     runs = []
     for masked in (False, True):
         env, _ = trial.start(2)
-        trial.roll(env, actions[:3])
+        if any(step.ended.any() for step in trial.roll(env, actions[:2])):
+            raise NotApplicable("an episode ended within 2 steps")
         if masked:
             env.reset(options={"reset_mask": _mask(trial)})
-        runs.append(trial.roll(env, actions[3:]))
+        runs.append(trial.roll(env, actions[2:]))
     for plain, other in zip(*runs, strict=False):
         for lane in range(1, trial.num_envs):
             one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (plain, other))

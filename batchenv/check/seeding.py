@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SEEDS, Trial, row, same
+from batchenv.check.trial import SEEDS, Trial, alike, row, same
 
 THEME = "reset and seeding"
 
@@ -57,7 +57,7 @@ def unseeded_envs_differ(trial: Trial) -> None:
     trial.need_variety(3 * trial.num_envs)
     outcomes = [trial.outcome(trial.make(), None) for _ in range(4)]
     require(
-        not all(same(outcomes[0], other) for other in outcomes[1:]),
+        not all(all(map(alike, outcomes[0], other)) for other in outcomes[1:]),
         f"four new envs, reset without a seed, all gave lane 0 {brief(outcomes[0][0][0][0], 80)}",
     )
 
@@ -73,7 +73,7 @@ def reset_without_a_seed_goes_on(trial: Trial) -> None:
     seeded = trial.outcome(env, 3)
     later = [trial.outcome(env, None) for _ in range(3)]
     require(
-        not all(same(seeded, other) for other in later),
+        not all(all(map(alike, seeded, other)) for other in later),
         "three resets without a seed each repeated the episodes of the seeded one before",
     )
 
@@ -108,7 +108,7 @@ def lane_i_has_seed_plus_i(trial: Trial) -> None:
     trial.need_reseeds()
     env = trial.make()
     require(
-        same(trial.outcome(env, 10)[1], trial.outcome(env, 11)[0]),
+        alike(trial.outcome(env, 10)[1], trial.outcome(env, 11)[0]),
         "lane 1 of reset(seed=10) is not lane 0 of reset(seed=11)",
     )
 
@@ -126,7 +126,7 @@ def seeds_may_be_a_list(trial: Trial) -> None:
         listed = trial.outcome(env, copy.copy(seeds))
     except Exception as error:
         raise Violation(f"reset(seed={seeds}) raised {said(error)}") from None
-    if trial.reseeds and same(trial.outcome(env, 10)[-1], trial.outcome(env, 10 + trial.num_envs - 1)[0]):
+    if trial.reseeds and alike(trial.outcome(env, 10)[-1], trial.outcome(env, 10 + trial.num_envs - 1)[0]):
         require(same(listed, trial.outcome(env, 20)), f"reset(seed={seeds}) is not reset(seed=20)")
     try:
         env.reset(seed=[*seeds, 5])
