@@ -96,8 +96,8 @@ def autoreset_mode_is_declared(trial: Trial) -> None:
 def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
     if trial.asked is None:
         raise NotApplicable("the factory was asked for no mode")
-    mode = trial.make().metadata.get("autoreset_mode")
-    if mode is None or isinstance(mode, str):
+    mode = (getattr(trial.make(), "metadata", None) or {}).get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
         raise NotApplicable("see autoreset_mode_is_declared")
     require(mode.value == trial.asked, f"asked for {trial.asked}, metadata says {mode.value}")
 
@@ -109,6 +109,8 @@ def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
 )
 def metadata_is_the_envs_own(trial: Trial) -> None:
     env = trial.make()
+    if not isinstance(getattr(env, "metadata", None), dict):
+        raise NotApplicable("see autoreset_mode_is_declared")
     require(
         env.metadata is not VectorEnv.metadata or not env.metadata,
         f"env.metadata is VectorEnv.metadata, the base class's own dict, and holds {brief(env.metadata)}",
