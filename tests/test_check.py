@@ -8,6 +8,7 @@ import sys
 import pytest
 import walk_envs
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import ClipReward
 
 import batchenv
 from batchenv.check import ConformanceError, check_vector_env
@@ -83,6 +84,9 @@ def test_what_may_be_asked_for():
         "reset_after_close_raises",
     }
 
+    wrapped = check_vector_env(lambda num_envs: ClipReward(batchenv.make("CartPole-v1", num_envs), -1.0, 1.0))
+    assert wrapped.passed, str(wrapped)
+
     def required(num_envs, autoreset_mode):
         return walk_envs.Walk(num_envs, autoreset_mode)
 
@@ -109,9 +113,9 @@ def test_bad_arguments(target, options, error, text):
 
 
 def test_hangs_and_deaths_are_failed_checks():
-    report = check_vector_env("walk_envs:fatal", isolate=True, timeout=2)
+    report = check_vector_env("walk_envs:fatal", isolate=True, timeout=4)
     assert {result.name: result.detail for result in report.failures} == {
-        "too_few_actions_raise": "hung: nothing came back within 2 s, the process was killed",
+        "too_few_actions_raise": "hung: nothing came back within 4 s, the process was killed",
         "too_many_actions_raise": "the process died of SIGABRT; it said: Check failed: too many",
         "actions_out_of_range_raise": "the process ended with exit code 3",
     }

@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from batchenv.check.rules import said
+from batchenv.check.rules import brief, said
 from batchenv.registry import TABLE
 
 
@@ -87,7 +87,7 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
     if steps and not inspect.isclass(target):
         return Target(type(target).__name__, None, None, instance=target)
     if callable(target):
-        return _factory(getattr(target, "__name__", type(target).__name__), reference_of(target), target, num_envs)
+        return _factory(getattr(target, "__name__", brief(target, 60)), reference_of(target), target, num_envs)
     raise TypeError(
         f"{target!r} must be a vector env, a function that makes one, an id such as 'CartPole-v1', "
         f"or 'module:function', not {type(target).__name__}"
