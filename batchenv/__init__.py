@@ -12,6 +12,7 @@ from batchenv import _openmp
 
 _openmp.share_runtime()
 
+from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
 from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.registry import build_info, list_envs, make, register_with_gymnasium, spec  # noqa: E402
@@ -21,6 +22,7 @@ from batchenv.snapshot import Snapshot  # noqa: E402
 __version__ = "0.1.0"
 __all__ = [
     "BatchEnv",
+    "LaneError",
     "Rollout",
     "Snapshot",
     "build_info",

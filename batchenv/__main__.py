@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from gymnasium import spaces
+
 import batchenv
 from batchenv import _core
 from batchenv.registry import TABLE, lookup
@@ -48,15 +50,15 @@ def seconds(text: str) -> float:
 
 def brief(space: Any) -> str:
     """A space without its bounds."""
-    return str(space) if hasattr(space, "n") else f"Box{space.shape} {space.dtype}"
+    return f"Box{space.shape} {space.dtype}" if isinstance(space, spaces.Box) else str(space)
 
 
 def print_list() -> None:
     lines = [["id", "observation", "action", "step limit"]]
     for env_id in batchenv.list_envs():
         env = batchenv.make(env_id)
-        spaces = [brief(env.single_observation_space), brief(env.single_action_space)]
-        lines.append([env_id, *spaces, str(TABLE[env_id].max_episode_steps)])
+        both = [brief(env.single_observation_space), brief(env.single_action_space)]
+        lines.append([env_id, *both, str(TABLE[env_id].max_episode_steps)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
@@ -72,6 +74,12 @@ def print_params(title: str, rows: list[dict[str, Any]]) -> None:
         print(f"  {row['name']} = {row['default']!r} ({rule}): {row['doc']}")
 
 
+def print_fields(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        size = f"[{row['size']}]" if row["size"] > 1 else ""
+        print(f"  {row['name']} {row['dtype']}{size}: {row['doc']}")
+
+
 def print_info(env_id: str) -> None:
     entry = TABLE[env_id]
     tables = _core.type_info(entry.type_name)
@@ -82,9 +90,17 @@ def print_info(env_id: str) -> None:
     print(f"step limit: {entry.max_episode_steps}")
     print(f"reward threshold: {entry.reward_threshold}")
     print("state:")
-    for field in tables["state"]:
-        size = f"[{field['size']}]" if field["size"] > 1 else ""
-        print(f"  {field['name']} {field['dtype']}{size}: {field['doc']}")
+    print_fields(tables["state"])
+    if tables["info"]:
+        print("info:")
+        print_fields(tables["info"])
+    adapter = entry.make_adapter()
+    if adapter is not None and adapter.KEYWORDS:
+        print("keywords:")
+        for name, default, meaning in adapter.KEYWORDS:
+            print(f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}")
+    for row in tables["params"]:
+        row["default"] = entry.kwargs.get(row["name"], row["default"])
     print_params("parameters", tables["params"])
     print_params("reset options", tables["options"])
     print(f"bytes per lane: {env._batch.nbytes / MANY:.1f}")

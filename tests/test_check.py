@@ -21,15 +21,12 @@ MODES = [mode.value for mode in AutoresetMode]
 
 @pytest.mark.parametrize("env_id", batchenv.list_envs())
 def test_ours_pass(env_id):
-    report = check_vector_env(env_id)
+    report = check_vector_env(functools.partial(batchenv.make, env_id, max_episode_steps=30))
     assert report.passed, str(report)
     assert report.modes == MODES
-    reasons = {result.detail for result in report.skipped}
-    assert reasons <= {
-        "the action space is no Box of floats",
-        "the action space is not Discrete",
-        "no lane ended twice within 1500 steps",
-    }
+    # Of a toy's few starts many are alike, and a game of Blackjack may end at once; all else is looked at.
+    reasons = ("the action space is ", "of episodes start alike", "an episode ended within 2 steps")
+    assert [r for r in report.skipped if not any(reason in r.detail for reason in reasons)] == []
 
 
 @pytest.mark.parametrize("walk", [walk_envs.Walk, walk_envs.Slide])
