@@ -54,6 +54,7 @@ typedef uint8_t be_vb_u __attribute__((vector_size(BE_VL), aligned(1), may_alias
 static inline be_vd be_load(const double *p) { return *(const be_vd_u *)p; }
 static inline void be_store(double *p, be_vd v) { *(be_vd_u *)p = v; }
 static inline be_vl be_load_i64(const int64_t *p) { return *(const be_vl_u *)p; }
+static inline void be_store_i64(int64_t *p, be_vl v) { *(be_vl_u *)p = v; }
 static inline be_vf be_load_f32(const float *p) { return *(const be_vf_u *)p; }
 
 static inline be_vd be_set1(double x) { return x - (be_vd){0}; } /* x - 0 == x for every x, -0 and NaN too */
@@ -69,7 +70,7 @@ static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }
 /* mask ? a : b, lane by lane; mask is a comparison's result. */
 static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
 #if BE_ISA == BE_ISA_AVX512
-    return (be_vd)_mm512_ternarylogic_epi64((__m512i)mask, (__m512i)a, (__m512i)b, 0xCA);
+    return (be_vd)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)b, (__m512d)a);
 #elif BE_ISA == BE_ISA_AVX2
     return (be_vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
 #else
