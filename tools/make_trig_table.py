@@ -16,7 +16,8 @@ def double_double(value):
 
 def main():
     mpmath.mp.prec = 300
-    print("/* Written by tools/make_trig_table.py. Row k: sin(k/128) = [0] + [1] = -([4] + [5]), cos(k/128) = [2] + [3]. */")
+    print("/* Written by tools/make_trig_table.py. Row k: sin(k/128) = [0] + [1] = -([4] + [5]),")
+    print(" * cos(k/128) = [2] + [3]. */")
     print("#ifndef BE_TRIG_TABLE_H\n#define BE_TRIG_TABLE_H\n")
     print("/* clang-format off */")
     print(f"#define BE_TRIG_STRIDE {STRIDE}")

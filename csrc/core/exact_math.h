@@ -59,7 +59,7 @@ BE_BY_LANE(be_square_f32_by_lane, (double)be_libm_square_f32((float)x))
 
 #if BE_ISA == BE_ISA_BASELINE
 
-static inline void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
+BE_INLINE void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
     *sine = be_sin_by_lane(BE_ALL_LANES, x, x);
     *cosine = be_cos_by_lane(BE_ALL_LANES, x, x);
 }
@@ -99,19 +99,22 @@ static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
 
 /* Reduces x to a + da, |a| < 0.86, and the quadrant n (mod 4). Returns the lanes that are left to the C library; and
  * in `sine_rare` the ones of which only the sine is. */
-static inline be_vl be_trig_reduce(be_vd x, be_vd *a, be_vd *da, be_vl *n, be_vl *sine_rare) {
+BE_INLINE be_vl be_trig_reduce(be_vd x, be_vd *a, be_vd *da, be_vl *n, be_vl *sine_rare) {
     /* Quarter turns: none below 0.86, one below 2.43, then by rounding. */
     const be_vd round = be_set1(0x1.8p+52);
     be_vd magnitude = be_abs(x);
-    be_vl close = magnitude < BE_TRIG_MIDDLE;
-    be_vd one = be_select(magnitude < BE_TRIG_NEAR, round, round + be_copysign(be_set1(1.0), x));
-    be_vd shifted = be_select(close, one, be_fma(x, be_set1(0x1.45f306dc9c883p-1), round));
+    be_vd one = round + be_copysign(be_set1(1.0), x);
+    one = be_select_less(magnitude, be_set1(BE_TRIG_NEAR), round, one);
+    be_vd shifted = be_fma(x, be_set1(0x1.45f306dc9c883p-1), round);
+#define BE_CLOSE_OR_FAR(a, b) be_select_less(magnitude, be_set1(BE_TRIG_MIDDLE), a, b)
+    shifted = BE_CLOSE_OR_FAR(one, shifted);
     be_vd count = shifted - round;
     /* pi/2 in two parts for one turn, else in four parts short enough that the products are exact. */
-    be_vd part1 = be_select(close, be_set1(0x1.921fb54442d18p+0), be_set1(0x1.921fb58p+0));
-    be_vd part2 = be_select(close, be_set1(0.0), be_set1(-0x1.dde973cp-27));
-    be_vd part3 = be_select(close, be_set1(0x1.1a62633145c07p-54), be_set1(-0x1.cb3b398p-55));
-    be_vd part4 = be_select(close, be_set1(0.0), be_set1(-0x1.d747f23e32ed7p-83));
+    be_vd part1 = BE_CLOSE_OR_FAR(be_set1(0x1.921fb54442d18p+0), be_set1(0x1.921fb58p+0));
+    be_vd part2 = BE_CLOSE_OR_FAR(be_set1(0.0), be_set1(-0x1.dde973cp-27));
+    be_vd part3 = BE_CLOSE_OR_FAR(be_set1(0x1.1a62633145c07p-54), be_set1(-0x1.cb3b398p-55));
+    be_vd part4 = BE_CLOSE_OR_FAR(be_set1(0.0), be_set1(-0x1.d747f23e32ed7p-83));
+#undef BE_CLOSE_OR_FAR
     be_vd y = be_fma(-count, part2, be_fma(-count, part1, x));
     be_vd high = be_fma(-count, part3, y);
     be_vd low = be_fma(-count, part3, y - high);
@@ -119,30 +122,26 @@ static inline be_vl be_trig_reduce(be_vd x, be_vd *a, be_vd *da, be_vl *n, be_vl
     *da = low + be_fma(-count, part4, high - *a);
     *n = be_bits(shifted);
     /* There glibc looks up the sine's row by y, not by a. */
-    *sine_rare = close & (be_abs(y) + be_set1(BE_TRIG_ROUND) != be_abs(*a) + be_set1(BE_TRIG_ROUND));
+    *sine_rare =
+        (magnitude < BE_TRIG_MIDDLE) & (be_abs(y) + be_set1(BE_TRIG_ROUND) != be_abs(*a) + be_set1(BE_TRIG_ROUND));
     return ~(magnitude < BE_TRIG_FAR);
 }
 
 /* |a| = k/128 + t: returns where the table's row k begins; `tail` is da with the sign turned as a's was. */
-static inline be_vl be_trig_locate(be_vd a, be_vd da, be_vd *t, be_vd *tail) {
+BE_INLINE be_vl be_trig_locate(be_vd a, be_vd da, be_vd *t, be_vd *tail) {
     be_vd x = be_abs(a), rounded = x + be_set1(BE_TRIG_ROUND);
     *t = x - (rounded - be_set1(BE_TRIG_ROUND));
     *tail = (be_vd)((be_vl)da ^ ((be_vl)a & BE_SIGN_BIT));
     return (be_bits(rounded) & 127) * BE_TRIG_STRIDE;
 }
 
-/* Four of a trig row from entry first[lane] on, as vectors. Loading whole rows and transposing beats gathers,
- * which are slow on many CPUs. */
-static inline void be_trig_rows(const int64_t *first, be_vd row[4]) {
-    const double *table = be_trig_table[0];
+/* Two halves of four rows of the trig table (row i and, with 8 lanes, row i + 4 in half[i]) as four columns. */
+BE_INLINE void be_trig_columns(const be_vd half[4], be_vd row[4]) {
 #if BE_ISA == BE_ISA_AVX512
-    __m512d r[4];
-    for (int i = 0; i < 4; i++) {
-        __m512d low = _mm512_castpd256_pd512(_mm256_loadu_pd(table + first[i]));
-        r[i] = _mm512_insertf64x4(low, _mm256_loadu_pd(table + first[i + 4]), 1);
-    }
-    __m512d a = _mm512_unpacklo_pd(r[0], r[1]), b = _mm512_unpackhi_pd(r[0], r[1]);
-    __m512d c = _mm512_unpacklo_pd(r[2], r[3]), d = _mm512_unpackhi_pd(r[2], r[3]);
+    __m512d a = _mm512_unpacklo_pd((__m512d)half[0], (__m512d)half[1]);
+    __m512d b = _mm512_unpackhi_pd((__m512d)half[0], (__m512d)half[1]);
+    __m512d c = _mm512_unpacklo_pd((__m512d)half[2], (__m512d)half[3]);
+    __m512d d = _mm512_unpackhi_pd((__m512d)half[2], (__m512d)half[3]);
     const __m512i low = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0);
     const __m512i high = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
     row[0] = (be_vd)_mm512_permutex2var_pd(a, low, c);
@@ -150,15 +149,35 @@ static inline void be_trig_rows(const int64_t *first, be_vd row[4]) {
     row[2] = (be_vd)_mm512_permutex2var_pd(a, high, c);
     row[3] = (be_vd)_mm512_permutex2var_pd(b, high, d);
 #else
-    __m256d r[4];
-    for (int i = 0; i < 4; i++) r[i] = _mm256_loadu_pd(table + first[i]);
-    __m256d a = _mm256_unpacklo_pd(r[0], r[1]), b = _mm256_unpackhi_pd(r[0], r[1]);
-    __m256d c = _mm256_unpacklo_pd(r[2], r[3]), d = _mm256_unpackhi_pd(r[2], r[3]);
+    __m256d a = _mm256_unpacklo_pd((__m256d)half[0], (__m256d)half[1]);
+    __m256d b = _mm256_unpackhi_pd((__m256d)half[0], (__m256d)half[1]);
+    __m256d c = _mm256_unpacklo_pd((__m256d)half[2], (__m256d)half[3]);
+    __m256d d = _mm256_unpackhi_pd((__m256d)half[2], (__m256d)half[3]);
     row[0] = (be_vd)_mm256_permute2f128_pd(a, c, 0x20);
     row[1] = (be_vd)_mm256_permute2f128_pd(b, d, 0x20);
     row[2] = (be_vd)_mm256_permute2f128_pd(a, c, 0x31);
     row[3] = (be_vd)_mm256_permute2f128_pd(b, d, 0x31);
 #endif
+}
+
+/* Four of a trig row from entry first[lane] on, as vectors. Loading whole rows and transposing beats gathers, which are
+ * slow on many CPUs. Once for `first` in a register and once in memory: between the two, lanes would stall. */
+#if BE_ISA == BE_ISA_AVX512
+#define BE_TRIG_LOAD(first, i)                                                                                         \
+    _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(be_trig_table[0] + (first)[i])),                         \
+                       _mm256_loadu_pd(be_trig_table[0] + (first)[(i) + 4]), 1)
+#else
+#define BE_TRIG_LOAD(first, i) _mm256_loadu_pd(be_trig_table[0] + (first)[i])
+#endif
+BE_INLINE void be_trig_rows(be_vl first, be_vd row[4]) {
+    be_vd half[4];
+    for (int i = 0; i < 4; i++) half[i] = (be_vd)BE_TRIG_LOAD(first, i);
+    be_trig_columns(half, row);
+}
+BE_INLINE void be_trig_rows_at(const int64_t *first, be_vd row[4]) {
+    be_vd half[4];
+    for (int i = 0; i < 4; i++) half[i] = (be_vd)BE_TRIG_LOAD(first, i);
+    be_trig_columns(half, row);
 }
 
 /* (sin(t) - t) / t**3 and 1 - cos(t) for |t| <= 1/256. */
@@ -178,7 +197,7 @@ static inline be_vd be_trig_add(const be_vd row[4], be_vd s, be_vd c) {
 }
 
 /* sin(x + tail) for 0 <= x < BE_TRIG_TAYLOR. */
-static inline be_vd be_trig_taylor(be_vd x, be_vd tail, int has_tail) {
+BE_INLINE be_vd be_trig_taylor(be_vd x, be_vd tail, int has_tail) {
     be_vd xx = x * x;
     be_vd series = be_set1(-0x1.addffc2fcdf59p-26);
     series = be_fma(series, xx, be_set1(0x1.71de27b9a7ed9p-19));
@@ -189,15 +208,14 @@ static inline be_vd be_trig_taylor(be_vd x, be_vd tail, int has_tail) {
 }
 
 /* sin(a + da) and cos(a + da), located as above; da is 0 in all lanes when `has_tail` is 0. */
-static inline void be_trig_both(be_vd a, be_vd t, be_vd tail, const int64_t *first, int has_tail, be_vd *sine,
-                                be_vd *cosine) {
-    be_vd row[4], x = be_abs(a);
-    be_trig_rows(first, row);
+BE_INLINE void be_trig_both(be_vd a, be_vd t, be_vd tail, const be_vd row[4], int has_tail, be_vd *sine,
+                            be_vd *cosine) {
+    be_vd x = be_abs(a);
     be_vd tt = t * t, cube = t * tt, odd = be_trig_odd(tt), even = be_trig_even(tt);
     be_vd s = t + (has_tail ? be_fma(cube, odd, tail) : cube * odd);
     be_vd c = has_tail ? be_fma(t, tail, even) : even;
     be_vd by_table = be_trig_add(row, s, c);
-    *sine = be_copysign(be_select(x < BE_TRIG_TAYLOR, be_trig_taylor(x, tail, has_tail), by_table), a);
+    *sine = be_copysign(be_select_less(x, be_set1(BE_TRIG_TAYLOR), be_trig_taylor(x, tail, has_tail), by_table), a);
     if (has_tail) {
         t = t + tail;
         tt = t * t;
@@ -210,20 +228,20 @@ static inline void be_trig_both(be_vd a, be_vd t, be_vd tail, const int64_t *fir
 }
 
 /* Moves sin and cos of a + da into quadrant n. */
-static inline void be_trig_turn(be_vl n, be_vd *sine, be_vd *cosine) {
+BE_INLINE void be_trig_turn(be_vl n, be_vd *sine, be_vd *cosine) {
     be_vd s = *sine, c = *cosine;
-    be_vl swap = -(n & 1);
+    be_vl swap = n << 63;
     *sine = (be_vd)((be_vl)be_select(swap, c, s) ^ (n << 62 & BE_SIGN_BIT));
     *cosine = (be_vd)((be_vl)be_select(swap, s, c) ^ ((be_vl)(((be_vul)n + 1) << 62) & BE_SIGN_BIT));
 }
 
 /* For angles of any size. */
-static inline void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
+BE_INLINE void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
     be_vd a, da, t, tail;
     be_vl n, sine_rare, rare = be_trig_reduce(x, &a, &da, &n, &sine_rare);
-    int64_t first[BE_VL];
-    be_store_i64(first, be_trig_locate(a, da, &t, &tail));
-    be_trig_both(a, t, tail, first, 1, sine, cosine);
+    be_vd row[4];
+    be_trig_rows(be_trig_locate(a, da, &t, &tail), row);
+    be_trig_both(a, t, tail, row, 1, sine, cosine);
     be_trig_turn(n, sine, cosine);
     if (__builtin_expect(be_any(rare | sine_rare), 0)) {
         *sine = be_sin_by_lane(rare | sine_rare, x, *sine);
@@ -232,18 +250,17 @@ static inline void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
 }
 
 /* The same values, sooner where all angles are small (and the code is twice as long). */
-static inline void be_sincos_small(be_vd x, be_vd *sine, be_vd *cosine) {
+BE_INLINE void be_sincos_small(be_vd x, be_vd *sine, be_vd *cosine) {
     if (be_any(~(be_abs(x) < BE_TRIG_NEAR))) {
         be_sincos(x, sine, cosine);
     } else {
-        be_vd t, tail;
-        int64_t first[BE_VL];
-        be_store_i64(first, be_trig_locate(x, be_set1(0.0), &t, &tail));
-        be_trig_both(x, t, tail, first, 0, sine, cosine);
+        be_vd t, tail, row[4];
+        be_trig_rows(be_trig_locate(x, be_set1(0.0), &t, &tail), row);
+        be_trig_both(x, t, tail, row, 0, sine, cosine);
     }
 }
 
-static inline be_vd be_cos(be_vd x) {
+BE_INLINE be_vd be_cos(be_vd x) {
     be_vd sine, cosine;
     be_sincos(x, &sine, &cosine);
     return cosine;
@@ -258,7 +275,7 @@ typedef struct be_trig_work {
 
 /* The first loop. Returns the lanes that are left to the C library. For a cosine alone (`both` is 0), odd quadrants are
  * sent to sin(a + da) and even ones to cos(a + da), which begins two entries further on in the row. */
-static inline __attribute__((always_inline)) uint64_t be_trig_start(const double *x, int n, int both, be_trig_work *w) {
+BE_INLINE uint64_t be_trig_start(const double *x, int n, int both, be_trig_work *w) {
     uint64_t left = 0;
     for (int i = 0; i < n; i += BE_VL) {
         be_vd a, da, t, tail;
@@ -284,8 +301,9 @@ static __attribute__((noinline, unused)) void be_sincos_many(const double *x, do
     be_trig_work w;
     uint64_t left = be_trig_start(x, n, 1, &w);
     for (int i = 0; i < n; i += BE_VL) {
-        be_vd s, c;
-        be_trig_both(be_load(w.a + i), be_load(w.t + i), be_load(w.tail + i), w.first + i, 1, &s, &c);
+        be_vd row[4], s, c;
+        be_trig_rows_at(w.first + i, row);
+        be_trig_both(be_load(w.a + i), be_load(w.t + i), be_load(w.tail + i), row, 1, &s, &c);
         be_trig_turn(be_load_i64(w.n + i), &s, &c);
         be_store(sine + i, s);
         be_store(cosine + i, c);
@@ -303,11 +321,12 @@ static __attribute__((noinline, unused)) void be_cos_many(const double *x, doubl
     for (int i = 0; i < n; i += BE_VL) {
         be_vd row[4], a = be_load(w.a + i), size = be_abs(a), t = be_load(w.t + i), tail = be_load(w.tail + i);
         be_vl quadrant = be_load_i64(w.n + i), sine = -(quadrant & 1);
-        be_trig_rows(w.first + i, row);
+        be_trig_rows_at(w.first + i, row);
         be_vd tt = t * t, cube = t * tt, odd = be_trig_odd(tt);
         be_vd s = be_select(sine, t + be_fma(cube, odd, tail), be_fma(cube, odd, t));
         be_vd result = be_trig_add(row, s, be_fma(t, tail, be_trig_even(tt)));
-        result = be_select(sine & (size < BE_TRIG_TAYLOR), be_trig_taylor(size, tail, 1), result);
+        size = be_select(sine, size, be_set1(1.0));
+        result = be_select_less(size, be_set1(BE_TRIG_TAYLOR), be_trig_taylor(size, tail, 1), result);
         be_vl sign = (be_vl)(((be_vul)quadrant + 1) << 62) ^ ((be_vl)a & sine);
         be_store(cosine + i, (be_vd)((be_vl)result ^ (sign & BE_SIGN_BIT)));
     }

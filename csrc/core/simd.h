@@ -45,6 +45,9 @@ typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 
+/* Of what is long and called twice or more, compilers make a function, which costs kernels their registers. */
+#define BE_INLINE static inline __attribute__((always_inline))
+
 /* Unaligned views, for rows in caller arrays. */
 typedef double be_vd_u __attribute__((vector_size(8 * BE_VL), aligned(8), may_alias));
 typedef float be_vf_u __attribute__((vector_size(4 * BE_VL), aligned(4), may_alias));
@@ -67,7 +70,7 @@ static inline be_vd be_to_f64(be_vf v) { return __builtin_convertvector(v, be_vd
 /* Rounds each lane to float32 and back. */
 static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }
 
-/* mask ? a : b, lane by lane; mask is a comparison's result. */
+/* mask ? a : b, lane by lane; mask is a comparison's result. (AVX2 and AVX-512 look at its sign bit only.) */
 static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
 #if BE_ISA == BE_ISA_AVX512
     return (be_vd)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)b, (__m512d)a);
@@ -75,6 +78,15 @@ static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
     return (be_vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
 #else
     return (be_vd)((mask & (be_vl)a) | (~mask & (be_vl)b));
+#endif
+}
+
+/* x < y ? a : b. (Compilers turn an AVX-512 comparison into a vector and back where the mask is a value of its own.) */
+static inline be_vd be_select_less(be_vd x, be_vd y, be_vd a, be_vd b) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_mask_blend_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_LT_OQ), (__m512d)b, (__m512d)a);
+#else
+    return be_select(x < y, a, b);
 #endif
 }
 
