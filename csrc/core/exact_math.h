@@ -346,11 +346,9 @@ static inline be_vl be_square_sure(be_vd x, be_vd *result) {
     /* Half an ulp is 2^-53 of the power of two below; 0.0055 * 2^-52 of the square (0.0055 to 0.011 ulp) next to it is
      * in doubt. Powers of two themselves (half the spacing below) and what nears underflow or is not finite go to the C
      * library too. */
-    be_vl sure = be_abs(error) <= be_fma(square, be_set1(-0.0055 * 0x1p-52), power * 0x1p-53);
-    sure &= (square > 0x1p-900) | (x == 0);
-    sure &= (power != square) | (error == 0);
     *result = square;
-    return sure;
+    return (be_abs(error) <= be_fma(square, be_set1(-0.0055 * 0x1p-52), power * 0x1p-53)) & (square > 0x1p-900) &
+           (power != square);
 }
 static inline be_vd be_square(be_vd x) {
     be_vd square;
@@ -361,13 +359,13 @@ static inline be_vd be_square(be_vd x) {
 
 /* Doubtful ones wait for the end: a branch a vector would be mispredicted in every tenth. */
 static inline void be_square_many(const double *x, double *square, int n) {
-    uint64_t doubtful = 0;
+    uint64_t sure = 0;
     for (int i = 0; i < n; i += BE_VL) {
         be_vd result;
-        doubtful |= (uint64_t)be_mask_bits(~be_square_sure(be_load(x + i), &result)) << i;
+        sure |= (uint64_t)be_mask_bits(be_square_sure(be_load(x + i), &result)) << i;
         be_store(square + i, result);
     }
-    for (; doubtful; doubtful &= doubtful - 1) {
+    for (uint64_t doubtful = ~sure & UINT64_MAX >> (BE_MANY - n); doubtful; doubtful &= doubtful - 1) {
         int i = __builtin_ctzll(doubtful);
         square[i] = be_libm_square(x[i]);
     }
