@@ -162,6 +162,26 @@ static inline void be_store_rows(float *dst, int k, const be_vd *columns) {
         _mm256_storeu_ps(dst + 24, _mm256_permute2f128_ps(rows26, rows37, 0x31));
         return;
     }
+    if (k == 6) {
+        /* Of the 48 values, the one at j is column j % 6 of lane j / 6; `place` is 8 * column + lane. */
+        static const int32_t place[3][16] __attribute__((aligned(64))) = {
+            {0, 8, 16, 24, 32, 40, 1, 9, 17, 25, 33, 41, 2, 10, 18, 26},
+            {34, 42, 3, 11, 19, 27, 35, 43, 4, 12, 20, 28, 36, 44, 5, 13},
+            {21, 29, 37, 45, 6, 14, 22, 30, 38, 46, 7, 15, 23, 31, 39, 47},
+        };
+        static const __mmask16 last_pair[3] = {0xc30, 0x30c3, 0xc30c};
+        __m512 pair[3];
+        for (int i = 0; i < 3; i++) {
+            __m512 low = _mm512_castps256_ps512((__m256)be_to_f32(columns[2 * i]));
+            pair[i] = _mm512_insertf32x8(low, (__m256)be_to_f32(columns[2 * i + 1]), 1);
+        }
+        for (int i = 0; i < 3; i++) {
+            __m512i from = _mm512_load_si512(place[i]);
+            __m512 part = _mm512_permutex2var_ps(pair[0], from, pair[1]);
+            _mm512_storeu_ps(dst + 16 * i, _mm512_mask_permutexvar_ps(part, last_pair[i], from, pair[2]));
+        }
+        return;
+    }
 #elif BE_ISA == BE_ISA_AVX2
     if (k == 4) {
         __m128 a = (__m128)be_to_f32(columns[0]), b = (__m128)be_to_f32(columns[1]);
