@@ -1,4 +1,4 @@
-"""`python -m batchenv`: lists and describes environments, and measures them."""
+"""`python -m batchenv`: lists and describes environments, measures them, and checks vector envs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from typing import Any
+
+from gymnasium import spaces
 
 import batchenv
 from batchenv import _core
@@ -48,15 +50,15 @@ def seconds(text: str) -> float:
 
 def brief(space: Any) -> str:
     """A space without its bounds."""
-    return str(space) if hasattr(space, "n") else f"Box{space.shape} {space.dtype}"
+    return f"Box{space.shape} {space.dtype}" if isinstance(space, spaces.Box) else str(space)
 
 
 def print_list() -> None:
     lines = [["id", "observation", "action", "step limit"]]
     for env_id in batchenv.list_envs():
         env = batchenv.make(env_id)
-        spaces = [brief(env.single_observation_space), brief(env.single_action_space)]
-        lines.append([env_id, *spaces, str(TABLE[env_id].max_episode_steps)])
+        both = [brief(env.single_observation_space), brief(env.single_action_space)]
+        lines.append([env_id, *both, str(TABLE[env_id].max_episode_steps)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
@@ -72,6 +74,12 @@ def print_params(title: str, rows: list[dict[str, Any]]) -> None:
         print(f"  {row['name']} = {row['default']!r} ({rule}): {row['doc']}")
 
 
+def print_fields(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        size = f"[{row['size']}]" if row["size"] > 1 else ""
+        print(f"  {row['name']} {row['dtype']}{size}: {row['doc']}")
+
+
 def print_info(env_id: str) -> None:
     entry = TABLE[env_id]
     tables = _core.type_info(entry.type_name)
@@ -82,9 +90,17 @@ def print_info(env_id: str) -> None:
     print(f"step limit: {entry.max_episode_steps}")
     print(f"reward threshold: {entry.reward_threshold}")
     print("state:")
-    for field in tables["state"]:
-        size = f"[{field['size']}]" if field["size"] > 1 else ""
-        print(f"  {field['name']} {field['dtype']}{size}: {field['doc']}")
+    print_fields(tables["state"])
+    if tables["info"]:
+        print("info:")
+        print_fields(tables["info"])
+    adapter = entry.make_adapter()
+    if adapter is not None and adapter.KEYWORDS:
+        print("keywords:")
+        for name, default, meaning in adapter.KEYWORDS:
+            print(f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}")
+    for row in tables["params"]:
+        row["default"] = entry.kwargs.get(row["name"], row["default"])
     print_params("parameters", tables["params"])
     print_params("reset options", tables["options"])
     print(f"bytes per lane: {env._batch.nbytes / MANY:.1f}")
@@ -118,6 +134,20 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         bench.plot(result["rows"], options.plot)
 
 
+def check(options: argparse.Namespace) -> int:
+    report = batchenv.check_vector_env(
+        options.target,
+        num_envs=options.num_envs,
+        isolate=True,
+        timeout=options.timeout,
+        max_steps=options.max_steps,
+        vectorization_mode=options.vectorization_mode,
+        skip=options.skip,
+    )
+    print(report)
+    return 0 if report.passed else 1
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m batchenv", description=__doc__.split(": ", 1)[1])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -138,6 +168,17 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--seconds", type=seconds, default=1.0, help="per contestant and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
+    command = commands.add_parser("check", help="does a vector env keep Gymnasium's contract? Exit code 1 if not")
+    command.add_argument(
+        "target",
+        metavar="ID|MODULE:FACTORY",
+        help="an id of batchenv or Gymnasium (gymnasium:CartPole-v1 is Gymnasium's own), or what makes a vector env",
+    )
+    command.add_argument("--num-envs", type=positive_int, default=3, help="default %(default)s")
+    command.add_argument("--timeout", type=seconds, default=60.0, help="seconds a check may take; default %(default)s")
+    command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
+    command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")
+    command.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
     return parser
 
 
@@ -149,6 +190,8 @@ def main(arguments: list[str] | None = None) -> int:
             print_list()
         elif options.command == "info":
             print_info(options.id)
+        elif options.command == "check":
+            return check(options)
         else:
             bench(options, parser)
     except (ValueError, MemoryError, OSError) as error:

@@ -13,7 +13,7 @@ cimport numpy as cnp
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 include "_rng.pxi"
 
@@ -63,7 +63,7 @@ cdef extern from "batchenv.h" nogil:
         int64_t lane
         char message[512]
     ctypedef enum be_dtype:
-        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64
+        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
     ctypedef struct be_field:
         const char *name
         be_dtype dtype
@@ -98,6 +98,7 @@ cdef extern from "batchenv.h" nogil:
         const be_param *params
         const be_param *options
         const char *grid
+        unsigned flags
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
@@ -107,6 +108,24 @@ cdef extern from "batchenv.h" nogil:
         double params[32]
         be_space observation_space, action_space
     int BE_MAX_PARAMS
+    unsigned BE_LANE_BY_LANE
+
+cdef extern from "core/transform.h" nogil:
+    ctypedef struct be_transform:
+        int record_statistics, action_repeat, transform_reward
+        double reward_scale, reward_low, reward_high
+        int transform_observation, rescale
+        double gradient[32]
+        double intercept[32]
+        int time_aware, convert
+        be_dtype dtype
+        int frame_stack
+    int64_t be_frame_size(const be_space *, const be_transform *)
+    be_dtype be_frame_dtype(const be_space *, const be_transform *)
+
+cdef extern from "core/moments.h" nogil:
+    void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
+    void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
 
 cdef extern from "core/batch.h" nogil:
     ctypedef enum be_autoreset:
@@ -117,9 +136,12 @@ cdef extern from "core/batch.h" nogil:
         double *reward
         uint8_t *terminated
         uint8_t *truncated
-        void *info[4]
+        void *info[16]
         void *final_observation
-        void *final_info[4]
+        void *final_info[16]
+        double *episode_return
+        double *episode_seconds
+        int64_t *episode_length
     ctypedef struct be_random_policy:
         uint64_t key, first_step
     ctypedef struct be_isa:
@@ -132,7 +154,18 @@ cdef extern from "core/batch.h" nogil:
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
-    be_batch *be_batch_create(const be_env_type *, int64_t, be_autoreset, int32_t, const be_grid *, be_error *)
+    ctypedef struct be_batch_options:
+        const be_env_type *type
+        int64_t num_lanes
+        be_autoreset autoreset
+        int32_t max_episode_steps
+        const be_grid *grid
+        const be_transform *transform
+        const void *engine
+    be_batch *be_batch_create(const be_batch_options *, be_error *)
+    int64_t be_batch_take_failures(be_batch *, int64_t *)
+    const be_error *be_batch_failure(const be_batch *, int64_t)
+    void be_batch_rescale(be_batch *, const double *, const double *)
     void be_batch_destroy(be_batch *)
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
@@ -176,6 +209,20 @@ be_fork_watch()
 
 class LanePendingError(ResetNeeded, AssertionError):
     """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
+
+
+class LaneError(RuntimeError):
+    """Some lanes' simulators failed in a step; the other lanes have stepped.
+
+    Attributes:
+        env_id: int64 array of the lanes that failed. They are truncated, with an observation of zeros.
+        result: what the call would have returned.
+    """
+
+    def __init__(self, message, env_id=None, result=None):
+        super().__init__(message)
+        self.env_id = env_id
+        self.result = result
 
 
 # ---- instruction sets and arithmetic -------------------------------------------------------------------------------
@@ -345,7 +392,58 @@ def type_info(str name):
 
 
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
-           np.dtype(np.float64))
+           np.dtype(np.float64), np.dtype(np.int8))
+
+
+cdef int _fill_transform(be_transform *transform, dict values) except -1:
+    """values: of batchenv.transforms.Transforms.core()."""
+    memset(transform, 0, sizeof(be_transform))
+    transform.record_statistics = values.get("record_episode_statistics", False)
+    transform.action_repeat = values.get("action_repeat", 1)
+    transform.transform_reward = "reward_scale" in values
+    transform.reward_scale = values.get("reward_scale", 1.0)
+    transform.reward_low, transform.reward_high = values.get("clip_reward", (-math.inf, math.inf))
+    transform.rescale = values.get("rescale", False)
+    transform.time_aware = values.get("time_aware", False)
+    transform.convert = "dtype" in values
+    if transform.convert:
+        transform.dtype = <be_dtype><int>_dtypes.index(values["dtype"])
+    transform.frame_stack = values.get("frame_stack", 0)
+    transform.transform_observation = (transform.rescale or transform.time_aware or transform.convert
+                                       or transform.frame_stack > 0)
+    return 0
+
+
+def moments(cnp.ndarray rows):
+    """Mean and variance over the first axis of a C-contiguous float array, bit for bit NumPy's, in its dtype."""
+    cdef cnp.ndarray mean = np.empty((<object>rows).shape[1:], rows.dtype)
+    cdef cnp.ndarray variance = np.empty_like(mean)
+    cdef int64_t count = rows.shape[0], size = cnp.PyArray_SIZE(mean)
+    cdef be_dtype dtype = BE_F32 if cnp.PyArray_TYPE(rows) == cnp.NPY_FLOAT32 else BE_F64
+    with nogil:
+        be_moments(cnp.PyArray_DATA(rows), dtype, count, size, cnp.PyArray_DATA(mean), cnp.PyArray_DATA(variance))
+    return mean, variance
+
+
+def scatter(cnp.ndarray rows, done):
+    """An object array with row k of `rows` in the place of the k-th True of `done`, None elsewhere."""
+    lanes = np.flatnonzero(done)
+    cdef cnp.npy_intp[::1] index = lanes
+    cdef Py_ssize_t i, count = len(lanes)
+    scattered = np.empty(len(done), dtype=object)
+    cdef object[::1] objects = scattered
+    for i in range(count):
+        objects[index[i]] = rows[i]
+    return scattered
+
+
+def standardize(cnp.ndarray rows, cnp.ndarray mean, cnp.ndarray deviation, cnp.ndarray out):
+    """out[i] = (rows[i] - mean) / deviation, float32; rows, mean and deviation have one dtype, float32 or float64."""
+    cdef int64_t count = rows.shape[0], size = cnp.PyArray_SIZE(mean)
+    cdef be_dtype dtype = BE_F32 if cnp.PyArray_TYPE(rows) == cnp.NPY_FLOAT32 else BE_F64
+    with nogil:
+        be_standardize(cnp.PyArray_DATA(rows), dtype, count, size, cnp.PyArray_DATA(mean),
+                       cnp.PyArray_DATA(deviation), <float *>cnp.PyArray_DATA(out))
 
 
 cdef double _param_number(dict row, object value, str what) except? -1:
@@ -408,20 +506,22 @@ cdef class Batch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size
+    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
-                  int num_threads, int ring, bint clip, isa=None, grid=None):
+                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None):
         cdef be_error error
+        cdef be_transform changes
         cdef be_grid map_of
         cdef const be_grid *map_or_null = NULL
         cdef const be_env_type *env_type
         self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
         env_type = _find_type(self.isa_table, type_name)
         self.type_name = type_name
+        self.lane_by_lane = (env_type.flags & BE_LANE_BY_LANE) != 0
         self.num_lanes = num_lanes
         self.autoreset = autoreset
         self.num_threads = num_threads
@@ -433,15 +533,24 @@ cdef class Batch:
         self.columns = [None] * len(self.param_rows)
         self.info_rows = _field_table(env_type.info)
         self.num_info = len(self.info_rows)
-        self.num_outputs = 4 + 2 * self.num_info
+        _fill_transform(&changes, transform or {})
+        self.recording = changes.record_statistics
+        self.num_outputs = 4 + 2 * self.num_info + 3 * self.recording
         cdef cnp.ndarray cells
         if grid is not None:
             cells = np.ascontiguousarray(grid, np.uint8)
             map_of.cells = <const uint8_t *>cnp.PyArray_DATA(cells)
             map_of.rows, map_of.columns = grid.shape
             map_or_null = &map_of
-        self.batch = be_batch_create(env_type, num_lanes, <be_autoreset>autoreset, max_episode_steps, map_or_null,
-                                     &error)
+        cdef be_batch_options options
+        options.type = env_type
+        options.num_lanes = num_lanes
+        options.autoreset = <be_autoreset>autoreset
+        options.max_episode_steps = max_episode_steps
+        options.grid = map_or_null
+        options.transform = &changes
+        options.engine = NULL
+        self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
         self.errors = <be_error *>PyMem_Calloc(num_threads, sizeof(be_error))
@@ -455,11 +564,17 @@ cdef class Batch:
         self.action_ndim = 1 + action.ndim
         self.action_size = num_lanes * be_space_row_size(action)
         cdef be_space *observation = &self.batch.observation_space
-        dtype = _dtypes[<int>observation.dtype]
+        dtype = _dtypes[<int>(be_frame_dtype(observation, &changes))]
+        shape = [observation.shape[i] for i in range(observation.ndim)]
+        if changes.time_aware:
+            shape = [be_frame_size(observation, &changes)]
+        elif observation.kind == BE_SPACE_TUPLE:
+            self.tuple_size = observation.shape[0]
+        if changes.frame_stack:
+            shape.insert(0, changes.frame_stack)
         self.observation_type = dtype.num
-        self.observation_shape = (num_lanes, *[observation.shape[i] for i in range(observation.ndim)])
-        self.tuple_size = observation.shape[0] if observation.kind == BE_SPACE_TUPLE else 0
-        self.observation_row = be_space_row_size(observation) * dtype.itemsize
+        self.observation_shape = (num_lanes, *shape)
+        self.observation_row = math.prod(shape) * dtype.itemsize
         be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP and not be_forked() else 1)
         if self.plan.threads > 1:
             self.plan.fork_ns = _measure_fork(self.plan.threads)
@@ -495,6 +610,19 @@ cdef class Batch:
     def spaces(self):
         """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
         return _space(&self.batch.observation_space), _space(&self.batch.action_space)
+
+    def rescale(self, gradient, intercept):
+        """New coefficients for rescaled observations: sequences of numbers, one a component."""
+        cdef double numbers[2][32]
+        cdef int i
+        for i in range(32):
+            numbers[0][i] = gradient[i] if i < len(gradient) else 0
+            numbers[1][i] = intercept[i] if i < len(intercept) else 0
+        be_batch_rescale(self.batch, numbers[0], numbers[1])
+
+    def observation_layout(self):
+        """Shape and dtype of the observations."""
+        return self.observation_shape, _dtypes_by_num[self.observation_type]
 
     def get_params(self):
         """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
@@ -740,14 +868,32 @@ cdef class Batch:
                     be_plan_note(&self.plan, be_now_ns() - start)
             self._raise_first(parts)
             info = self._info(held, None) if self.num_info else {}
+            if finished and self.recording:
+                info["episode"] = self._episode(held)
+                info["_episode"] = held[2] | held[3]
             if finished and self.autoreset == BE_SAME_STEP:
                 self._add_final(info, held)
+            if self.lane_by_lane:
+                self._raise_failures((self._present(held[0]), held[1], held[2], held[3], info))
             if self.tuple_size:
                 return (self._present(held[0]), held[1], held[2], held[3], info)
             return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
                     <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
         finally:
             be_leave(&self.busy)
+
+    cdef int _raise_failures(self, object result) except -1:
+        """LaneError where a lane's simulator has failed since the last look."""
+        cdef cnp.ndarray lanes = np.empty(self.num_lanes, np.int64)
+        cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
+        if not count:
+            return 0
+        failed = lanes[:count].copy()
+        reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
+        told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
+        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); they are truncated, and "
+                        "autoreset starts them again; the other lanes have stepped: see this error's env_id and result",
+                        failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -758,6 +904,17 @@ cdef class Batch:
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
         for k in range(self.num_info):
             arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k))
+        arrays.episode_return = arrays.episode_seconds = NULL
+        arrays.episode_length = NULL
+        if self.recording:
+            k = 4 + 2 * self.num_info
+            arrays.episode_return = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k))
+            arrays.episode_length = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 1))
+            arrays.episode_seconds = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 2))
+
+    cdef dict _episode(self, tuple held):
+        """The statistics in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics."""
+        return dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:], strict=True))
 
     cdef object _present(self, object observation):
         """An observation array as the space says: for tuples, one column each."""
@@ -866,6 +1023,8 @@ cdef class Batch:
         for row in self.info_rows:
             size = [row["size"]] * (row["size"] > 1)
             held += (np.empty([self.num_lanes, *size], row["dtype"]), np.empty(self.num_lanes, np.bool_))
+        if self.recording:
+            held += (np.empty(self.num_lanes), np.empty(self.num_lanes, np.int64), np.empty(self.num_lanes))
         return held
 
     cdef tuple _output(self):
@@ -917,7 +1076,12 @@ cdef class Batch:
                     or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
                     or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
                 return False
-        for i in range(4, self.num_outputs):
+        for i in range(4 + 2 * self.num_info, self.num_outputs):
+            flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
+            if (not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1 or cnp.PyArray_ITEMSIZE(flags) != 8
+                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                return False
+        for i in range(4, 4 + 2 * self.num_info):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             size = self.info_rows[(i - 4) // 2]["size"] if i % 2 == 0 else 1
             dtype = self.info_rows[(i - 4) // 2]["dtype"] if i % 2 == 0 else "bool"
@@ -937,7 +1101,7 @@ cdef class Batch:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = list(out)
-        if self.num_info or out[0] is None or out[1] is None or out[2] is None or out[3] is None:
+        if self.num_outputs > 4 or out[0] is None or out[1] is None or out[2] is None or out[3] is None:
             ours = self._output()
             out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
@@ -990,7 +1154,7 @@ cdef class Batch:
     cdef object _present_row(self, object row):
         """One lane's observation as Gymnasium's single env returns it."""
         if self.tuple_size:
-            return tuple(row.tolist())
+            return tuple([row[..., j] for j in range(self.tuple_size)]) if row.ndim > 1 else tuple(row.tolist())
         return row if row.ndim else int(row)
 
     cdef dict _final_info(self, object done):
@@ -1058,11 +1222,17 @@ cdef class Batch:
         info = {}
         for k in range(self.num_info):
             info[self.info_rows[k]["name"]] = held[4 + 2 * k]
+        if self.recording:
+            info["episode"] = self._episode(held)
+            info["_episode"] = held[2] | held[3]
         if same_step:
             info["final_obs"] = self._present(final[0])
             info["_final_obs"] = held[2] | held[3]
             info["final_info"] = {self.info_rows[k]["name"]: final[1 + k] for k in range(self.num_info)}
-        return self._present(held[0]), held[1], held[2], held[3], info, actions
+        result = self._present(held[0]), held[1], held[2], held[3], info, actions
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
 
     cdef int64_t _rollout_part(self, const be_arrays *arrays, const be_random_policy *policy, int64_t steps, int parts,
                                int part) noexcept nogil:
@@ -1080,6 +1250,9 @@ cdef class Batch:
         for row in self.info_rows:
             size = [row["size"]] * (row["size"] > 1)
             held += (np.empty([steps, self.num_lanes, *size], row["dtype"]), None)
+        if self.recording:
+            shape = (steps, self.num_lanes)
+            held += (np.empty(shape), np.empty(shape, np.int64), np.empty(shape))
         return held
 
     cdef object _check_rollout_actions(self, object actions, int64_t steps):

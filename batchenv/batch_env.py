@@ -13,21 +13,17 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.lanes import Lanes, integer, lane_indices
+from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
 from batchenv.render import Renderer, check_mode, render_modes
 from batchenv.rollout import Rollouts
+from batchenv.transforms import DEFAULTS, Transforms, flag
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
 _MAX_ENVS = 2**31 - 1
 _MAX_THREADS = 1024
 _RING = 4
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r} must be True or False, not {type(value).__name__}")
-    return bool(value)
 
 
 def _mode(value: Any) -> AutoresetMode:
@@ -69,6 +65,23 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             step are overwritten four steps later (a ring of four sets; no reference is looked at).
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
             Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
+        record_episode_statistics: True: a step that ends episodes has `infos["episode"]`, {"r": returns, "l": lengths,
+            "t": seconds}, and the mask `infos["_episode"]`, as gymnasium.wrappers.vector.RecordEpisodeStatistics.
+            Rewards count before they are scaled and clipped; a repeated action counts as one step.
+        reward_scale: rewards are multiplied by this number.
+        clip_reward: (low, high): then clipped; None in a place: no bound.
+        action_repeat: steps taken with each action, their rewards summed; fewer where the episode ends. The time limit
+            counts every one of them.
+        rescale_observation: (low, high), numbers or arrays: Box observations are mapped onto these bounds, as
+            gymnasium.wrappers.RescaleObservation.
+        time_aware: True: steps since the reset are appended to the flattened observation, as
+            gymnasium.wrappers.TimeAwareObservation.
+        observation_dtype: "uint8", "int32", "int64", "float32" or "float64": as gymnasium.wrappers.DtypeObservation.
+        frame_stack: k: an observation is the last k, shape (k, ...), as gymnasium.wrappers.FrameStackObservation.
+        normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
+            gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
+            (pickles do).
+            These nine are done in the order in which they stand here, final observations included.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
             are then wide enough for every lane.
@@ -90,8 +103,18 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         render_mode: str | None = None,
         copy: bool = True,
         clip_actions: bool = False,
+        record_episode_statistics: bool = False,
+        reward_scale: float | None = None,
+        clip_reward: tuple[float | None, float | None] | None = None,
+        action_repeat: int = 1,
+        rescale_observation: tuple[Any, Any] | None = None,
+        time_aware: bool = False,
+        observation_dtype: Any = None,
+        frame_stack: int | None = None,
+        normalize_observation: bool = False,
         **params: Any,
     ):
+        transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
         self._id, entry = lookup(env_id)
         self.num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
         threads = (
@@ -109,15 +132,29 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
-        self._batch = _core.Batch(
+        self._transforms = Transforms(max_episode_steps, **transforms)
+        params = {**entry.kwargs, **params}
+        self._adapter, grid = entry.make_adapter(), None
+        self._keywords: dict[str, Any] = {}
+        if self._adapter is not None:
+            own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            for name in params:
+                if name not in names:
+                    raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
+            params, grid = self._adapter.to_core(params)
+            self._keywords = self._adapter.keywords()
+        self._batch: Any = _core.Batch(
             entry.type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
             params,
             threads,
-            0 if _flag("copy", copy) else _RING,
-            _flag("clip_actions", clip_actions),
+            0 if flag("copy", copy) else _RING,
+            flag("clip_actions", clip_actions),
+            transform=self._transforms.core,
+            grid=grid,
         )
         self._arguments = {
             "num_envs": self.num_envs,
@@ -128,14 +165,19 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             "copy": copy,
             "clip_actions": clip_actions,
             "render_mode": render_mode,
+            **self._transforms.keywords,
         }
         self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
-        self._core_step = self._batch.step
         self._seeds: Any = None
         self._set_spaces()
+        self.normalizer: Normalizer | None = None
+        if normalize_observation:
+            self.normalizer = Normalizer(self.single_observation_space.shape)
+            self._batch = NormalizedBatch(self._batch, self.normalizer)
+        self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape)
+            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
             self._core_step = self._watched_step
 
     @staticmethod
@@ -146,7 +188,11 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
-        self.single_observation_space = _space(observation)
+        raw = _space(observation)
+        self.single_observation_space = self._transforms.space(raw)
+        coefficients = self._transforms.coefficients(raw)
+        if coefficients is not None:
+            self._batch.rescale(*coefficients)
         self.single_action_space = _space(action)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -297,6 +343,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As `get_attr`; what is callable is called with the arguments, once per lane."""
         self._check_open()
+        if name == "render":
+            return self.render(*args, **kwargs) or (None,) * self.num_envs
         params = self._batch.get_params()
         per_batch = {
             "observation_space": self.single_observation_space,
@@ -313,15 +361,18 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             )
         elif name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
+        elif self._adapter is not None and name in self._adapter.names:
+            values = tuple(self._adapter.attribute(name, self._batch))
         else:
             state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
             if name == "state":
-                columns = [column for key, column in state.items() if key != "elapsed_steps"]
-                values = tuple(np.stack(columns, axis=1))
+                columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
+                values = tuple(np.concatenate(columns).T)
             elif name in state:
                 values = tuple(state[name].tolist())
             else:
-                names = ", ".join(sorted([*per_batch, *state, "state", "np_random", "np_random_seed"]))
+                more = () if self._adapter is None else self._adapter.names
+                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
                 raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
         return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
@@ -356,10 +407,11 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         return {
             "closed": False,
             "id": self._id,
-            "arguments": {**self._arguments, **self._batch.get_params()},
+            "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
             "snapshot": None if self._seeds is None else self.snapshot(),
             "seeds": self._seeds,
             "action_stream": self._action_stream,
+            "normalizer": self.normalizer,
             "extra": extra,
         }
 
@@ -368,6 +420,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         if state["closed"]:
             self.close()
             return
+        if state["normalizer"] is not None:
+            self.normalizer.__dict__.update(state["normalizer"].__dict__)
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeds = state["seeds"]

@@ -87,8 +87,13 @@ class Lanes:
         if lanes is not None:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[lane_indices(lanes, self.num_envs)] = True
+        before = self._batch.get_params()
         self._batch.set_params(params, mask)
-        self._set_spaces()
+        try:
+            self._set_spaces()
+        except (TypeError, ValueError):  # a transform cannot follow
+            self._batch.set_params(before)
+            raise
 
     @property
     def state(self) -> dict[str, NDArray[Any]]:

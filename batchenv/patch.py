@@ -14,6 +14,7 @@ from gymnasium.envs.registration import EnvSpec, VectorizeMode
 
 from batchenv.registry import TABLE
 
+_FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 _VECTOR_MODES = (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
 # Our make_vec and the one it stands for, while patched.
 _installed: tuple[Callable, Callable] | None = None
@@ -105,7 +106,7 @@ def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:
     if not isinstance(spec, EnvSpec) or spec.id not in TABLE:
         return None
     known = gymnasium.registry.get(spec.id)
-    if known is None or not str(known.entry_point).startswith("gymnasium.envs.classic_control."):
+    if known is None or not str(known.entry_point).startswith(_FAMILIES):
         return None
     if (spec.entry_point, spec.vector_entry_point) != (known.entry_point, known.vector_entry_point):
         return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import difflib
-from dataclasses import dataclass
+import importlib
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -17,12 +18,26 @@ NAMESPACE = "batchenv"
 
 @dataclass(frozen=True)
 class Entry:
-    """An environment id: its type in the C core, its limits, and how it is drawn."""
+    """An environment id: its type in the C core, its limits, and how it is drawn.
+
+    kwargs: the keywords that make this id of its type.
+    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
+    """
 
     type_name: str
-    max_episode_steps: int
+    max_episode_steps: int | None
     reward_threshold: float | None
     render_fps: int
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    adapter: str | None = None
+    listed: bool = True  # for users; the others are for tests and benchmarks
+
+    def make_adapter(self) -> Any:
+        """A new adapter, or None where the C type's own keywords are all there is."""
+        if self.adapter is None:
+            return None
+        module, _, name = self.adapter.partition(":")
+        return getattr(importlib.import_module(module), name)()
 
 
 TABLE = {
@@ -32,12 +47,21 @@ TABLE = {
     "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
     "Pendulum-v1": Entry("Pendulum", 200, None, 30),
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
+    "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
+    "FrozenLake-v1": Entry("FrozenLake", 100, 0.70, 4, {"map_name": "4x4"}, "batchenv.toy_text:FrozenLake"),
+    "FrozenLake8x8-v1": Entry("FrozenLake", 200, 0.85, 4, {"map_name": "8x8"}, "batchenv.toy_text:FrozenLake"),
+    "Taxi-v4": Entry("Taxi", 200, 8, 4, {}, "batchenv.toy_text:Taxi"),
+    "CliffWalking-v1": Entry("CliffWalking", None, None, 4, {}, "batchenv.toy_text:ToyText"),
+    "CliffWalkingSlippery-v1": Entry("CliffWalking", None, None, 4, {"is_slippery": True}, "batchenv.toy_text:ToyText"),
+    "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
+    "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
+    "NChain-v0": Entry("NChain", 1000, None, 4),
 }
 
 
 def list_envs() -> list[str]:
     """All environment ids, sorted."""
-    return sorted(TABLE)
+    return sorted(name for name, entry in TABLE.items() if entry.listed)
 
 
 def lookup(env_id: str) -> tuple[str, Entry]:
@@ -88,7 +112,9 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     env = BatchEnv(name, num_envs, **kwargs)
     # The spec that make_vec would leave, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
-    env.spec.kwargs = {"max_episode_steps": env.spec.max_episode_steps, **kwargs}
+    if env.spec.max_episode_steps is not None:
+        env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
+    env.spec.kwargs.update(kwargs)
     if "autoreset_mode" in kwargs:
         env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
     if env.num_envs != 1:
@@ -107,6 +133,7 @@ def register_with_gymnasium() -> None:
                 vector_entry_point=f"batchenv.entry_points:vector {name}",
                 max_episode_steps=entry.max_episode_steps,
                 reward_threshold=entry.reward_threshold,
+                kwargs=dict(entry.kwargs),
             )
 
 

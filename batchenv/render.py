@@ -13,6 +13,8 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.toy_text import SUITS, card_name
+
 Lane = dict[str, Any]
 
 # ---- from our state to theirs --------------------------------------------------------------------------------------
@@ -65,10 +67,8 @@ def _taxi(env: Any, lane: Lane, params: Lane, action: Any) -> None:
 def _blackjack(env: Any, lane: Lane, params: Lane, action: Any) -> None:
     for hand in ("player", "dealer"):
         setattr(env, hand, [int(card) for card in lane[hand] if card])
-    top = env.dealer[0]
-    ten = "JQK"[int(lane["top_card_value_str"])] if top == 10 else None  # tens alone have several pictures
-    env.dealer_top_card_value_str = ten or ("A" if top == 1 else str(top))
-    env.dealer_top_card_suit = "CDHS"[int(lane["top_card_suit"])]
+    env.dealer_top_card_value_str = card_name(lane["top_card_value"])
+    env.dealer_top_card_suit = SUITS[lane["top_card_suit"]]
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,11 @@ class Drawing:
     """How a type of environment is drawn.
 
     put(env, lane, params, action): gives the Gymnasium environment the lane's state. watches_actions: the picture shows
-    the last action, which the state does not hold. constructor: parameters that Gymnasium's constructor must be given,
-    such as a map.
+    the last action, which the state does not hold.
     """
 
     put: Callable[[Any, Lane, Lane, Any], None]
     watches_actions: bool = False
-    constructor: tuple[str, ...] = ()
 
 
 DRAWINGS = {
@@ -91,7 +89,7 @@ DRAWINGS = {
     "MountainCarContinuous": Drawing(_mountain_car_continuous),
     "Pendulum": Drawing(_pendulum, watches_actions=True),
     "Acrobot": Drawing(_acrobot),
-    "FrozenLake": Drawing(_grid, constructor=("desc",)),
+    "FrozenLake": Drawing(_grid),
     "CliffWalking": Drawing(_grid),
     "Taxi": Drawing(_taxi),
     "Blackjack": Drawing(_blackjack),
@@ -137,12 +135,18 @@ def _read(batch: Any) -> dict[str, NDArray[Any]]:
 
 
 class Renderer:
-    """Draws lanes with one Gymnasium environment, which is made at the first frame."""
+    """Draws lanes with one Gymnasium environment, which is made at the first frame.
 
-    def __init__(self, env_id: str, type_name: str, mode: str, action_shape: tuple[int, ...]):
+    keywords: what its constructor is given beside the id's own keywords, such as a map.
+    """
+
+    def __init__(
+        self, env_id: str, type_name: str, mode: str, action_shape: tuple[int, ...], keywords: Lane | None = None
+    ):
         self._id = env_id
         self._drawing = DRAWINGS[type_name]
         self._mode = mode
+        self._keywords = keywords or {}
         self._env: Any = None
         self._actions = np.zeros(action_shape, np.float32) if self._drawing.watches_actions else None
 
@@ -156,8 +160,7 @@ class Renderer:
         params = batch.get_params()
         if self._env is None:
             spec = gymnasium.registry[self._id]
-            given = {name: params[name] for name in self._drawing.constructor}
-            self._env = _gymnasium_class(self._id)(**{**spec.kwargs, **given, "render_mode": self._mode})
+            self._env = _gymnasium_class(self._id)(**{**spec.kwargs, **self._keywords, "render_mode": self._mode})
         columns, frames = _read(batch), []
         for i in lanes:
             action = None if self._actions is None else self._actions[i]

@@ -11,8 +11,8 @@ from batchenv.batch_env import BatchEnv
 class SingleEnv(gymnasium.Env):
     """A BatchEnv of one lane without time limit and autoreset: `gymnasium.make` adds its own TimeLimit.
 
-    Observations are arrays of the lane's shape, rewards floats, flags bools. Stepping a terminated episode raises
-    ResetNeeded.
+    Observations are arrays of the lane's shape, ints, or tuples of ints; rewards floats, flags bools. Stepping a
+    terminated episode raises ResetNeeded.
     """
 
     def __init__(self, env_id: str, render_mode: str | None = None, **params: Any):
@@ -34,13 +34,28 @@ class SingleEnv(gymnasium.Env):
         """Starts an episode; arguments as in `gymnasium.Env.reset`."""
         super().reset(seed=seed)
         observation, info = self._batch.reset(seed=seed, options=options)
-        return observation[0], info
+        return self._first(observation), self._lane_info(info)
 
     def step(self, action: Any):
         """Takes one action of the action space."""
         row = np.asarray(action)
         observation, reward, terminated, truncated, info = self._batch.step(row[np.newaxis])
-        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+        flags = bool(terminated[0]), bool(truncated[0])
+        return self._first(observation), float(reward[0]), *flags, self._lane_info(info)
+
+    @staticmethod
+    def _first(observation: Any) -> Any:
+        """The only lane's observation: an array, an int, or a tuple of ints."""
+        if isinstance(observation, tuple):
+            return tuple(int(part[0]) for part in observation)
+        return observation[0] if observation.ndim > 1 else int(observation[0])
+
+    @staticmethod
+    def _lane_info(infos: dict[str, Any]) -> dict[str, Any]:
+        """The only lane's info, without Gymnasium's masks: arrays, and numbers as Python has them."""
+        return {
+            key: value[0] if value.ndim > 1 else value[0].item() for key, value in infos.items() if f"_{key}" in infos
+        }
 
     def render(self):
         """The lane's picture, as `gymnasium.make(id)` draws it: see `BatchEnv.render`; one frame, not a tuple."""

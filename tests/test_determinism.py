@@ -8,11 +8,15 @@ import batchenv
 MODES = ["NextStep", "SameStep", "Disabled"]
 
 
+def parts(observation):
+    return observation if isinstance(observation, tuple) else (observation,)
+
+
 def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=150):
     env = batchenv.make(env_id, lanes, num_threads=threads, autoreset_mode=mode, max_episode_steps=60)
     env._batch.force_parallel(parallel)
     rng = np.random.default_rng(3)
-    outputs = [env.reset(seed=17)[0]]
+    outputs = [*parts(env.reset(seed=17)[0])]
     for _ in range(steps):
         if env.action_space.dtype.kind == "i":
             # Lane i's actions do not depend on how many lanes there are.
@@ -20,12 +24,12 @@ def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=150):
         else:
             actions = rng.uniform(-1, 1, size=(5000, 1)).astype(np.float32)[:lanes]
         result = env.step(actions)
-        outputs += result[:4]
+        outputs += [*parts(result[0]), *result[1:4]]
         done = result[2] | result[3]
         if "final_obs" in result[4]:
             outputs += [np.stack(result[4]["final_obs"][done])]
         if mode == "Disabled" and done.any():
-            outputs.append(env.reset(options={"reset_mask": done})[0])
+            outputs += parts(env.reset(options={"reset_mask": done})[0])
     return outputs, np.stack(env.get_attr("state"))
 
 

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 
-IDS = batchenv.list_envs()
+IDS = [env_id for env_id in batchenv.list_envs() if env_id in gymnasium.registry]
 MODES = list(AutoresetMode)
 
 
@@ -22,7 +22,12 @@ def sync(env_id, lanes, mode):
 
 def equal(ours, theirs):
     np.testing.assert_array_equal(ours, theirs)
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, tuple):
+        for a, b in zip(ours, theirs, strict=True):
+            equal(a, b)
+    elif isinstance(theirs, np.ndarray):
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
 
 
 def test_unknown_env_type():
@@ -181,7 +186,10 @@ def test_dm_specs(env_id):
     for _ in range(12):
         timestep = env.step(np.stack([action_spec.generate_value()] * 4))
         for lane in range(4):
-            for field, value in zip(spec, timestep.observation, strict=True):
+            spec.env_id.validate(timestep.observation.env_id[lane])
+            obs = timestep.observation.obs
+            of_tuple = isinstance(spec.obs, tuple)  # one spec and one array a part
+            for field, value in zip(spec.obs, obs, strict=True) if of_tuple else [(spec.obs, obs)]:
                 field.validate(np.asarray(value[lane]))
             env.reward_spec().validate(np.asarray(timestep.reward[lane]))
             env.discount_spec().validate(np.asarray(timestep.discount[lane]))

@@ -29,7 +29,9 @@ class State(NamedTuple):
     obs: Any
 
 
-def _spec(space: spaces.Space, name: str) -> specs.Array:
+def _spec(space: spaces.Space, name: str) -> Any:
+    if isinstance(space, spaces.Tuple):
+        return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
     if isinstance(space, spaces.Discrete):
         return specs.DiscreteArray(int(space.n), space.dtype, name)
     return specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
     va_list arguments;
@@ -15,6 +16,12 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return (int)status;
+}
+
+double be_now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- spaces ----------------------------------------------------------------------------------------- */
@@ -84,6 +91,25 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
     COLUMN(batch->rng, sizeof(be_rng));
     COLUMN(batch->elapsed, sizeof(int32_t));
     COLUMN(driver->pending, 1);
+    if (batch->type->flags & BE_LANE_BY_LANE) {
+        COLUMN(driver->failures, sizeof(be_error));
+        COLUMN(driver->failed, 1);
+        COLUMN(driver->lost, 1);
+    }
+    if (driver->transform.transform_observation) COLUMN(driver->raw_observation, driver->raw_bytes);
+    if (driver->transform.frame_stack) COLUMN(driver->frames, driver->observation_bytes);
+    if (driver->transform.record_statistics) {
+        COLUMN(driver->episode_return, sizeof(double));
+        COLUMN(driver->episode_start, sizeof(double));
+    }
+    if (driver->transform.action_repeat > 1) {
+        for (int i = 0; batch->type->state[i].name; i++) {
+            const be_field *field = &batch->type->state[i];
+            COLUMN(driver->stopped[i], be_dtype_size(field->dtype) * (size_t)field->size);
+        }
+        COLUMN(driver->stopped_observation, driver->raw_bytes);
+        for (int k = 0; k < driver->num_info; k++) COLUMN(driver->stopped_info[k], driver->info_bytes[k]);
+    }
     if (driver->autoreset == BE_SAME_STEP) {
         COLUMN(driver->final_observation, driver->observation_bytes);
         for (int k = 0; k < driver->num_info; k++) COLUMN(driver->final_info[k], driver->info_bytes[k]);
@@ -95,7 +121,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
         offset += BE_LANE_BLOCK * (lane_bytes);                                                                        \
     } while (0)
     TAIL(driver->tail_action, driver->action_bytes);
-    TAIL(driver->tail_observation, driver->observation_bytes);
+    TAIL(driver->tail_observation, driver->raw_bytes);
     for (int k = 0; k < driver->num_info; k++) TAIL(driver->tail_info[k], driver->info_bytes[k]);
 #undef TAIL
     return offset;
@@ -109,8 +135,8 @@ static int copy_grid(be_batch *batch, const be_grid *grid) {
     return 0;
 }
 
-be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, be_error *error) {
+be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
+    const be_env_type *type = options->type;
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -120,10 +146,11 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
         return NULL;
     }
     batch->type = type;
-    batch->num_lanes = num_lanes;
+    batch->num_lanes = options->num_lanes;
     batch->driver = driver;
-    driver->autoreset = autoreset;
-    driver->max_episode_steps = max_episode_steps > 0 ? max_episode_steps : INT32_MAX;
+    driver->autoreset = options->autoreset;
+    driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
+    driver->transform = options->transform ? *options->transform : (be_transform){.action_repeat = 1};
     double params[BE_MAX_PARAMS] = {0};
     for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
@@ -131,22 +158,26 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
         driver->info_bytes[k] = be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size;
         driver->num_info = k + 1;
     }
-    if (grid && copy_grid(batch, grid) != 0) {
+    if (options->grid && copy_grid(batch, options->grid) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
         return NULL;
     }
-    if (be_batch_configure(batch, params, NULL, error) != BE_OK) {
+    if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
+        be_batch_configure(batch, params, NULL, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }
-    driver->observation_bytes = be_space_row_bytes(&batch->observation_space);
+    driver->raw_bytes = be_space_row_bytes(&batch->observation_space);
+    driver->observation_bytes = driver->transform.transform_observation
+                                    ? be_transformed_bytes(&batch->observation_space, &driver->transform)
+                                    : driver->raw_bytes;
     driver->action_bytes = be_space_row_bytes(&batch->action_space);
     driver->arena_bytes = lay_out(batch, NULL);
     driver->arena = arena_allocate(driver->arena_bytes);
     if (driver->arena == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate %zu bytes for %lld lanes", driver->arena_bytes,
-                (long long)num_lanes);
+                (long long)batch->num_lanes);
         be_batch_destroy(batch);
         return NULL;
     }
@@ -156,6 +187,7 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
 
 void be_batch_destroy(be_batch *batch) {
     if (batch == NULL) return;
+    if (batch->engine && batch->type->close) batch->type->close(batch);
     if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
     free(batch->driver->values);
@@ -172,8 +204,32 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     columns[count++] = (be_lane_column){batch->rng, sizeof *batch->rng};
     columns[count++] = (be_lane_column){batch->elapsed, sizeof *batch->elapsed};
     columns[count++] = (be_lane_column){driver->pending, 1};
+    if (driver->episode_return) columns[count++] = (be_lane_column){driver->episode_return, sizeof(double)};
+    if (driver->frames) columns[count++] = (be_lane_column){driver->frames, driver->observation_bytes};
     return count;
 }
+
+size_t be_engine_bytes(const be_batch *batch) { return batch->type->saved_bytes ? batch->type->saved_bytes(batch) : 0; }
+
+void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error) {
+    struct be_driver *driver = batch->driver;
+    driver->failures[lane] = *error;
+    driver->failures[lane].lane = lane;
+    __atomic_store_n(&driver->failed[lane], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&driver->any_failed, 1, __ATOMIC_RELEASE);
+}
+
+int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
+    struct be_driver *driver = batch->driver;
+    if (!driver->failed || !__atomic_exchange_n(&driver->any_failed, 0, __ATOMIC_ACQ_REL)) return 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < batch->num_lanes; i++) {
+        if (__atomic_exchange_n(&driver->failed[i], 0, __ATOMIC_RELAXED)) lanes[count++] = i;
+    }
+    return count;
+}
+
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane) { return &batch->driver->failures[lane]; }
 
 int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
@@ -213,6 +269,7 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     memset(setup, 0, sizeof *setup);
     setup->params = params;
     setup->grid = batch->grid;
+    setup->engine = batch->engine;
     setup->flags = batch->type->flags;
     return batch->type->prepare(setup, error);
 }
@@ -313,9 +370,8 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
         widen(&first.action_space, &setup.action_space);
         first.flags &= setup.flags;
     }
-    if (batch->driver->observation_bytes &&
-        (be_space_row_bytes(&first.observation_space) != batch->driver->observation_bytes ||
-         be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
+    if (batch->driver->raw_bytes && (be_space_row_bytes(&first.observation_space) != batch->driver->raw_bytes ||
+                                     be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
         return be_fail(error, BE_ERROR_VALUE, -1, "these params change the shape of a space: make a new env with them");
     }
     if (any) {
@@ -366,8 +422,11 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error) {
     struct be_driver *driver = batch->driver;
-    be_io io = {.observation = arrays->observation, .options = options ? options : driver->default_options};
+    const int transformed = driver->transform.transform_observation;
+    be_io io = {.observation = transformed ? driver->raw_observation : arrays->observation,
+                .options = options ? options : driver->default_options};
     memcpy(io.info, arrays->info, sizeof io.info);
+    const double now = driver->transform.record_statistics ? be_now_seconds() : 0;
     int64_t chosen[BE_LIST], others[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t num_chosen = 0, num_others = 0;
@@ -375,6 +434,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
             if (mask == NULL || mask[i] != 0) {
                 batch->elapsed[i] = 0;
                 driver->pending[i] = 0;
+                be_start_statistics(driver, i, now);
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;
@@ -383,20 +443,31 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         int status = batch->type->reset(batch, chosen, num_chosen, &io, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
         if (status != BE_OK) return status;
+        if (transformed) {
+            be_transform_observations(batch, chosen, num_chosen, 0, arrays->observation, 0);
+            be_transform_observations(batch, others, num_others, 0, arrays->observation, 1);
+        }
     }
     return BE_OK;
 }
 
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
-    const be_io io = {.observation = arrays->observation};
+    const int transformed = batch->driver->transform.transform_observation;
+    const be_io io = {.observation = transformed ? batch->driver->raw_observation : arrays->observation};
     int64_t lanes[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t count = 0;
         while (i < end && count < BE_LIST) lanes[count++] = i++;
         int status = batch->type->observe(batch, lanes, count, &io, error);
         if (status != BE_OK) return status;
+        if (transformed) be_transform_observations(batch, lanes, count, 0, arrays->observation, 1);
     }
     return BE_OK;
+}
+
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
+    memcpy(batch->driver->transform.gradient, gradient, sizeof batch->driver->transform.gradient);
+    memcpy(batch->driver->transform.intercept, intercept, sizeof batch->driver->transform.intercept);
 }
 
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end) {

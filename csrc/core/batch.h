@@ -3,6 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
+#include "core/transform.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
 
@@ -15,6 +16,9 @@ typedef struct be_arrays {
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
     /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
     void *final_observation, *final_info[BE_MAX_INFO];
+    /* With record_statistics: of the lanes that finish, 0 for the others. */
+    double *episode_return, *episode_seconds;
+    int64_t *episode_length;
 } be_arrays;
 
 /* Random actions: lane i's in step t is a function of key, i and t alone. */
@@ -30,6 +34,10 @@ typedef struct be_isa {
     /* Steps lanes begin..end-1 (both multiples of 64, or end == num_lanes), autoreset included. Returns how many of
      * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+
+    /* The same for lanes first..first+n-1 (first a multiple of 64; n too, unless the range ends with the last lane; or,
+     * for BE_LANE_BY_LANE, any one lane), with the rows of lane `first` instead of arrays. */
+    int64_t (*step_rows)(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error);
 
     /* Takes `steps` steps with the lanes begin..end-1, a few lanes at a time so that their state stays in the cache.
      * Arrays are (steps, num_lanes, ...). With a policy the actions are drawn and written, without they are read. */
@@ -50,10 +58,18 @@ typedef struct be_isa {
 /* The instruction sets that were compiled in and that this CPU has, best first, NULL at the end. */
 const be_isa *const *be_isa_supported(void);
 
-/* A new batch of zeroed lanes with the type's default params. max_episode_steps 0: no limit. `grid` is copied; NULL
- * where the type has none. */
-be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, be_error *error);
+typedef struct be_batch_options {
+    const be_env_type *type;
+    int64_t num_lanes;
+    be_autoreset autoreset;
+    int32_t max_episode_steps;     /* 0: no limit */
+    const be_grid *grid;           /* copied; NULL where the type has none */
+    const be_transform *transform; /* NULL: everything goes out as it is */
+    const void *engine;            /* for the type's open() */
+} be_batch_options;
+
+/* A new batch of zeroed lanes with the type's default params. */
+be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
 /* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
@@ -74,6 +90,11 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
 /* Writes the observation of the present state of lanes begin..end-1 (a row per lane of the batch). */
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
 
+/* Lanes that have failed since the last call: their numbers go to `lanes` (room for num_lanes), ascending. The error of
+ * each is be_batch_failure(batch, lane). */
+int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
+
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
 
@@ -82,6 +103,8 @@ void be_batch_point_final(const be_batch *batch, be_arrays *arrays);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 const uint8_t *be_batch_pending(const be_batch *batch);
+/* New coefficients for rescaled observations (when params have changed the space). */
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
 
@@ -105,6 +128,9 @@ enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
 #define BE_MAX_LANE_COLUMNS (BE_MAX_FIELDS + 8)
 int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
+double be_now_seconds(void);
+size_t be_engine_bytes(const be_batch *batch); /* a lane's, beside the columns */
+
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
 struct be_driver {
@@ -112,11 +138,22 @@ struct be_driver {
     int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
     uint8_t *pending;          /* finished, waiting for a reset */
     uint8_t *final_observation, *final_info[BE_MAX_INFO];
-    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row */
+    size_t raw_bytes;                                                /* a row of the type's own observation */
+    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row of what goes out, or comes in */
     int num_info;
     double default_options[BE_MAX_PARAMS];
+    be_transform transform;
+    uint8_t *raw_observation; /* with transform_observation: what kernels write */
+    uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */
+    double *episode_return;   /* with record_statistics: so far */
+    double *episode_start;    /* seconds */
+    void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
     void *arena;
     size_t arena_bytes;
+    be_error *failures; /* BE_LANE_BY_LANE: each lane's last one */
+    uint8_t *failed;    /* not reported yet */
+    uint8_t *lost;      /* in the present step */
+    int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
@@ -124,5 +161,21 @@ struct be_driver {
     double tail_reward[BE_LANE_BLOCK];
     uint8_t tail_terminated[BE_LANE_BLOCK], tail_skip[BE_LANE_BLOCK];
 };
+
+/* Steps that a lane's episode has taken, a repeated action counting once. */
+static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
+    const int64_t repeat = batch->driver->transform.action_repeat;
+    return repeat == 1 ? batch->elapsed[lane] : (batch->elapsed[lane] + repeat - 1) / repeat;
+}
+
+/* A lane has failed: `error` becomes its own. */
+void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error);
+
+/* A lane's episode begins. */
+static inline void be_start_statistics(struct be_driver *driver, int64_t lane, double now) {
+    if (!driver->transform.record_statistics) return;
+    driver->episode_return[lane] = 0;
+    driver->episode_start[lane] = now;
+}
 
 #endif

@@ -4,4 +4,11 @@
     X(mountain_car)                                                                                                    \
     X(mountain_car_continuous)                                                                                         \
     X(pendulum)                                                                                                        \
-    X(acrobot)
+    X(acrobot)                                                                                                         \
+    X(frozen_lake)                                                                                                     \
+    X(taxi)                                                                                                            \
+    X(cliff_walking)                                                                                                   \
+    X(blackjack)                                                                                                       \
+    X(catch)                                                                                                           \
+    X(nchain)                                                                                                          \
+    X(synthetic)

@@ -1,0 +1,127 @@
+"""Observations normalized by running moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv import _core
+
+
+class Normalizer:
+    """Observations centred and scaled to unit variance by running moments that all lanes share, as
+    gymnasium.wrappers.vector.NormalizeObservation does it.
+
+    Attributes:
+        obs_rms: `gymnasium.wrappers.utils.RunningMeanStd`: `mean`, `var`, `count`.
+        update_running_mean: False: the moments stay as they are (evaluation).
+    """
+
+    def __init__(self, shape: tuple[int, ...], epsilon: float = 1e-8):
+        from gymnasium.wrappers.utils import RunningMeanStd
+
+        self.obs_rms = RunningMeanStd(shape=shape, dtype=np.float32)
+        self.update_running_mean = True
+        self._epsilon = epsilon
+
+    def update(self, rows: NDArray[Any]) -> None:
+        """Counts rows (n, *shape) in, n >= 1."""
+        if not self.update_running_mean:
+            return
+        rows = self._floating(rows)
+        if rows[0].size == 1:  # NumPy adds these in another order
+            self.obs_rms.update(rows)
+        else:
+            self.obs_rms.update_from_moments(*_core.moments(rows), len(rows))
+
+    def apply(self, rows: NDArray[Any], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Rows (n, *shape) normalized, in `out` or a new float32 array."""
+        rows = self._floating(rows)
+        if out is None:
+            out = np.empty(rows.shape, np.float32)
+        mean = np.ascontiguousarray(self.obs_rms.mean, rows.dtype)
+        deviation = np.ascontiguousarray(np.sqrt(self.obs_rms.var + self._epsilon), rows.dtype)
+        _core.standardize(rows, mean, deviation, out)
+        return out
+
+    @staticmethod
+    def _floating(rows: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float32 else np.float64)
+
+
+class NormalizedBatch:
+    """A `_core.Batch` whose observations are normalized on their way out.
+
+    A reset counts the observations of the lanes it resets, a step those it returns. Final observations (SameStep) are
+    normalized by the same moments as their step's, and not counted.
+    """
+
+    def __init__(self, batch: _core.Batch, normalizer: Normalizer):
+        self._batch = batch
+        self._normalizer = normalizer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
+        """As the batch's."""
+        rows, infos = self._batch.reset(seeds, mask, options)
+        self._normalizer.update(rows if mask is None else rows[mask])
+        return self._normalized(rows), infos
+
+    def observe(self) -> NDArray[np.float32]:
+        """As the batch's; counts nothing."""
+        return self._normalized(self._batch.observe())
+
+    def step(self, actions: Any, out: Any = None):
+        """As the batch's."""
+        target, out = self._split(out)
+        try:
+            result = self._batch.step(actions, out)
+        except _core.LaneError as error:
+            error.result = self._treated(error.result, target)
+            raise
+        return self._treated(result, target)
+
+    def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
+        rows, rewards, terminations, truncations, infos = result
+        self._normalizer.update(rows)
+        if "final_obs" in infos:
+            done = infos["_final_obs"]
+            infos["final_obs"] = _core.scatter(self._normalizer.apply(np.stack(list(infos["final_obs"][done]))), done)
+        return self._normalized(rows, target), rewards, terminations, truncations, infos
+
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
+        """As the batch's; the same as that many steps."""
+        target, out = self._split(out, steps)
+        rows, *others, infos, actions = self._batch.rollout(actions, steps, key, first_step, out)
+        result = rows if rows.dtype == np.float32 else np.empty(rows.shape, np.float32) if target is None else target
+        for t in range(steps):
+            self._normalizer.update(rows[t])
+            self._normalizer.apply(rows[t], result[t])
+            if "final_obs" in infos:
+                final = infos["final_obs"]
+                if t == 0:
+                    infos["final_obs"] = np.zeros(final.shape, np.float32)
+                    raw_final = final
+                done = infos["_final_obs"][t]
+                infos["final_obs"][t][done] = self._normalizer.apply(raw_final[t][done])
+        return result, *others, infos, actions
+
+    def _normalized(self, rows: NDArray[Any], target: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """In place where the dtype allows it: the rows are the batch's to give."""
+        return self._normalizer.apply(rows, rows if rows.dtype == np.float32 else target)
+
+    def _split(self, out: Any, *steps: int) -> tuple[NDArray[np.float32] | None, Any]:
+        """Takes the caller's observation array out of `out`, where the batch cannot write into it."""
+        shape, dtype = self._batch.observation_layout()
+        if dtype == np.float32 or not isinstance(out, (tuple, list)) or len(out) != 4 or out[0] is None:
+            return None, out
+        target, shape = out[0], (*steps, *shape)
+        if type(target) is not np.ndarray or target.dtype != np.float32 or target.shape != shape:
+            raise ValueError(f"out's observations must be a float32 array of shape {shape}")
+        if not (target.flags.c_contiguous and target.flags.writeable):
+            raise ValueError("out's observations must be C-contiguous and writeable")
+        return target, (None, *out[1:])

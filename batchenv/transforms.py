@@ -1,0 +1,159 @@
+"""Built-in transforms of observations and rewards: Gymnasium's wrappers, done in C."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
+
+from batchenv.lanes import integer
+
+DEFAULTS: dict[str, Any] = {
+    "record_episode_statistics": False,
+    "frame_stack": None,
+    "time_aware": False,
+    "rescale_observation": None,
+    "observation_dtype": None,
+    "normalize_observation": False,
+    "reward_scale": None,
+    "clip_reward": None,
+    "action_repeat": 1,
+}
+_MAX_FRAMES = 1024
+_MAX_REPEAT = 2**20
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value`, or TypeError where it is not a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be True or False, not {type(value).__name__}")
+    return bool(value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not np.isscalar(value) or math.isnan(float(value)):
+        raise TypeError(f"{name}={value!r} must be a number")
+    return float(value)
+
+
+def _pair(name: str, value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{name}={value!r} must be a pair (low, high)")
+    return value[0], value[1]
+
+
+class Transforms:
+    """What an env's keywords ask for, checked, and what it does to the spaces.
+
+    The order is fixed. Rewards: summed over repeated actions, recorded, scaled, clipped. Observations: rescaled, the
+    time appended, converted, stacked, normalized.
+    """
+
+    def __init__(self, max_episode_steps: int | None, **keywords: Any):
+        self.keywords = keywords
+        self._max_episode_steps = max_episode_steps
+        self.normalize = flag("normalize_observation", keywords["normalize_observation"])
+        self.core: dict[str, Any] = {
+            "record_episode_statistics": flag("record_episode_statistics", keywords["record_episode_statistics"]),
+            "time_aware": flag("time_aware", keywords["time_aware"]),
+            "action_repeat": integer("action_repeat", keywords["action_repeat"], 1, _MAX_REPEAT),
+        }
+        if self.core["time_aware"] and max_episode_steps is None:
+            raise ValueError("time_aware=True needs a time limit: pass max_episode_steps as well")
+        if keywords["frame_stack"] is not None:
+            self.core["frame_stack"] = integer("frame_stack", keywords["frame_stack"], 1, _MAX_FRAMES)
+        if keywords["observation_dtype"] is not None:
+            self.core["dtype"] = self._dtype(keywords["observation_dtype"])
+        if keywords["reward_scale"] is not None or keywords["clip_reward"] is not None:
+            self._check_reward(keywords["reward_scale"], keywords["clip_reward"])
+        self._bounds = None
+        if keywords["rescale_observation"] is not None:
+            self._bounds = _pair("rescale_observation", keywords["rescale_observation"])
+            self.core["rescale"] = True
+
+    @staticmethod
+    def _dtype(value: Any) -> np.dtype:
+        known = [np.dtype(name) for name in ("uint8", "int32", "int64", "float32", "float64")]
+        with contextlib.suppress(TypeError):
+            if (dtype := np.dtype(value)) in known:
+                return dtype
+        raise ValueError(f"observation_dtype={value!r} must be one of {', '.join(map(str, known))}")
+
+    def _check_reward(self, scale: Any, bounds: Any) -> None:
+        scale = 1.0 if scale is None else _number("reward_scale", scale)
+        low, high = -math.inf, math.inf
+        if bounds is not None:
+            ends = _pair("clip_reward", bounds)
+            if ends == (None, None):
+                raise ValueError("clip_reward=(None, None) clips nothing: give a lower or an upper bound")
+            low = low if ends[0] is None else _number("clip_reward[0]", ends[0])
+            high = high if ends[1] is None else _number("clip_reward[1]", ends[1])
+            if low > high:
+                raise ValueError(f"clip_reward={bounds!r} must have low <= high")
+        if not math.isfinite(scale):
+            raise ValueError(f"reward_scale={scale!r} must be finite")
+        self.core.update(reward_scale=scale, clip_reward=(low, high))
+
+    def space(self, raw: spaces.Space) -> spaces.Space:
+        """The space of transformed observations, by Gymnasium's own wrappers. ValueError, TypeError: it has none."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # bounds that lose precision in the new dtype
+            return self._space(raw)
+
+    def _space(self, raw: spaces.Space) -> spaces.Space:
+        wrappers = gymnasium.wrappers
+        env: Any = _Blank(raw, self._max_episode_steps)
+        made = []
+        try:
+            if self._bounds is not None:
+                made = [f"rescale_observation={self._bounds!r}"]
+                low, high = (np.broadcast_to(np.asarray(end, raw.dtype), raw.shape) for end in self._bounds)
+                env = wrappers.RescaleObservation(env, low, high)
+            if self.core["time_aware"]:
+                env = wrappers.TimeAwareObservation(env)
+            if "dtype" in self.core:
+                made = [f"observation_dtype={str(self.core['dtype'])!r}"]
+                env = wrappers.DtypeObservation(env, self.core["dtype"])
+            if "frame_stack" in self.core:
+                env = wrappers.FrameStackObservation(env, self.core["frame_stack"])
+        except (ValueError, TypeError) as refusal:
+            raise type(refusal)(f"{made[0]} does not suit observations of {raw}: {refusal}") from None
+        space = env.observation_space
+        if not self.normalize:
+            return space
+        if not isinstance(space, spaces.Box):
+            raise TypeError(f"normalize_observation=True needs Box observations, not {space}")
+        return spaces.Box(-np.inf, np.inf, space.shape, np.float32)
+
+    def coefficients(self, raw: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """(gradient, intercept) of rescaled observations, rounded as gymnasium.wrappers.utils.rescale_box has them:
+        components with an unbounded side are shifted, the others scaled too. None: nothing is rescaled."""
+        if self._bounds is None:
+            return None
+        low, high = (np.broadcast_to(np.asarray(end, raw.dtype), raw.shape) for end in self._bounds)
+        bounded = np.isfinite(low) & np.isfinite(high)
+        wide = getattr(np, "float128", np.float64)
+        gradient = np.ones(raw.shape, raw.dtype)
+        width = raw.high[bounded].astype(wide) - raw.low[bounded].astype(wide)
+        gradient[bounded] = (high[bounded] - low[bounded]) / width
+        intercept = np.zeros(raw.shape, raw.dtype)
+        above, below = np.isfinite(high), np.isfinite(low)
+        intercept[above] = high[above] - raw.high[above]
+        intercept[below] = gradient[below] * -raw.low[below] + low[below]
+        return gradient.ravel(), intercept.ravel()
+
+
+class _Blank(gymnasium.Env):
+    """Nothing but a space and a time limit, for Gymnasium's wrappers to work out theirs."""
+
+    def __init__(self, space: spaces.Space, max_episode_steps: int | None):
+        self.observation_space = space
+        self.action_space = spaces.Discrete(1)
+        self.spec = EnvSpec("Blank-v0", max_episode_steps=max_episode_steps)

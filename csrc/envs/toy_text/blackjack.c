@@ -1,0 +1,165 @@
+/* Blackjack-v1: draw cards towards 21, against a dealer who stops at 17. Cards come from an infinite deck.
+ *
+ * Sutton and Barto (2018), example 5.1; draws and rewards as gymnasium.envs.toy_text.BlackjackEnv has them.
+ */
+#include <string.h>
+
+#include "batchenv.h"
+
+/* A player who is not bust has at most 21 cards, then draws one; a dealer has less. */
+enum { HAND = 24, ACE = 1, TEN = 10, JACK = 11, KING = 13 };
+
+enum { PLAYER, DEALER, TOP_CARD_SUIT, TOP_CARD_VALUE };
+static const be_field state[] = {
+    [PLAYER] = {"player", BE_U8, HAND, "the player's cards, 1 (ace) to 10, then zeros", 0, TEN},
+    [DEALER] = {"dealer", BE_U8, HAND, "the dealer's cards, 1 (ace) to 10, then zeros; the first one shows", 0, TEN},
+    [TOP_CARD_SUIT] = {"top_card_suit", BE_I64, 1, "of the dealer's first card: clubs, diamonds, hearts, spades", 0, 3},
+    [TOP_CARD_VALUE] = {"top_card_value", BE_I64, 1,
+                        "of the dealer's first card: 1 (ace) to 10, or 11 to 13 for jack, queen, king", 0, KING},
+    {0},
+};
+
+enum { NATURAL, SAB };
+static const be_param params[] = {
+    [NATURAL] = {"natural", BE_PARAM_BOOL, 0, 0, 1, NULL, "a won natural (ace and ten) pays 1.5"},
+    [SAB] = {"sab", BE_PARAM_BOOL, 0, 0, 1, NULL,
+             "Sutton and Barto's rules: the player's natural beats all but the dealer's; `natural` is not looked at"},
+    {0},
+};
+
+typedef struct hand {
+    int cards, sum, usable_ace, natural;
+} hand;
+
+/* What counts of a hand: `sum` has an ace as 11 where that is no bust. */
+static inline hand look_at(const uint8_t *cards) {
+    int n = 0, sum = 0, ace = 0;
+    for (; n < HAND && cards[n]; n++) {
+        sum += cards[n];
+        ace |= cards[n] == ACE;
+    }
+    const int usable = ace && sum + 10 <= 21;
+    return (hand){n, usable ? sum + 10 : sum, usable, n == 2 && ace && sum == ACE + TEN};
+}
+
+static inline uint8_t draw_card(be_rng *rng) {
+    const int64_t card = be_rng_choice(rng, 13) + 1;
+    return (uint8_t)(card < TEN ? card : TEN);
+}
+
+static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    be_space_tuple(&setup->observation_space, 3, (int64_t[]){32, 11, 2});
+    be_space_discrete(&setup->action_space, 2);
+    return BE_OK;
+}
+
+static int check_state(const be_batch *b, const void *const *columns, int64_t count, be_error *error) {
+    (void)b;
+    const int64_t *top = columns[TOP_CARD_VALUE];
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *dealer = (const uint8_t *)columns[DEALER] + i * HAND;
+        for (int who = PLAYER; who <= DEALER; who++) {
+            const uint8_t *cards = (const uint8_t *)columns[who] + i * HAND;
+            const int n = look_at(cards).cards;
+            int before_last = 0, after = 0;
+            for (int j = 0; j < n - 1; j++) before_last += cards[j];
+            for (int j = n; j < HAND; j++) after |= cards[j];
+            if (n < 2 || after || before_last > 21) {
+                return be_fail(error, BE_ERROR_VALUE, i,
+                               "%s of lane %lld must be two or more cards, then zeros, and not be bust before its last",
+                               state[who].name, (long long)i);
+            }
+        }
+        if (top[i] != dealer[0] && !(dealer[0] == TEN && top[i] >= JACK)) {
+            return be_fail(error, BE_ERROR_VALUE, i, "top_card_value=%lld of lane %lld is not the dealer's first card",
+                           (long long)top[i], (long long)i);
+        }
+    }
+    return BE_OK;
+}
+
+static inline void write_observation(int64_t *observation, hand player, const uint8_t *dealer) {
+    observation[0] = player.sum;
+    observation[1] = dealer[0];
+    observation[2] = player.usable_ace;
+}
+
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    (void)error;
+    const uint8_t *player = b->state[PLAYER], *dealer = b->state[DEALER];
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        int64_t *observation = BE_ROW(int64_t, io->observation, io, i, 3);
+        write_observation(observation, look_at(player + i * HAND), dealer + i * HAND);
+    }
+    return BE_OK;
+}
+
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    uint8_t *player = b->state[PLAYER], *dealer = b->state[DEALER];
+    int64_t *suit = b->state[TOP_CARD_SUIT], *value = b->state[TOP_CARD_VALUE];
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        be_rng rng = b->rng[i];
+        memset(player + i * HAND, 0, HAND);
+        memset(dealer + i * HAND, 0, HAND);
+        for (int j = 0; j < 2; j++) dealer[i * HAND + j] = draw_card(&rng);
+        for (int j = 0; j < 2; j++) player[i * HAND + j] = draw_card(&rng);
+        suit[i] = be_rng_choice(&rng, 4);
+        value[i] = dealer[i * HAND];
+        if (value[i] == TEN) value[i] = JACK + be_rng_choice(&rng, 3);
+        b->rng[i] = rng;
+    }
+    return observe(b, lanes, count, io, error);
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    const int64_t *restrict action = io->action;
+    int64_t *restrict observation = io->observation;
+    double *restrict reward = io->reward;
+    uint8_t *restrict terminated = io->terminated;
+    const int sab = b->params[SAB] != 0, pays = b->params[NATURAL] != 0;
+
+    for (int64_t i = begin, k = 0; i < end; i++, k++) {
+        if (io->skip[k]) continue;
+        uint8_t *player_cards = (uint8_t *)b->state[PLAYER] + i * HAND;
+        uint8_t *dealer_cards = (uint8_t *)b->state[DEALER] + i * HAND;
+        hand player = look_at(player_cards);
+        if (action[k]) { /* hit */
+            if (player.cards < HAND) player_cards[player.cards] = draw_card(&b->rng[i]);
+            player = look_at(player_cards);
+            terminated[k] = player.sum > 21;
+            reward[k] = terminated[k] ? -1.0 : 0.0;
+        } else { /* stick */
+            hand dealer = look_at(dealer_cards);
+            while (dealer.sum < 17) {
+                dealer_cards[dealer.cards] = draw_card(&b->rng[i]);
+                dealer = look_at(dealer_cards);
+            }
+            const int mine = player.sum > 21 ? 0 : player.sum, theirs = dealer.sum > 21 ? 0 : dealer.sum;
+            double result = (double)(mine > theirs) - (double)(mine < theirs);
+            if (sab) {
+                if (player.natural && !dealer.natural) result = 1.0;
+            } else if (pays && player.natural && result == 1.0) {
+                result = 1.5;
+            }
+            reward[k] = result;
+            terminated[k] = 1;
+        }
+        write_observation(observation + 3 * k, player, dealer_cards);
+    }
+    return BE_OK;
+}
+
+const be_env_type BE_ENV(blackjack) = {
+    .name = "Blackjack",
+    .state = state,
+    .params = params,
+    .prepare = prepare,
+    .check_state = check_state,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};

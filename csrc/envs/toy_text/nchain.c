@@ -1,0 +1,84 @@
+/* NChain-v0: five cells in a row, where patience pays.
+ *
+ * Strens (2000), "A Bayesian Framework for Reinforcement Learning", as gym 0.20 and EnvPool have it. An episode starts
+ * in cell 0. With probability `slip`, where np_random.random() < slip, a step does the opposite of its action. Action 0
+ * goes one cell on, for no reward; in the last cell it stays there, for `large`. Action 1 goes back to cell 0, for
+ * `small`. Episodes end by their step limit alone.
+ */
+#include "batchenv.h"
+
+enum { NUM_CELLS = 5 };
+
+enum { S };
+static const be_field state[] = {
+    [S] = {"s", BE_I64, 1, "the cell", 0, NUM_CELLS - 1},
+    {0},
+};
+
+enum { SLIP, SMALL, LARGE };
+static const be_param params[] = {
+    [SLIP] = {"slip", BE_PARAM_FLOAT, 0.2, 0, 1, NULL, "probability that a step does the opposite of its action"},
+    [SMALL] = {"small", BE_PARAM_FLOAT, 2, -1e300, 1e300, NULL, "reward for going back to cell 0"},
+    [LARGE] = {"large", BE_PARAM_FLOAT, 10, -1e300, 1e300, NULL, "reward for staying in the last cell"},
+    {0},
+};
+
+static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    be_space_discrete(&setup->observation_space, NUM_CELLS);
+    be_space_discrete(&setup->action_space, 2);
+    return BE_OK;
+}
+
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    (void)error;
+    const int64_t *s = b->state[S];
+    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, io->observation, io, lanes[k], 1) = s[lanes[k]];
+    return BE_OK;
+}
+
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    int64_t *s = b->state[S];
+    for (int64_t k = 0; k < count; k++) s[lanes[k]] = 0;
+    return observe(b, lanes, count, io, error);
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+    int64_t *restrict s = b->state[S];
+    const int64_t *restrict action = io->action;
+    int64_t *restrict observation = io->observation;
+    double *restrict reward = io->reward;
+    uint8_t *restrict terminated = io->terminated;
+    double slip = be_param_of(b, SLIP, begin), small = be_param_of(b, SMALL, begin),
+           large = be_param_of(b, LARGE, begin);
+
+    for (int64_t i = begin, k = 0; i < end; i++, k++) {
+        terminated[k] = 0;
+        if (io->skip[k]) continue;
+        if (per_lane) {
+            slip = be_param_of(b, SLIP, i);
+            small = be_param_of(b, SMALL, i);
+            large = be_param_of(b, LARGE, i);
+        }
+        const int back = (action[k] != 0) != (be_rng_double(&b->rng[i]) < slip);
+        const int64_t cell = s[i];
+        reward[k] = back ? small : cell == NUM_CELLS - 1 ? large : 0.0;
+        s[i] = observation[k] = back ? 0 : cell + (cell < NUM_CELLS - 1);
+    }
+    return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)error;
+    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+}
+
+const be_env_type BE_ENV(nchain) = {
+    .name = "NChain",
+    .state = state,
+    .params = params,
+    .prepare = prepare,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};
