@@ -233,6 +233,7 @@ cdef extern from "core/plan.h" nogil:
 cdef extern from "core/fork.h" nogil:
     void be_fork_watch()
     bint be_forked()
+    int be_fork_count()
 
 cdef extern from "core/numpy_f32.h" nogil:
     float be_numpy_sinf(float)
@@ -546,9 +547,10 @@ cdef class SyncBatch:
     cdef readonly str type_name
     cdef object __weakref__
     cdef be_pool *loop
-    cdef int64_t loop_pid
+    cdef int loop_process
     cdef be_async *queue  # Batch's
-    cdef int64_t batch_rows, queue_pid
+    cdef int64_t batch_rows
+    cdef int queue_process  # be_fork_count() when it was made
     cdef object affinity
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
@@ -889,7 +891,7 @@ cdef class SyncBatch:
         cdef be_pool_options options
         cdef char message[256]
         cdef cnp.ndarray cpus
-        if self.loop != NULL and self.loop_pid == os.getpid():
+        if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
         options.num_workers = self.num_threads - 1
@@ -898,15 +900,15 @@ cdef class SyncBatch:
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
             options.num_cpus = len(cpus)
         self.loop = be_pool_create(&options, message, sizeof(message))
-        self.loop_pid = os.getpid()
+        self.loop_process = be_fork_count()
         if self.loop == NULL:
             raise RuntimeError(f"cannot start {self.num_threads - 1} workers: {message.decode(errors='replace')}")
         return 0
 
     cdef void _end_workers(self) noexcept:
-        if self.queue != NULL and self.queue_pid == os.getpid():
+        if self.queue != NULL and self.queue_process == be_fork_count():
             be_async_destroy(self.queue)
-        if self.loop != NULL and self.loop_pid == os.getpid():
+        if self.loop != NULL and self.loop_process == be_fork_count():
             be_pool_destroy(self.loop, 0)
         self.queue = NULL
         self.loop = NULL

@@ -11,7 +11,8 @@
 #define ENGINE_CHUNK 16 /* of types that take one lane a call */
 #define ITEM_NS 20e3    /* an item should take about this long */
 #define QUIET_NS 30e3   /* what takes no longer than this is done by the caller: waking a worker costs as much */
-#define HELP_NS 50e3    /* the caller works on items of up to this */
+#define OUTLIER 4
+#define HELP_NS 50e3 /* the caller works on items of up to this */
 
 enum { STEP_LISTED, STEP_RANGE, RESET_LISTED }; /* an item's tag */
 
@@ -260,8 +261,11 @@ static void work(void *context, const be_item *item, int worker) {
         for (int k = 0; k < n; k++) own->out.failed[k] = (uint8_t)be_batch_take_failure(async->batch, lanes[k]);
     }
     if (item->tag == RESET_LISTED) return;
-    /* A guess at the next steps' cost: other workers write it too, and any of them will do. */
-    const double ns = (be_now_ns() - start) / n, old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
+    /* A guess at the next steps' cost: other workers write it too, and any of them will do. A step in which the thread
+     * lost its CPU for a while says little. */
+    const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
+    double ns = (be_now_ns() - start) / n;
+    if (old > 0 && ns > OUTLIER * old) ns = OUTLIER * old;
     const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 16);
     atomic_store_explicit(&async->lane_ns, guess, memory_order_relaxed);
 }
