@@ -140,7 +140,7 @@ int be_gate_park(be_gate *gate, int (*ready)(void *), void *argument, int64_t de
         int found = ready(argument);
         if (!found && in_time) in_time = sleep_while(gate, epoch, deadline);
         atomic_fetch_sub(&gate->sleepers, 1);
-        /* Also when time is up: a wake-up that was spent on this thread must not be lost on the others. */
+        /* Also when time is up: it may have come in the last moment. */
         if (found || ready(argument)) return 1;
         if (!in_time) return 0;
     }
