@@ -59,8 +59,8 @@ struct be_pool {
     be_stream *stream;
     be_worker *workers;
     int num_started, max_spinners;
-    int64_t spin;
-    uint64_t forks; /* of the process before this pool */
+    be_spin spin, spin_for; /* the caller's, for queue and loop */
+    uint64_t forks;         /* of the process before this pool */
     int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -194,7 +194,7 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
         run_for(pool, index, 0);
         /* A worker that was put off its core with the last range can only come back once a core is free: so sleep
          * soon, that the system gives it this one. */
-        be_gate_wait(&job->over, job_done, job, pool->spin, -1);
+        be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
     }
     pool->in_for = 0;
     return BE_POOL_OK;
@@ -202,25 +202,21 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
 
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
-/* Until there is work, or seems to be. Spins only where lately it has paid: if this worker was out of work for less
- * than the spinning time. And only as many spin as leave a core to the caller. */
-static void idle(be_pool *pool, int *quick) {
-    int64_t start = be_clock();
-    int spins = *quick && pool->spin > 0, found = 0;
-    if (spins) {
-        if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
-            found = be_gate_spin(more_work, pool, pool->spin);
-        }
-        atomic_fetch_sub(&pool->spinners, 1);
+/* Until there is work, or seems to be. Only as many spin as leave a core to the caller. */
+static void idle(be_pool *pool, be_spin *spin) {
+    int found = 0;
+    if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
+        found = be_gate_spin(more_work, pool, spin, BE_FOREVER);
     }
+    atomic_fetch_sub(&pool->spinners, 1);
     if (!found) be_gate_park(&pool->items->filled, more_work, pool, BE_FOREVER);
-    *quick = be_clock() - start < pool->spin;
 }
 
 static void *run_worker(void *argument) {
     be_worker *self = argument;
     be_pool *pool = self->pool;
-    int quick = 1, fresh = 0;
+    be_spin spin = {.ns = pool->spin.ns};
+    int fresh = 0;
     for (;;) {
         int state = atomic_load(&pool->state);
         be_item item;
@@ -234,7 +230,7 @@ static void *run_worker(void *argument) {
         } else if (state == FINISHING) {
             return NULL;
         } else {
-            idle(pool, &quick);
+            idle(pool, &spin);
             fresh = 1;
         }
     }
@@ -342,7 +338,8 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     pool->stream = be_stream_init(memory + pool_bytes + worker_bytes, options.batch_rows, options.batches, 0);
     pool->items =
         be_ring_init(memory + pool_bytes + worker_bytes + stream_bytes, (size_t)options.max_items, sizeof(be_item), 0);
-    pool->spin = options.spin_ns == 0 ? SPIN_NS : options.spin_ns < 0 ? 0 : options.spin_ns;
+    pool->spin.ns = options.spin_ns == 0 ? SPIN_NS : options.spin_ns;
+    pool->spin_for = pool->spin;
     int cpus = usable_cpus();
     pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
     pool->forks = forks;
@@ -423,7 +420,7 @@ static be_pool_status settle(be_pool *pool, be_wait wait) {
 be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_ready);
-    return settle(pool, be_stream_next(pool->stream, pool->spin, timeout, rows));
+    return settle(pool, be_stream_next(pool->stream, &pool->spin, timeout, rows));
 }
 
 be_pool_status be_pool_release(be_pool *pool) {
@@ -435,7 +432,7 @@ be_pool_status be_pool_release(be_pool *pool) {
 be_pool_status be_pool_finish(be_pool *pool, int64_t timeout, unsigned flags) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_finished);
-    return settle(pool, be_stream_finish(pool->stream, pool->spin, timeout));
+    return settle(pool, be_stream_finish(pool->stream, &pool->spin, timeout));
 }
 
 be_pool_status be_pool_clear(be_pool *pool) {
