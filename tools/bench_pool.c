@@ -1,12 +1,13 @@
 /* What the pool costs and how well it keeps its workers busy, without any env.
  *
  *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/{gate,ring,stream,pool}.c -o bench_pool -lpthread
- *     ./bench_pool [workers]                 2 by default
+ *     ./bench_pool [workers [rounds]]        2 workers, 5 rounds of the long comparison by default
  *
  * Work is spinning by the thread's own CPU clock, so that a thread that is put off its core does not work meanwhile. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,14 +275,72 @@ static pid_t neighbour(void) {
     return child;
 }
 
-static void uneven(const char *what, int tail, figures (*run)(int, double)) {
-    figures quiet = run(tail, 1.0);
-    pid_t child = neighbour();
-    figures noisy = run(tail, 1.0);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    printf("%-58s %8.0f lane-steps/s, busy %5.1f%%; with a neighbour %5.1f%% of it\n", what, quiet.rate,
-           100 * quiet.busy, 100 * noisy.rate / quiet.rate);
+/* What the machine gives: as many threads, each on its own, no pool. Other programs run on it too, so that the figures
+ * above are to be read against this one. */
+typedef struct lonely {
+    pthread_t thread;
+    int tail;
+    int64_t until, steps, busy;
+} lonely;
+
+static void *burn_alone(void *argument) {
+    lonely *self = argument;
+    lanes l = {.mean_ns = 100000, .tail = self->tail};
+    while (be_clock() < self->until) self->busy += burn(cost(&l, self->steps++));
+    return NULL;
+}
+
+static figures run_bare(int tail, double seconds) {
+    static lonely threads[64];
+    int64_t start = be_clock(), steps = 0, busy = 0;
+    for (int i = 0; i < num_workers && i < 64; i++) {
+        threads[i] = (lonely){.tail = tail, .until = start + (int64_t)(seconds * 1e9)};
+        pthread_create(&threads[i].thread, NULL, burn_alone, &threads[i]);
+    }
+    for (int i = 0; i < num_workers && i < 64; i++) {
+        pthread_join(threads[i].thread, NULL);
+        steps += threads[i].steps;
+        busy += threads[i].busy;
+    }
+    double took = SECONDS(be_clock() - start);
+    return (figures){(double)steps / took, SECONDS(busy) / took / num_workers};
+}
+
+/* In turns, so that all see the same weather; the best of a few rounds. */
+static void uneven(int rounds) {
+    enum { WAYS = 4 };
+    static const struct {
+        const char *name;
+        figures (*run)(int, double);
+    } ways[WAYS] = {{"threads alone", run_bare},
+                    {"fixed shares", run_static},
+                    {"parallel loop", run_sync},
+                    {"queue, batches of 16", run_async}};
+    figures best[2][2][WAYS] = {0};
+    for (int round = 0; round < rounds; round++) {
+        for (int noisy = 0; noisy < 2; noisy++) {
+            pid_t child = noisy ? neighbour() : 0;
+            for (int tail = 0; tail < 2; tail++) {
+                for (int way = 0; way < WAYS; way++) {
+                    figures f = ways[way].run(tail, 0.3);
+                    if (f.rate > best[noisy][tail][way].rate) best[noisy][tail][way] = f;
+                }
+            }
+            if (child) {
+                kill(child, SIGKILL);
+                waitpid(child, NULL, 0);
+            }
+        }
+    }
+    for (int tail = 0; tail < 2; tail++) {
+        printf("64 lanes of 100 us%s\n", tail ? ", one in 16 takes ten times as long" : "");
+        for (int way = 0; way < WAYS; way++) {
+            figures quiet = best[0][tail][way], noisy = best[1][tail][way], bare = best[0][tail][0];
+            printf("    %-22s %7.0f lane-steps/s, busy %5.1f%% (%5.1f%% of alone); with a neighbour %5.1f%% of it\n",
+                   ways[way].name, quiet.rate, 100 * quiet.busy, 100 * quiet.busy / bare.busy,
+                   100 * noisy.rate / quiet.rate);
+        }
+    }
 }
 
 int main(int argc, char **argv) {
@@ -296,11 +355,6 @@ int main(int argc, char **argv) {
     fork_join(0, "parallel loop, empty");
     fork_join(10000, "parallel loop, empty, 10 us pause");
     fork_join(200000, "parallel loop, empty, 200 us pause");
-    uneven("64 lanes of 100 us: static shares", 0, run_static);
-    uneven("64 lanes of 100 us: parallel loop", 0, run_sync);
-    uneven("64 lanes of 100 us: queue, batches of 16", 0, run_async);
-    uneven("64 lanes, 1 in 16 takes 10x: static shares", 1, run_static);
-    uneven("64 lanes, 1 in 16 takes 10x: parallel loop", 1, run_sync);
-    uneven("64 lanes, 1 in 16 takes 10x: queue, batches of 16", 1, run_async);
+    uneven(argc > 2 ? atoi(argv[2]) : 5);
     return 0;
 }
