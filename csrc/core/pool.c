@@ -61,7 +61,8 @@ struct be_pool {
     int num_started, max_spinners;
     be_spin spin, spin_for; /* the caller's, for queue and loop */
     uint64_t forks;         /* of the process before this pool */
-    int in_for;
+    int unheard;            /* quiet items may be waiting */
+    _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
     alignas(BE_CACHE_LINE) _Atomic int spinners;
@@ -165,7 +166,7 @@ static int job_done(void *argument) {
 
 be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads, for_body body, void *context) {
     if (forked(pool)) return BE_POOL_FORKED;
-    if (pool->in_for) return BE_POOL_BUSY;
+    if (atomic_load(&pool->in_for)) return BE_POOL_BUSY;
     if (n <= 0) return BE_POOL_OK;
     if (grain < 1) grain = 1;
     if (n / MAX_RANGES >= grain) grain = n / MAX_RANGES + 1;
@@ -175,7 +176,7 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
     if (ranges - 1 < helpers) helpers = ranges - 1;
     if (helpers > MAX_SEATS) helpers = MAX_SEATS;
     int index = pool->options.num_workers;
-    pool->in_for = 1;
+    atomic_store(&pool->in_for, 1);
     if (helpers <= 0) {
         for (int64_t begin = 0; begin < n; begin += grain) {
             body(context, begin, n - begin < grain ? n : begin + grain, index);
@@ -196,7 +197,7 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
          * soon, that the system gives it this one. */
         be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
     }
-    pool->in_for = 0;
+    atomic_store(&pool->in_for, 0);
     return BE_POOL_OK;
 }
 
@@ -217,6 +218,11 @@ static void *run_worker(void *argument) {
     be_pool *pool = self->pool;
     be_spin spin = {.ns = pool->spin.ns};
     int fresh = 0;
+#ifdef __linux__
+    char name[16];
+    snprintf(name, sizeof name, "batchenv-%d", self->index);
+    pthread_setname_np(pthread_self(), name);
+#endif
     for (;;) {
         int state = atomic_load(&pool->state);
         be_item item;
@@ -380,6 +386,7 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     }
     if (count > be_ring_room(pool->items) || !be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
     int quiet = (flags & BE_POOL_QUIET) && atomic_load(&pool->event_write) < 0;
+    if (quiet) pool->unheard = 1;
     for (int64_t i = 0, told = 0; i < count; i++) {
         /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
         while (!be_ring_try_push(pool->items, &items[i])) sched_yield();
@@ -397,7 +404,9 @@ static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stre
         while (!enough(pool->stream) && help(pool)) {
         }
     }
-    if (!enough(pool->stream) && !be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
+    if (!pool->unheard || enough(pool->stream)) return;
+    if (!be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
+    pool->unheard = 0;
 }
 
 /* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
