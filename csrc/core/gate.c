@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <time.h>
 
 #if defined(__linux__) && !defined(BE_NO_FUTEX)
@@ -18,9 +17,8 @@
 #include <pthread.h>
 #endif
 
-#define TURNS_A_CLOCK 8  /* looks between two readings of the clock */
-#define TURNS_A_YIELD 64 /* about 3 us: where threads outnumber cores, the one waited for may need this core */
-#define MAX_PENALTY 16
+#define TURNS_A_CLOCK 8 /* looks between two readings of the clock */
+#define MAX_PENALTY 32
 
 int64_t be_clock(void) {
     struct timespec t;
@@ -137,7 +135,6 @@ int be_gate_spin(int (*ready)(void *), void *argument, be_spin *spin, int64_t li
         }
         if (turn % TURNS_A_CLOCK) continue;
         if (be_clock() >= until) break;
-        if (turn % TURNS_A_YIELD == 0) sched_yield();
     }
     spin->penalty = spin->penalty == 0 ? 1 : spin->penalty < MAX_PENALTY ? 2 * spin->penalty : MAX_PENALTY;
     spin->skip = spin->penalty;
