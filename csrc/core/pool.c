@@ -398,15 +398,19 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     return BE_POOL_OK;
 }
 
+/* Before the caller waits for workers: tells them of items that were submitted quietly. */
+static void break_silence(be_pool *pool) {
+    if (pool->unheard && !be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
+    pool->unheard = 0;
+}
+
 /* Before the caller waits: does what it may do itself, and sees to the rest. */
 static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stream *)) {
     if ((flags & BE_POOL_HELP) || pool->options.num_workers == 0) {
         while (!enough(pool->stream) && help(pool)) {
         }
     }
-    if (!pool->unheard || enough(pool->stream)) return;
-    if (!be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
-    pool->unheard = 0;
+    if (!enough(pool->stream)) break_silence(pool);
 }
 
 /* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
@@ -470,6 +474,7 @@ int be_pool_eventfd(be_pool *pool) {
 #endif
     atomic_store(&pool->event_read, ends[0]);
     atomic_store(&pool->event_write, ends[1]);
+    break_silence(pool);
     settle_event(pool);
     return ends[0];
 }
