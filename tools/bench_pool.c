@@ -7,6 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,18 +104,22 @@ static be_pool *pool_new(lanes *l, int64_t num_lanes, int workers) {
 
 /* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps a second. A lane's place in the list is
  * its own number, so the ids of a batch that follow each other make an item. */
-static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk, unsigned flags, double seconds) {
+static int64_t kept_waiting(int main_too);
+
+static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk, unsigned flags, double seconds,
+                       int64_t *took, int64_t *waited) {
     static be_item items[MAX_LANES];
     for (int64_t i = 0; i < num_lanes; i += chunk) {
         be_item item = {i, (int32_t)(num_lanes - i < chunk ? num_lanes - i : chunk), 0};
         be_pool_submit(pool, &item, 1, flags);
     }
-    int64_t steps = 0, start = 0, now;
+    int64_t steps = 0, start = 0, now, busy = 0;
     for (int64_t round = 0;; round++) {
         if (round == 20) { /* warm */
             start = be_clock();
             steps = 0;
             atomic_store(&l->busy, 0);
+            if (waited) *waited = kept_waiting(0);
         }
         be_rows rows;
         be_pool_recv(pool, -1, flags & BE_POOL_HELP, &rows);
@@ -129,11 +134,17 @@ static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk
         be_pool_release(pool);
         steps += rows.count;
         now = be_clock();
-        if (round > 20 && SECONDS(now - start) > seconds) break;
+        if (round > 20 && SECONDS(now - start) > seconds) {
+            if (waited) *waited = kept_waiting(0) - *waited;
+            if (took) *took = now - start;
+            busy = atomic_load(&l->busy);
+            break;
+        }
         be_pool_submit(pool, items, n, flags);
     }
     be_pool_finish(pool, -1, 0);
     be_pool_clear(pool);
+    atomic_store(&l->busy, busy);
     return (double)steps / SECONDS(now - start);
 }
 
@@ -157,7 +168,7 @@ static void overhead(void) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         lanes *l = lanes_new(0, 0, cases[i].batch);
         be_pool *pool = pool_new(l, cases[i].lanes, num_workers);
-        double rate = go_round(pool, l, cases[i].lanes, cases[i].chunk, cases[i].flags, 0.3);
+        double rate = go_round(pool, l, cases[i].lanes, cases[i].chunk, cases[i].flags, 0.3, NULL, NULL);
         char what[128];
         snprintf(what, sizeof what, "empty work: %d lanes, batch %d, items of %d%s", (int)cases[i].lanes,
                  (int)cases[i].batch, (int)cases[i].chunk, cases[i].how);
@@ -218,20 +229,47 @@ static void fork_join(int64_t pause_ns, const char *what) {
 /* ---- uneven work, noisy neighbours ------------------------------------------------------------------ */
 
 typedef struct figures {
-    double rate, busy;
+    double rate, busy; /* busy: of the workers' time; or, where known, of the time in which they were given a core */
 } figures;
+
+/* How long a thread stood ready to run and was given no core (Linux, 0 elsewhere): other programs' doing. */
+static int64_t waited_in(const char *path) {
+    long long waited = 0;
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d %lld", &waited) != 1) waited = 0;
+    if (file) fclose(file);
+    return waited;
+}
+
+/* The same of all this process's threads. */
+static int64_t kept_waiting(int main_too) {
+    int64_t sum = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[64 + sizeof task->d_name];
+        if (task->d_name[0] == '.' || (!main_too && atoi(task->d_name) == (int)getpid())) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+        sum += waited_in(path);
+    }
+    if (tasks) closedir(tasks);
+    return sum;
+}
+
+static double share(const lanes *l, int64_t took, int64_t waited) {
+    return SECONDS(atomic_load(&l->busy)) / SECONDS(took * num_workers - waited);
+}
 
 /* Sync: all lanes, one call, again and again. */
 static figures run_sync(int tail, double seconds) {
     lanes *l = lanes_new(100000, tail, 1);
     be_pool *pool = pool_new(l, 1, num_workers - 1); /* and the caller */
-    int64_t steps = 0, start = be_clock();
+    int64_t steps = 0, waited = kept_waiting(1), start = be_clock();
     while (SECONDS(be_clock() - start) < seconds) {
         be_pool_for(pool, 64, 1, 0, body, l);
         steps += 64;
     }
-    double took = SECONDS(be_clock() - start);
-    figures f = {(double)steps / took, SECONDS(atomic_load(&l->busy)) / took / num_workers};
+    int64_t took = be_clock() - start;
+    figures f = {(double)steps / SECONDS(took), share(l, took, kept_waiting(1) - waited)};
     be_pool_destroy(pool, 0);
     free(l);
     return f;
@@ -241,13 +279,13 @@ static figures run_sync(int tail, double seconds) {
 static figures run_static(int tail, double seconds) {
     lanes *l = lanes_new(100000, tail, 1);
     be_pool *pool = pool_new(l, 1, num_workers - 1);
-    int64_t steps = 0, start = be_clock();
+    int64_t steps = 0, waited = kept_waiting(1), start = be_clock();
     while (SECONDS(be_clock() - start) < seconds) {
         be_pool_for(pool, 64, 64 / num_workers, 0, body, l);
         steps += 64;
     }
-    double took = SECONDS(be_clock() - start);
-    figures f = {(double)steps / took, SECONDS(atomic_load(&l->busy)) / took / num_workers};
+    int64_t took = be_clock() - start;
+    figures f = {(double)steps / SECONDS(took), share(l, took, kept_waiting(1) - waited)};
     be_pool_destroy(pool, 0);
     free(l);
     return f;
@@ -256,10 +294,9 @@ static figures run_static(int tail, double seconds) {
 static figures run_async(int tail, double seconds) {
     lanes *l = lanes_new(100000, tail, 16);
     be_pool *pool = pool_new(l, 64, num_workers);
-    int64_t start = be_clock();
-    double rate = go_round(pool, l, 64, 1, 0, seconds);
-    double took = SECONDS(be_clock() - start);
-    figures f = {rate, SECONDS(atomic_load(&l->busy)) / took / num_workers};
+    int64_t waited = 0, took = 0;
+    double rate = go_round(pool, l, 64, 1, 0, seconds, &took, &waited);
+    figures f = {rate, share(l, took, waited)};
     be_pool_destroy(pool, 0);
     free(l);
     return f;
@@ -280,19 +317,20 @@ static pid_t neighbour(void) {
 typedef struct lonely {
     pthread_t thread;
     int tail;
-    int64_t until, steps, busy;
+    int64_t until, steps, busy, waited;
 } lonely;
 
 static void *burn_alone(void *argument) {
     lonely *self = argument;
     lanes l = {.mean_ns = 100000, .tail = self->tail};
     while (be_clock() < self->until) self->busy += burn(cost(&l, self->steps++));
+    self->waited = waited_in("/proc/thread-self/schedstat");
     return NULL;
 }
 
 static figures run_bare(int tail, double seconds) {
     static lonely threads[64];
-    int64_t start = be_clock(), steps = 0, busy = 0;
+    int64_t start = be_clock(), steps = 0, busy = 0, waited = 0;
     for (int i = 0; i < num_workers && i < 64; i++) {
         threads[i] = (lonely){.tail = tail, .until = start + (int64_t)(seconds * 1e9)};
         pthread_create(&threads[i].thread, NULL, burn_alone, &threads[i]);
@@ -301,9 +339,10 @@ static figures run_bare(int tail, double seconds) {
         pthread_join(threads[i].thread, NULL);
         steps += threads[i].steps;
         busy += threads[i].busy;
+        waited += threads[i].waited;
     }
-    double took = SECONDS(be_clock() - start);
-    return (figures){(double)steps / took, SECONDS(busy) / took / num_workers};
+    int64_t took = be_clock() - start;
+    return (figures){(double)steps / SECONDS(took), SECONDS(busy) / SECONDS(took * num_workers - waited)};
 }
 
 /* In turns, so that all see the same weather; the best of a few rounds. */
@@ -336,8 +375,8 @@ static void uneven(int rounds) {
         printf("64 lanes of 100 us%s\n", tail ? ", one in 16 takes ten times as long" : "");
         for (int way = 0; way < WAYS; way++) {
             figures quiet = best[0][tail][way], noisy = best[1][tail][way], bare = best[0][tail][0];
-            printf("    %-22s %7.0f lane-steps/s, busy %5.1f%% (%5.1f%% of alone); with a neighbour %5.1f%% of it\n",
-                   ways[way].name, quiet.rate, 100 * quiet.busy, 100 * quiet.busy / bare.busy,
+            printf("    %-22s %7.0f lane-steps/s, %5.1f%% of alone, busy %5.1f%%; with a neighbour %5.1f%% of it\n",
+                   ways[way].name, quiet.rate, 100 * quiet.rate / bare.rate, 100 * quiet.busy,
                    100 * noisy.rate / quiet.rate);
         }
     }
