@@ -375,9 +375,10 @@ static void uneven(int rounds) {
         printf("64 lanes of 100 us%s\n", tail ? ", one in 16 takes ten times as long" : "");
         for (int way = 0; way < WAYS; way++) {
             figures quiet = best[0][tail][way], noisy = best[1][tail][way], bare = best[0][tail][0];
-            printf("    %-22s %7.0f lane-steps/s, %5.1f%% of alone, busy %5.1f%%; with a neighbour %5.1f%% of it\n",
+            printf("    %-22s %7.0f lane-steps/s, %5.1f%% of alone, busy %5.1f%%; with a neighbour %5.1f%% of it, "
+                   "%5.1f%% of alone\n",
                    ways[way].name, quiet.rate, 100 * quiet.rate / bare.rate, 100 * quiet.busy,
-                   100 * noisy.rate / quiet.rate);
+                   100 * noisy.rate / quiet.rate, 100 * noisy.rate / best[1][tail][0].rate);
         }
     }
 }
