@@ -81,7 +81,8 @@ int be_pool_num_workers(const be_pool *pool);
 /* ---- the queue -------------------------------------------------------------------------------------- */
 
 /* All of the items or (BE_POOL_FULL) none. BE_POOL_QUIET wakes nobody: for work so short that the caller will have done
- * it by itself, in be_pool_recv with BE_POOL_HELP, before a worker is up. */
+ * it by itself, in be_pool_recv with BE_POOL_HELP, before a worker is up. A call that has to wait wakes them after all;
+ * and with an event descriptor in use nothing is quiet. */
 #define BE_POOL_QUIET 1u
 be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count, unsigned flags);
 
