@@ -161,7 +161,7 @@ static void overhead(void) {
         {1024, 256, 1, BE_POOL_HELP, ", caller helps"},
         {64, 32, 32, 0, ""},
         {64, 32, 32, BE_POOL_HELP, ", caller helps"},
-        {64, 32, 32, BE_POOL_HELP | BE_POOL_QUIET, ", caller helps, quiet"},
+        {64, 32, 32, BE_POOL_NOW, ", by the caller at once"},
         {4096, 2048, 512, 0, ""},
         {4096, 2048, 512, BE_POOL_HELP, ", caller helps"},
     };
@@ -391,7 +391,7 @@ int main(int argc, char **argv) {
     turnaround(0, 0, "turnaround, batch of 1");
     turnaround(0, 10000, "turnaround, batch of 1, 10 us pause");
     turnaround(0, 200000, "turnaround, batch of 1, 200 us pause");
-    turnaround(BE_POOL_HELP | BE_POOL_QUIET, 0, "turnaround, batch of 1, caller helps, quiet");
+    turnaround(BE_POOL_NOW, 0, "turnaround, batch of 1, by the caller at once");
     fork_join(0, "parallel loop, empty");
     fork_join(10000, "parallel loop, empty, 10 us pause");
     fork_join(200000, "parallel loop, empty, 200 us pause");

@@ -61,7 +61,6 @@ struct be_pool {
     int num_started, max_spinners;
     be_spin spin, spin_for; /* the caller's, for queue and loop */
     uint64_t forks;         /* of the process before this pool */
-    int unheard;            /* quiet items may be waiting */
     _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -384,13 +383,15 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
         if (items[i].count < 1) return BE_POOL_INVALID;
         rows += items[i].count;
     }
-    if (count > be_ring_room(pool->items) || !be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
-    int quiet = (flags & BE_POOL_QUIET) && atomic_load(&pool->event_write) < 0;
-    if (quiet) pool->unheard = 1;
+    const int now = (flags & BE_POOL_NOW) != 0;
+    if (!now && count > be_ring_room(pool->items)) return BE_POOL_FULL;
+    if (!be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
+    for (int64_t i = 0; now && i < count; i++) run_item(pool, &items[i], pool->options.num_workers);
+    if (now) return BE_POOL_OK;
     for (int64_t i = 0, told = 0; i < count; i++) {
         /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
         while (!be_ring_try_push(pool->items, &items[i])) sched_yield();
-        if (!quiet && (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0)) {
+        if (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0) {
             call_workers(pool, i + 1 - told);
             told = i + 1;
         }
@@ -398,19 +399,12 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     return BE_POOL_OK;
 }
 
-/* Before the caller waits for workers: tells them of items that were submitted quietly. */
-static void break_silence(be_pool *pool) {
-    if (pool->unheard && !be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
-    pool->unheard = 0;
-}
-
-/* Before the caller waits: does what it may do itself, and sees to the rest. */
+/* Before the caller waits: does what it may do itself. */
 static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stream *)) {
     if ((flags & BE_POOL_HELP) || pool->options.num_workers == 0) {
         while (!enough(pool->stream) && help(pool)) {
         }
     }
-    if (!enough(pool->stream)) break_silence(pool);
 }
 
 /* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
@@ -474,7 +468,6 @@ int be_pool_eventfd(be_pool *pool) {
 #endif
     atomic_store(&pool->event_read, ends[0]);
     atomic_store(&pool->event_write, ends[1]);
-    break_silence(pool);
     settle_event(pool);
     return ends[0];
 }

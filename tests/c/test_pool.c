@@ -512,7 +512,7 @@ static void test_queue_stress(void) {
             for (int64_t i = 0; i < w.lanes; i++) lanes[i] = i;
             int64_t rounds = (kind & 2 ? 40 : 150) * effort;
             for (int64_t round = 0; round < rounds; round++) {
-                unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_QUIET : 0;
+                unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_NOW : 0;
                 send_lanes(&w, pool, lanes, num_held, shapes[s][3], flags);
                 CHECK(be_pool_in_flight(pool) == w.lanes);
                 be_rows rows;
@@ -620,7 +620,7 @@ static void test_shutdown(void) {
         be_pool *pool = world_pool(&w, workers);
         int64_t lanes[64];
         for (int64_t i = 0; i < 64; i++) lanes[i] = i;
-        if (round % 7) send_lanes(&w, pool, lanes, 64, 1, round % 3 ? 0 : BE_POOL_QUIET);
+        if (round % 7) send_lanes(&w, pool, lanes, 64, 1, round % 3 ? 0 : BE_POOL_NOW);
         if (round % 2) burn((int64_t)(draw(&w.random) % 200000));
         be_pool_destroy(pool, finish);
         int64_t worked = atomic_load(&w.worked);
@@ -643,7 +643,7 @@ static void test_eventfd(void) {
     int fd = -1;
     nanosleep(&(struct timespec){0, 5 * MS}, NULL); /* the workers sleep: who wakes them for quiet items? */
     for (int64_t round = 0; round < 3000 * effort; round++) {
-        send_lanes(&w, pool, lanes, num_held, 2, round % 2 ? 0 : BE_POOL_QUIET);
+        send_lanes(&w, pool, lanes, num_held, 2, round % 2 ? 0 : BE_POOL_NOW);
         if (fd < 0) {
             fd = be_pool_eventfd(pool); /* asked for late: a batch may be ready */
             CHECK(fd >= 0 && be_pool_eventfd(pool) == fd);
