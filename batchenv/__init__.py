@@ -6,10 +6,13 @@ observations, infos = env.reset(seed=0)
 observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
 """
 
+from typing import TYPE_CHECKING
+
 from batchenv import _openmp
 
 _openmp.share_runtime()
 
+from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
 from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.registry import build_info, list_envs, make, register_with_gymnasium, spec  # noqa: E402
@@ -19,9 +22,11 @@ from batchenv.snapshot import Snapshot  # noqa: E402
 __version__ = "0.1.0"
 __all__ = [
     "BatchEnv",
+    "LaneError",
     "Rollout",
     "Snapshot",
     "build_info",
+    "check_vector_env",
     "list_envs",
     "make",
     "patch_gymnasium",
@@ -29,4 +34,15 @@ __all__ = [
     "unpatch_gymnasium",
 ]
 
+if TYPE_CHECKING:
+    from batchenv.check import check_vector_env as check_vector_env
+
 register_with_gymnasium()
+
+
+def __getattr__(name: str):
+    if name == "check_vector_env":  # imported when first asked for: most programs check nothing
+        from batchenv.check import check_vector_env
+
+        return check_vector_env
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -98,6 +98,7 @@ cdef extern from "batchenv.h" nogil:
         const be_param *params
         const be_param *options
         const char *grid
+        unsigned flags
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
@@ -107,6 +108,7 @@ cdef extern from "batchenv.h" nogil:
         double params[32]
         be_space observation_space, action_space
     int BE_MAX_PARAMS
+    unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/transform.h" nogil:
     ctypedef struct be_transform:
@@ -134,9 +136,9 @@ cdef extern from "core/batch.h" nogil:
         double *reward
         uint8_t *terminated
         uint8_t *truncated
-        void *info[4]
+        void *info[16]
         void *final_observation
-        void *final_info[4]
+        void *final_info[16]
         double *episode_return
         double *episode_seconds
         int64_t *episode_length
@@ -152,8 +154,17 @@ cdef extern from "core/batch.h" nogil:
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
-    be_batch *be_batch_create(const be_env_type *, int64_t, be_autoreset, int32_t, const be_grid *,
-                              const be_transform *, be_error *)
+    ctypedef struct be_batch_options:
+        const be_env_type *type
+        int64_t num_lanes
+        be_autoreset autoreset
+        int32_t max_episode_steps
+        const be_grid *grid
+        const be_transform *transform
+        const void *engine
+    be_batch *be_batch_create(const be_batch_options *, be_error *)
+    int64_t be_batch_take_failures(be_batch *, int64_t *)
+    const be_error *be_batch_failure(const be_batch *, int64_t)
     void be_batch_rescale(be_batch *, const double *, const double *)
     void be_batch_destroy(be_batch *)
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
@@ -198,6 +209,20 @@ be_fork_watch()
 
 class LanePendingError(ResetNeeded, AssertionError):
     """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
+
+
+class LaneError(RuntimeError):
+    """Some lanes' simulators failed in a step; the other lanes have stepped.
+
+    Attributes:
+        env_id: int64 array of the lanes that failed. They are truncated, with an observation of zeros.
+        result: what the call would have returned.
+    """
+
+    def __init__(self, message, env_id=None, result=None):
+        super().__init__(message)
+        self.env_id = env_id
+        self.result = result
 
 
 # ---- instruction sets and arithmetic -------------------------------------------------------------------------------
@@ -481,7 +506,7 @@ cdef class Batch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, convert
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
@@ -496,6 +521,7 @@ cdef class Batch:
         self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
         env_type = _find_type(self.isa_table, type_name)
         self.type_name = type_name
+        self.lane_by_lane = (env_type.flags & BE_LANE_BY_LANE) != 0
         self.num_lanes = num_lanes
         self.autoreset = autoreset
         self.num_threads = num_threads
@@ -517,8 +543,15 @@ cdef class Batch:
             map_of.cells = <const uint8_t *>cnp.PyArray_DATA(cells)
             map_of.rows, map_of.columns = grid.shape
             map_or_null = &map_of
-        self.batch = be_batch_create(env_type, num_lanes, <be_autoreset>autoreset, max_episode_steps, map_or_null,
-                                     &changes, &error)
+        cdef be_batch_options options
+        options.type = env_type
+        options.num_lanes = num_lanes
+        options.autoreset = <be_autoreset>autoreset
+        options.max_episode_steps = max_episode_steps
+        options.grid = map_or_null
+        options.transform = &changes
+        options.engine = NULL
+        self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
         self.errors = <be_error *>PyMem_Calloc(num_threads, sizeof(be_error))
@@ -841,12 +874,27 @@ cdef class Batch:
                 info["_episode"] = held[2] | held[3]
             if finished and self.autoreset == BE_SAME_STEP:
                 self._add_final(info, held)
+            if self.lane_by_lane:
+                self._raise_failures((self._present(held[0]), held[1], held[2], held[3], info))
             if self.tuple_size:
                 return (self._present(held[0]), held[1], held[2], held[3], info)
             return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
                     <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
         finally:
             be_leave(&self.busy)
+
+    cdef int _raise_failures(self, object result) except -1:
+        """LaneError where a lane's simulator has failed since the last look."""
+        cdef cnp.ndarray lanes = np.empty(self.num_lanes, np.int64)
+        cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
+        if not count:
+            return 0
+        failed = lanes[:count].copy()
+        reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
+        told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
+        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); they are truncated, and "
+                        "autoreset starts them again; the other lanes have stepped: see this error's env_id and result",
+                        failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -1187,7 +1235,10 @@ cdef class Batch:
             info["final_obs"] = self._present(final[0])
             info["_final_obs"] = held[2] | held[3]
             info["final_info"] = {self.info_rows[k]["name"]: final[1 + k] for k in range(self.num_info)}
-        return self._present(held[0]), held[1], held[2], held[3], info, actions
+        result = self._present(held[0]), held[1], held[2], held[3], info, actions
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
 
     cdef int64_t _rollout_part(self, const be_arrays *arrays, const be_random_policy *policy, int64_t steps, int parts,
                                int part) noexcept nogil:

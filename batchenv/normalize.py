@@ -78,7 +78,15 @@ class NormalizedBatch:
     def step(self, actions: Any, out: Any = None):
         """As the batch's."""
         target, out = self._split(out)
-        rows, rewards, terminations, truncations, infos = self._batch.step(actions, out)
+        try:
+            result = self._batch.step(actions, out)
+        except _core.LaneError as error:
+            error.result = self._treated(error.result, target)
+            raise
+        return self._treated(result, target)
+
+    def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
+        rows, rewards, terminations, truncations, infos = result
         self._normalizer.update(rows)
         if "final_obs" in infos:
             done = infos["_final_obs"]

@@ -30,6 +30,7 @@ class Entry:
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
     adapter: str | None = None
+    listed: bool = True  # for users; the others are for tests and benchmarks
 
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
@@ -46,6 +47,7 @@ TABLE = {
     "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
     "Pendulum-v1": Entry("Pendulum", 200, None, 30),
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
+    "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
     "FrozenLake-v1": Entry("FrozenLake", 100, 0.70, 4, {"map_name": "4x4"}, "batchenv.toy_text:FrozenLake"),
     "FrozenLake8x8-v1": Entry("FrozenLake", 200, 0.85, 4, {"map_name": "8x8"}, "batchenv.toy_text:FrozenLake"),
     "Taxi-v4": Entry("Taxi", 200, 8, 4, {}, "batchenv.toy_text:Taxi"),
@@ -59,7 +61,7 @@ TABLE = {
 
 def list_envs() -> list[str]:
     """All environment ids, sorted."""
-    return sorted(TABLE)
+    return sorted(name for name, entry in TABLE.items() if entry.listed)
 
 
 def lookup(env_id: str) -> tuple[str, Entry]:

@@ -75,7 +75,7 @@ typedef struct be_param {
 } be_param;
 
 #define BE_MAX_FIELDS 16
-#define BE_MAX_INFO 4
+#define BE_MAX_INFO 16
 #define BE_MAX_PARAMS 32
 #define BE_MAX_CONSTANTS 32
 #define BE_MAX_BOUNDS 32
@@ -110,6 +110,7 @@ typedef struct be_env_type be_env_type;
 typedef struct be_setup {
     const double *params; /* in the order of the type's table, checked one by one */
     be_grid grid;
+    void *engine;                             /* what open() has made */
     double constants[BE_MAX_CONSTANTS];       /* to fill: what the kernel wants derived from params */
     be_space observation_space, action_space; /* to fill */
     unsigned flags;                           /* starts as the type's flags; may be changed */
@@ -134,6 +135,7 @@ typedef struct be_batch {
     double constants[BE_MAX_CONSTANTS]; /* what prepare() derived from them; without per_lane */
     be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* with per_lane */
     be_grid grid;
+    void *engine; /* the type's own: see open() */
     unsigned flags;
     be_space observation_space, action_space;
     struct be_driver *driver; /* private to core/ */
@@ -175,6 +177,7 @@ typedef struct be_io {
 
 /* Flags. */
 #define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
+#define BE_LANE_BY_LANE 2u           /* for what costs microseconds: one lane a call, see step() */
 
 struct be_env_type {
     const char *name;
@@ -206,8 +209,23 @@ struct be_env_type {
 
     /* Advances lanes begin..end-1 by one step (begin is io->first). begin and end are multiples of BE_LANE_BLOCK, and
      * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Says reward and
-     * terminated; time limits and resets are the driver's. */
+     * terminated; time limits and resets are the driver's.
+     *
+     * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and io->first may be before it.
+     * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
+     * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
+     * number. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+
+    /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,
+     * before all else: of the batch there is only num_lanes. close() undoes it. saved_bytes() says how much of a lane
+     * is not in the fields, a multiple of 8; save() copies that out and load() back in, which has to be safe for any
+     * bytes. */
+    int (*open)(be_batch *batch, const void *engine, be_error *error);
+    void (*close)(be_batch *batch);
+    size_t (*saved_bytes)(const be_batch *batch);
+    void (*save)(const be_batch *batch, int64_t lane, void *bytes);
+    void (*load)(be_batch *batch, int64_t lane, const void *bytes);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

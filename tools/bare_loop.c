@@ -31,7 +31,8 @@ static void *allocate(size_t bytes) {
 static be_batch *make(const be_env_type *type, int64_t lanes, void *observation) {
     be_error error = {0};
     const uint32_t seed = 1;
-    be_batch *batch = be_batch_create(type, lanes, BE_NEXT_STEP, 500, NULL, NULL, &error);
+    be_batch *batch =
+        be_batch_create(&(be_batch_options){.type = type, .num_lanes = lanes, .max_episode_steps = 500}, &error);
     const be_arrays arrays = {.observation = observation};
     if (!batch || be_batch_seed(batch, &seed, 1, 0, lanes) != 0 ||
         be_batch_reset(batch, 0, lanes, NULL, NULL, &arrays, &error) != BE_OK) {

@@ -91,6 +91,11 @@ static size_t lay_out(be_batch *batch, unsigned char *base) {
     COLUMN(batch->rng, sizeof(be_rng));
     COLUMN(batch->elapsed, sizeof(int32_t));
     COLUMN(driver->pending, 1);
+    if (batch->type->flags & BE_LANE_BY_LANE) {
+        COLUMN(driver->failures, sizeof(be_error));
+        COLUMN(driver->failed, 1);
+        COLUMN(driver->lost, 1);
+    }
     if (driver->transform.transform_observation) COLUMN(driver->raw_observation, driver->raw_bytes);
     if (driver->transform.frame_stack) COLUMN(driver->frames, driver->observation_bytes);
     if (driver->transform.record_statistics) {
@@ -130,8 +135,8 @@ static int copy_grid(be_batch *batch, const be_grid *grid) {
     return 0;
 }
 
-be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, const be_transform *transform, be_error *error) {
+be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
+    const be_env_type *type = options->type;
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -141,11 +146,11 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
         return NULL;
     }
     batch->type = type;
-    batch->num_lanes = num_lanes;
+    batch->num_lanes = options->num_lanes;
     batch->driver = driver;
-    driver->autoreset = autoreset;
-    driver->max_episode_steps = max_episode_steps > 0 ? max_episode_steps : INT32_MAX;
-    driver->transform = transform ? *transform : (be_transform){.action_repeat = 1};
+    driver->autoreset = options->autoreset;
+    driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
+    driver->transform = options->transform ? *options->transform : (be_transform){.action_repeat = 1};
     double params[BE_MAX_PARAMS] = {0};
     for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
@@ -153,12 +158,13 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
         driver->info_bytes[k] = be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size;
         driver->num_info = k + 1;
     }
-    if (grid && copy_grid(batch, grid) != 0) {
+    if (options->grid && copy_grid(batch, options->grid) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
         return NULL;
     }
-    if (be_batch_configure(batch, params, NULL, error) != BE_OK) {
+    if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
+        be_batch_configure(batch, params, NULL, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }
@@ -171,7 +177,7 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
     driver->arena = arena_allocate(driver->arena_bytes);
     if (driver->arena == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate %zu bytes for %lld lanes", driver->arena_bytes,
-                (long long)num_lanes);
+                (long long)batch->num_lanes);
         be_batch_destroy(batch);
         return NULL;
     }
@@ -181,6 +187,7 @@ be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autores
 
 void be_batch_destroy(be_batch *batch) {
     if (batch == NULL) return;
+    if (batch->engine && batch->type->close) batch->type->close(batch);
     if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
     free(batch->driver->values);
@@ -201,6 +208,28 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     if (driver->frames) columns[count++] = (be_lane_column){driver->frames, driver->observation_bytes};
     return count;
 }
+
+size_t be_engine_bytes(const be_batch *batch) { return batch->type->saved_bytes ? batch->type->saved_bytes(batch) : 0; }
+
+void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error) {
+    struct be_driver *driver = batch->driver;
+    driver->failures[lane] = *error;
+    driver->failures[lane].lane = lane;
+    __atomic_store_n(&driver->failed[lane], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&driver->any_failed, 1, __ATOMIC_RELEASE);
+}
+
+int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
+    struct be_driver *driver = batch->driver;
+    if (!driver->failed || !__atomic_exchange_n(&driver->any_failed, 0, __ATOMIC_ACQ_REL)) return 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < batch->num_lanes; i++) {
+        if (__atomic_exchange_n(&driver->failed[i], 0, __ATOMIC_RELAXED)) lanes[count++] = i;
+    }
+    return count;
+}
+
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane) { return &batch->driver->failures[lane]; }
 
 int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
@@ -240,6 +269,7 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     memset(setup, 0, sizeof *setup);
     setup->params = params;
     setup->grid = batch->grid;
+    setup->engine = batch->engine;
     setup->flags = batch->type->flags;
     return batch->type->prepare(setup, error);
 }

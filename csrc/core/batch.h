@@ -35,6 +35,10 @@ typedef struct be_isa {
      * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
 
+    /* The same for lanes first..first+n-1 (first a multiple of 64; n too, unless the range ends with the last lane; or,
+     * for BE_LANE_BY_LANE, any one lane), with the rows of lane `first` instead of arrays. */
+    int64_t (*step_rows)(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error);
+
     /* Takes `steps` steps with the lanes begin..end-1, a few lanes at a time so that their state stays in the cache.
      * Arrays are (steps, num_lanes, ...). With a policy the actions are drawn and written, without they are read. */
     int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t steps, const be_arrays *arrays,
@@ -54,10 +58,18 @@ typedef struct be_isa {
 /* The instruction sets that were compiled in and that this CPU has, best first, NULL at the end. */
 const be_isa *const *be_isa_supported(void);
 
-/* A new batch of zeroed lanes with the type's default params. max_episode_steps 0: no limit. `grid` is copied; NULL
- * where the type has none. `transform` NULL: everything goes out as it is. */
-be_batch *be_batch_create(const be_env_type *type, int64_t num_lanes, be_autoreset autoreset, int32_t max_episode_steps,
-                          const be_grid *grid, const be_transform *transform, be_error *error);
+typedef struct be_batch_options {
+    const be_env_type *type;
+    int64_t num_lanes;
+    be_autoreset autoreset;
+    int32_t max_episode_steps;     /* 0: no limit */
+    const be_grid *grid;           /* copied; NULL where the type has none */
+    const be_transform *transform; /* NULL: everything goes out as it is */
+    const void *engine;            /* for the type's open() */
+} be_batch_options;
+
+/* A new batch of zeroed lanes with the type's default params. */
+be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
 /* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
@@ -77,6 +89,11 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
 
 /* Writes the observation of the present state of lanes begin..end-1 (a row per lane of the batch). */
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+
+/* Lanes that have failed since the last call: their numbers go to `lanes` (room for num_lanes), ascending. The error of
+ * each is be_batch_failure(batch, lane). */
+int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
 
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
@@ -112,6 +129,7 @@ enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
 int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
 double be_now_seconds(void);
+size_t be_engine_bytes(const be_batch *batch); /* a lane's, beside the columns */
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
@@ -132,6 +150,10 @@ struct be_driver {
     void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
     void *arena;
     size_t arena_bytes;
+    be_error *failures; /* BE_LANE_BY_LANE: each lane's last one */
+    uint8_t *failed;    /* not reported yet */
+    uint8_t *lost;      /* in the present step */
+    int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
@@ -145,6 +167,9 @@ static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
     const int64_t repeat = batch->driver->transform.action_repeat;
     return repeat == 1 ? batch->elapsed[lane] : (batch->elapsed[lane] + repeat - 1) / repeat;
 }
+
+/* A lane has failed: `error` becomes its own. */
+void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error);
 
 /* A lane's episode begins. */
 static inline void be_start_statistics(struct be_driver *driver, int64_t lane, double now) {

@@ -30,6 +30,10 @@ static inline uint64_t flag_bits(const uint8_t *flags) {
 /* Lists the lanes from `first` on whose flag, of n <= BE_LIST, is 1; flags can be read for 63 more. */
 static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t first, int64_t *lanes) {
     int64_t count = 0;
+    if (n == 1) { /* the flags beyond may be another thread's */
+        if (*flags) lanes[count++] = first;
+        return count;
+    }
     for (int64_t j = 0; j < n; j += 64) {
         uint64_t bits = flag_bits(flags + j);
         if (n - j < 64) bits &= (UINT64_C(1) << (n - j)) - 1;
@@ -49,6 +53,20 @@ typedef struct block {
     double now;     /* seconds, with record_statistics */
 } block;
 
+/* A lane's simulator has failed: zeros go out, the others go on. */
+static void lose_lane(const block *b, int64_t lane, const be_error *error) {
+    const struct be_driver *driver = b->batch->driver;
+    const int64_t i = lane - b->first;
+    be_lane_failed(b->batch, lane, error);
+    memset((unsigned char *)b->raw + (size_t)i * driver->raw_bytes, 0, driver->raw_bytes);
+    for (int j = 0; j < driver->num_info; j++) {
+        memset((unsigned char *)b->rows.info[j] + (size_t)i * driver->info_bytes[j], 0, driver->info_bytes[j]);
+    }
+    b->rows.reward[i] = 0;
+    b->rows.terminated[i] = 0;
+    driver->lost[lane] = 1;
+}
+
 static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
     struct be_driver *driver = b->batch->driver;
     be_io io = {.first = b->first, .observation = b->raw, .options = driver->default_options};
@@ -57,7 +75,15 @@ static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_e
         b->batch->elapsed[lanes[k]] = 0;
         be_start_statistics(driver, lanes[k], b->now);
     }
-    return b->batch->type->reset(b->batch, lanes, count, &io, error);
+    if (!(b->batch->type->flags & BE_LANE_BY_LANE)) return b->batch->type->reset(b->batch, lanes, count, &io, error);
+    for (int64_t k = 0; k < count; k++) {
+        be_error lane_error;
+        if (b->batch->type->reset(b->batch, &lanes[k], 1, &io, &lane_error) == BE_OK) continue;
+        lose_lane(b, lanes[k], &lane_error);
+        b->rows.truncated[lanes[k] - b->first] = 1;
+        driver->pending[lanes[k]] = 1; /* tried again in the next step */
+    }
+    return BE_OK;
 }
 
 static inline void copy_row(void *target, const void *source, int64_t row, size_t bytes) {
@@ -72,6 +98,8 @@ static void count_steps(const block *b) {
     const int has_limit = limit != INT32_MAX;
     for (int64_t i = 0; i < b->n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
     for (int64_t i = 0; i < b->n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
+    const uint8_t *lost = b->batch->driver->lost;
+    for (int64_t i = 0; lost && i < b->n; i++) truncated[i] |= lost[b->first + i];
 }
 
 /* Rewards as the env gave them go into the statistics, then they are scaled and clipped. */
@@ -133,7 +161,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     uint8_t *restrict terminated = b->rows.terminated, *restrict truncated = b->rows.truncated;
 
     treat_rewards(b);
-    if (driver->autoreset == BE_NEXT_STEP && num_due) {
+    if (num_due && driver->autoreset != BE_DISABLED) { /* SAME_STEP: only lanes whose restart has failed */
         for (int64_t k = 0; k < num_due; k++) {
             int64_t i = due[k] - b->first;
             b->rows.reward[i] = 0.0;
@@ -151,8 +179,8 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     if (same_step || driver->transform.record_statistics) count = list_flagged(pending, n, b->first, lanes);
     if (driver->transform.record_statistics) write_statistics(b, lanes, count);
     if (same_step) {
-        if (restart(b, lanes, count, error) != BE_OK) return -1;
         memset(pending, 0, (size_t)n);
+        if (restart(b, lanes, count, error) != BE_OK) return -1;
     }
     if (driver->transform.transform_observation) {
         be_transform_observations(b->batch, NULL, n, b->first, b->rows.observation, 0);
@@ -221,7 +249,8 @@ static int step_tail(const block *b, const uint8_t *skip, be_error *error) {
 
 /* One step of a kernel; lanes with a 1 in `skip` are not for it. */
 static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
-    if (b->n < BE_LANE_BLOCK) return step_tail(b, skip, error);
+    const int lane_by_lane = (b->batch->type->flags & BE_LANE_BY_LANE) != 0;
+    if (b->n < BE_LANE_BLOCK && !lane_by_lane) return step_tail(b, skip, error);
     be_io io = {
         .first = b->first,
         .action = b->rows.action,
@@ -231,7 +260,19 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
         .skip = skip,
     };
     memcpy(io.info, b->rows.info, sizeof io.info);
-    return b->batch->type->step(b->batch, b->first, b->first + b->n, &io, error);
+    if (!lane_by_lane) return b->batch->type->step(b->batch, b->first, b->first + b->n, &io, error);
+    uint8_t *lost = b->batch->driver->lost + b->first;
+    for (int64_t i = 0; i < b->n; i++) {
+        be_error lane_error;
+        lost[i] = 0;
+        if (skip[i]) {
+            b->rows.reward[i] = 0;
+            b->rows.terminated[i] = 0;
+        } else if (b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error) != BE_OK) {
+            lose_lane(b, b->first + i, &lane_error);
+        }
+    }
+    return BE_OK;
 }
 
 /* Keeps (or, with `back`, brings back) what a kernel overwrites in lane first + i. */
@@ -275,7 +316,8 @@ static int repeat(const block *b, be_error *error) {
             *elapsed += *elapsed != INT32_MAX;
             total[i] += b->rows.reward[i];
             terminated[i] = b->rows.terminated[i];
-            truncated[i] = driver->max_episode_steps != INT32_MAX && *elapsed >= driver->max_episode_steps;
+            truncated[i] = (driver->max_episode_steps != INT32_MAX && *elapsed >= driver->max_episode_steps) ||
+                           (driver->lost && driver->lost[b->first + i]);
             if (terminated[i] | truncated[i]) {
                 skip[i] = 1;
                 stopped[num_stopped++] = i;
@@ -291,28 +333,51 @@ static int repeat(const block *b, be_error *error) {
     return BE_OK;
 }
 
+/* One step of a block whose batch, first, n, rows and now are set; returns how many lanes have finished, or -1. */
+static int64_t step_block(block *b, be_error *error) {
+    const struct be_driver *driver = b->batch->driver;
+    b->raw = driver->transform.transform_observation ? row_of(driver->raw_observation, b->first, driver->raw_bytes)
+                                                     : b->rows.observation;
+    const uint8_t *pending = driver->pending + b->first;
+    /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
+    int64_t due[BLOCK], num_due = list_flagged(pending, b->n, b->first, due);
+    for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&b->batch->rng[due[k]], 1);
+    int status;
+    if (driver->transform.action_repeat > 1) {
+        status = repeat(b, error);
+    } else {
+        status = step_kernel(b, pending, error);
+        if (status == BE_OK) count_steps(b);
+    }
+    return status == BE_OK ? finish(b, due, num_due, error) : -1;
+}
+
+static inline double seconds_for(const be_batch *batch) {
+    return batch->driver->transform.record_statistics ? be_now_seconds() : 0;
+}
+
 static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
-    const struct be_driver *driver = batch->driver;
     int64_t finished = 0;
-    block b = {.batch = batch, .now = driver->transform.record_statistics ? be_now_seconds() : 0};
+    block b = {.batch = batch, .now = seconds_for(batch)};
     for (b.first = begin; b.first < end; b.first += b.n) {
         b.n = end - b.first < BLOCK ? end - b.first : BLOCK;
         if (b.n > BE_LANE_BLOCK) b.n = b.n / BE_LANE_BLOCK * BE_LANE_BLOCK;
         b.rows = rows_from(batch, arrays, b.first);
-        b.raw = driver->transform.transform_observation ? row_of(driver->raw_observation, b.first, driver->raw_bytes)
-                                                        : b.rows.observation;
-        const uint8_t *pending = driver->pending + b.first;
-        /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
-        int64_t due[BLOCK], num_due = list_flagged(pending, b.n, b.first, due);
-        for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&batch->rng[due[k]], 1);
-        int status;
-        if (driver->transform.action_repeat > 1) {
-            status = repeat(&b, error);
-        } else {
-            status = step_kernel(&b, pending, error);
-            if (status == BE_OK) count_steps(&b);
-        }
-        int64_t count = status == BE_OK ? finish(&b, due, num_due, error) : -1;
+        int64_t count = step_block(&b, error);
+        if (count < 0) return -1;
+        finished += count;
+    }
+    return finished;
+}
+
+static int64_t step_rows(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
+    int64_t finished = 0;
+    block b = {.batch = batch, .now = seconds_for(batch)};
+    for (b.first = first; b.first < first + n; b.first += b.n) {
+        b.n = first + n - b.first < BLOCK ? first + n - b.first : BLOCK;
+        if (b.n > BE_LANE_BLOCK) b.n = b.n / BE_LANE_BLOCK * BE_LANE_BLOCK;
+        b.rows = rows_from(batch, rows, b.first - first);
+        int64_t count = step_block(&b, error);
         if (count < 0) return -1;
         finished += count;
     }
@@ -501,6 +566,7 @@ const be_isa BE_ISA_NAME(be_isa) = {
     .name = TEXT(BE_ISA_SUFFIX),
     .types = types,
     .step = step,
+    .step_rows = step_rows,
     .rollout = rollout,
     .check_actions = check_actions,
     .probe = probe,

@@ -39,6 +39,8 @@ static uint64_t hash_layout(const be_batch *batch) {
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     int count = be_lane_columns(batch, columns);
     for (int j = 0; j < count; j++) hash = hash_bytes(hash, &columns[j].bytes, sizeof columns[j].bytes);
+    const uint64_t engine_bytes = be_engine_bytes(batch);
+    hash = hash_bytes(hash, &engine_bytes, sizeof engine_bytes);
     const be_transform *transform = &batch->driver->transform;
     if (transform->frame_stack) {
         const int64_t frame[] = {transform->frame_stack, be_frame_dtype(&batch->observation_space, transform),
@@ -62,7 +64,7 @@ static int64_t total_bytes(const be_batch *batch, int64_t count, int64_t param_r
     int num_columns = be_lane_columns(batch, columns);
     int64_t bytes = (int64_t)sizeof(be_snapshot_header) + param_rows * count_params(batch->type) * 8 + 8;
     for (int j = 0; j < num_columns; j++) bytes += padded(count * (int64_t)columns[j].bytes);
-    return bytes;
+    return bytes + count * (int64_t)be_engine_bytes(batch);
 }
 
 int64_t be_snapshot_bytes(const be_batch *batch, int64_t count) {
@@ -101,6 +103,8 @@ void be_snapshot_save(const be_batch *batch, const int64_t *lanes, int64_t count
         memset(next + used, 0, all - used);
         next += all;
     }
+    const size_t engine_bytes = be_engine_bytes(batch);
+    for (int64_t k = 0; k < count && engine_bytes; k++, next += engine_bytes) batch->type->save(batch, lanes[k], next);
     uint64_t checksum = hash_bytes(HASH_START, bytes, (size_t)(next - (unsigned char *)bytes));
     memcpy(next, &checksum, 8);
 }
@@ -195,6 +199,7 @@ static int find_columns(const be_batch *batch, const be_snapshot_header *header,
         starts[j] = next;
         next += padded(header->count * (int64_t)columns[j].bytes);
     }
+    starts[num_columns] = next; /* what the engine has saved */
     return num_columns;
 }
 
@@ -224,7 +229,7 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
     int status = check_params(batch, &header, (const unsigned char *)bytes + sizeof header, error);
     if (status != BE_OK) return status;
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
-    const unsigned char *starts[BE_MAX_LANE_COLUMNS];
+    const unsigned char *starts[BE_MAX_LANE_COLUMNS + 1];
     find_columns(batch, &header, bytes, starts, columns);
     const be_field *fields = batch->type->state;
     int num_fields = 0;
@@ -257,7 +262,7 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
     be_snapshot_header header;
     memcpy(&header, bytes, sizeof header);
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
-    const unsigned char *starts[BE_MAX_LANE_COLUMNS];
+    const unsigned char *starts[BE_MAX_LANE_COLUMNS + 1];
     int num_columns = find_columns(batch, &header, bytes, starts, columns);
     for (int j = 0; j < num_columns; j++) {
         const size_t size = columns[j].bytes;
@@ -265,6 +270,10 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
         for (int64_t k = 0; k < count; k++) {
             memcpy(data + (size_t)lanes[k] * size, starts[j] + (size_t)rows[k] * size, size);
         }
+    }
+    const size_t engine_bytes = be_engine_bytes(batch);
+    for (int64_t k = 0; k < count && engine_bytes; k++) {
+        batch->type->load(batch, lanes[k], starts[num_columns] + (size_t)rows[k] * engine_bytes);
     }
     if (batch->driver->episode_start) { /* an episode's seconds count from here: clocks differ between machines */
         const double now = be_now_seconds();

@@ -10,4 +10,5 @@
     X(cliff_walking)                                                                                                   \
     X(blackjack)                                                                                                       \
     X(catch)                                                                                                           \
-    X(nchain)
+    X(nchain)                                                                                                          \
+    X(synthetic)

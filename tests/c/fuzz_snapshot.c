@@ -36,7 +36,15 @@ static target prepare_target(const be_isa *isa, const be_env_type *type, be_auto
     target t = {.isa = isa};
     be_error error;
     const be_grid grid = {(const uint8_t *)"SFFFFHFFG", 3, 3};
-    t.batch = be_batch_create(type, LANES, mode, 20, type->grid ? &grid : NULL, NULL, &error);
+    t.batch = be_batch_create(
+        &(be_batch_options){
+            .type = type,
+            .num_lanes = LANES,
+            .autoreset = mode,
+            .max_episode_steps = 20,
+            .grid = type->grid ? &grid : NULL,
+        },
+        &error);
     if (!t.batch) {
         fprintf(stderr, "FAILED: %s: %s\n", type->name, error.message);
         exit(1);

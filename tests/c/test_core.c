@@ -104,7 +104,8 @@ static const be_grid *grid_for(const be_env_type *type) {
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
                     const be_transform *transform) {
     be_error error = {0};
-    be_batch *batch = be_batch_create(type, lanes, mode, 50, grid_for(type), transform, &error);
+    be_batch *batch =
+        be_batch_create(&(be_batch_options){type, lanes, mode, 50, grid_for(type), transform, NULL}, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
     be_arrays rows = rows_of(&a);
@@ -217,7 +218,8 @@ static void check_states(const be_env_type *type) {
         integers++;
     }
     if (!integers) return;
-    be_batch *target = be_batch_create(type, LANES, BE_NEXT_STEP, 0, grid_for(type), NULL, &(be_error){0});
+    be_batch *target =
+        be_batch_create(&(be_batch_options){.type = type, .num_lanes = LANES, .grid = grid_for(type)}, &(be_error){0});
     arrays a = allocate(target);
     be_arrays rows = rows_of(&a);
     be_error error = {0};
@@ -257,9 +259,11 @@ static void check_states(const be_env_type *type) {
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
     if (type->grid) {
-        check(be_batch_create(type, 3, BE_NEXT_STEP, 0, NULL, NULL, &error) == NULL, "no map", type->name, 3);
+        check(be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error) == NULL, "no map", type->name,
+              3);
     }
-    be_batch *batch = be_batch_create(type, 3, BE_NEXT_STEP, 0, grid_for(type), NULL, &error);
+    be_batch *batch =
+        be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3, .grid = grid_for(type)}, &error);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
     for (int i = 0; type->params && type->params[i].name; i++) {

@@ -1,0 +1,116 @@
+/* Synthetic-v0: steps that take a chosen time, for tests and benchmarks of what runs them.
+ *
+ * What it shows depends on the lane's stream and on every action so far, so that a step lost, doubled or given to
+ * another lane is seen; the time a step takes changes nothing.
+ */
+#include <time.h>
+
+#include "batchenv.h"
+
+enum { TOTAL, LAST };
+static const be_field state[] = {
+    [TOTAL] = {"total", BE_I64, 1, "digest of the episode's actions and draws", 0, UINT32_MAX},
+    [LAST] = {"last", BE_F64, 1, "the last number drawn"},
+    {0},
+};
+
+enum { COST_US, TAIL_PROBABILITY, TAIL_FACTOR, END_PROBABILITY, WAIT, FAIL_STEP, FAIL_LANE };
+static const be_param params[] = {
+    [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "time of a step, us"},
+    [TAIL_PROBABILITY] = {"tail_probability", BE_PARAM_FLOAT, 0.0, 0, 1, NULL, "chance that a step is a slow one"},
+    [TAIL_FACTOR] = {"tail_factor", BE_PARAM_FLOAT, 10.0, 0, 1e4, NULL, "how many times longer a slow step takes"},
+    [END_PROBABILITY] = {"end_probability", BE_PARAM_FLOAT, 0.02, 0, 1, NULL, "chance that a step ends the episode"},
+    [WAIT] = {"wait", BE_PARAM_BOOL, 0, 0, 1, NULL, "sleep through a step's time instead of computing"},
+    [FAIL_STEP] = {"fail_step", BE_PARAM_INT, 0, 0, INT32_MAX, NULL, "the step of an episode that fails; 0: none"},
+    [FAIL_LANE] = {"fail_lane", BE_PARAM_INT, -1, -1, INT32_MAX, NULL, "the lane in which it fails; -1: all"},
+    {0},
+};
+
+static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    be_space_box_f32(&setup->observation_space, 3, (double[]){0, 0, 0}, (double[]){INT32_MAX, 1, UINT32_MAX});
+    setup->observation_space.dtype = BE_F64;
+    be_space_discrete(&setup->action_space, 4);
+    return BE_OK;
+}
+
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    (void)error;
+    const int64_t *total = b->state[TOTAL];
+    const double *last = b->state[LAST];
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = lanes[k];
+        double *observation = BE_ROW(double, io->observation, io, i, 3);
+        observation[0] = b->elapsed[i];
+        observation[1] = last[i];
+        observation[2] = (double)total[i];
+    }
+    return BE_OK;
+}
+
+static void digest(be_batch *b, int64_t i, int64_t action) {
+    int64_t *total = b->state[TOTAL];
+    double *last = b->state[LAST];
+    last[i] = be_rng_double(&b->rng[i]);
+    uint64_t x = (uint64_t)total[i] * UINT64_C(6364136223846793005) + (uint64_t)action + (uint64_t)(last[i] * 0x1p32);
+    total[i] = (int64_t)((x ^ x >> 32) & UINT32_MAX);
+}
+
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        ((int64_t *)b->state[TOTAL])[lanes[k]] = 0;
+        digest(b, lanes[k], 0);
+    }
+    return observe(b, lanes, count, io, error);
+}
+
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static void spend(double us, int wait) {
+    if (us <= 0) return;
+    if (wait) {
+        struct timespec t = {(time_t)(us * 1e-6), (long)(us * 1e3) % 1000000000L};
+        while (nanosleep(&t, &t) != 0) {
+        }
+        return;
+    }
+    const double end = now_us() + us;
+    while (now_us() < end) {
+    }
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i - io->first;
+        be_rng *rng = &b->rng[i];
+        digest(b, i, 1 + ((const int64_t *)io->action)[row]);
+        const int slow = be_rng_double(rng) < be_param_of(b, TAIL_PROBABILITY, i);
+        io->terminated[row] = be_rng_double(rng) < be_param_of(b, END_PROBABILITY, i);
+        io->reward[row] = ((const double *)b->state[LAST])[i];
+        spend(be_param_of(b, COST_US, i) * (slow ? be_param_of(b, TAIL_FACTOR, i) : 1), be_param_of(b, WAIT, i) != 0);
+        const double failing = be_param_of(b, FAIL_LANE, i);
+        if (b->elapsed[i] + 1 == (int64_t)be_param_of(b, FAIL_STEP, i) && (failing < 0 || failing == (double)i)) {
+            return be_fail(error, BE_ERROR_ENGINE, i, "fail_step=%d", b->elapsed[i] + 1);
+        }
+        double *observation = BE_ROW(double, io->observation, io, i, 3);
+        observation[0] = b->elapsed[i] + 1; /* counted after this */
+        observation[1] = ((const double *)b->state[LAST])[i];
+        observation[2] = (double)((const int64_t *)b->state[TOTAL])[i];
+    }
+    return BE_OK;
+}
+
+const be_env_type BE_ENV(synthetic) = {
+    .name = "Synthetic",
+    .state = state,
+    .params = params,
+    .flags = BE_LANE_BY_LANE,
+    .prepare = prepare,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};
