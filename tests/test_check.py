@@ -7,7 +7,8 @@ import sys
 
 import pytest
 import walk_envs
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import ClipReward
 
 import batchenv
 from batchenv.check import ConformanceError, check_vector_env
@@ -20,15 +21,12 @@ MODES = [mode.value for mode in AutoresetMode]
 
 @pytest.mark.parametrize("env_id", batchenv.list_envs())
 def test_ours_pass(env_id):
-    report = check_vector_env(env_id)
+    report = check_vector_env(functools.partial(batchenv.make, env_id, max_episode_steps=30))
     assert report.passed, str(report)
     assert report.modes == MODES
-    reasons = {result.detail for result in report.skipped}
-    assert reasons <= {
-        "the action space is no Box of floats",
-        "the action space is not Discrete",
-        "no lane ended twice within 1500 steps",
-    }
+    # Of a toy's few starts many are alike, and a game of Blackjack may end at once; all else is looked at.
+    reasons = ("the action space is ", "of episodes start alike", "an episode ended within 2 steps")
+    assert [r for r in report.skipped if not any(reason in r.detail for reason in reasons)] == []
 
 
 @pytest.mark.parametrize("walk", [walk_envs.Walk, walk_envs.Slide])
@@ -42,6 +40,8 @@ def test_a_good_env_passes(walk):
 
 def test_every_check_has_a_broken_env():
     assert set(walk_envs.BROKEN) == {check.name for check in CHECKS}
+    with open(os.path.join(TESTS, "..", "docs", "conformance.md"), encoding="utf-8") as file:
+        assert f"holds any vector env to {len(CHECKS)} rules" in file.read()
 
 
 @pytest.mark.parametrize("name", walk_envs.BROKEN)
@@ -77,12 +77,19 @@ def test_what_may_be_asked_for():
     sync = check_vector_env("gymnasium:CartPole-v1", vectorization_mode="sync", skip=["reset_leaves_options_alone"])
     assert sync.modes == MODES
     # What Gymnasium's own SyncVectorEnv is known to do otherwise; docs/conformance.md shows each.
-    assert {result.name for result in sync.failures} == {
+    assert {result.name for result in sync.failures} <= {
         "refused_actions_change_nothing",
         "step_after_close_raises",
         "reset_after_close_raises",
     }
-    assert isinstance(sync, type(one)) and issubclass(SyncVectorEnv, walk_envs.VectorEnv)
+
+    wrapped = check_vector_env(lambda num_envs: ClipReward(batchenv.make("CartPole-v1", num_envs), -1.0, 1.0))
+    assert wrapped.passed, str(wrapped)
+
+    def required(num_envs, autoreset_mode):
+        return walk_envs.Walk(num_envs, autoreset_mode)
+
+    assert check_vector_env(required).modes == MODES
 
 
 @pytest.mark.parametrize(
@@ -105,9 +112,9 @@ def test_bad_arguments(target, options, error, text):
 
 
 def test_hangs_and_deaths_are_failed_checks():
-    report = check_vector_env("walk_envs:fatal", isolate=True, timeout=2)
+    report = check_vector_env("walk_envs:fatal", isolate=True, timeout=4)
     assert {result.name: result.detail for result in report.failures} == {
-        "too_few_actions_raise": "hung: nothing came back within 2 s, the process was killed",
+        "too_few_actions_raise": "hung: nothing came back within 4 s, the process was killed",
         "too_many_actions_raise": "the process died of SIGABRT; it said: Check failed: too many",
         "actions_out_of_range_raise": "the process ended with exit code 3",
     }
@@ -132,14 +139,14 @@ def run(*arguments):
 
 
 def test_command_line():
-    good = run("Pendulum-v1", "--num-envs", "2")
+    good = run("Pendulum-v1", "--num-envs", "2", "--skip", "nan_actions_raise")
     assert good.returncode == 0, good.stdout + good.stderr
     assert "Pendulum-v1: 2 lanes, autoreset NextStep, SameStep, Disabled" in good.stdout
+    assert "nan_actions_raise" not in good.stdout and "too_few_actions_raise" in good.stdout
     assert " hold, 0 fail, " in good.stdout.splitlines()[-1]
-    bad = run("walk_envs:NoMasks")
+    bad = run("walk_envs:no_masks")
     assert bad.returncode == 1
     assert "FAIL  infos_have_masks (practice)" in bad.stdout
-    assert run("walk_envs:NoMasks", "--skip", "infos_have_masks").returncode == 0
     unknown = run("walk_envs:missing")
     assert unknown.returncode == 2 and "has no attribute 'missing'" in unknown.stderr and unknown.stdout == ""
 

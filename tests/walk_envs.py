@@ -629,6 +629,10 @@ def fatal(num_envs=3):
     return Fatal(num_envs)
 
 
+def no_masks(num_envs=3):
+    return NoMasks(num_envs)
+
+
 def hangs(num_envs=3):
     while True:
         time.sleep(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, brief, check, require
+from batchenv.check.rules import PRACTICE, Violation, brief, check
 from batchenv.check.trial import Trial, leaves, same
 
 THEME = "buffers"
@@ -29,7 +29,8 @@ def _hold(trial: Trial, pick: Any) -> None:
             break
     env.reset(seed=2)
     for (what, now), then in zip(kept, before, strict=True):
-        require(same(now, then), f"what {what} returned was {brief(then, 100)}, later {brief(now, 100)}")
+        if not same(now, then):
+            raise Violation(f"what {what} returned was {brief(then, 100)}, later {brief(now, 100)}")
 
 
 @check(
@@ -77,11 +78,11 @@ def results_may_be_written_into(trial: Trial) -> None:
     for count, (action, step) in enumerate(zip(actions, wanted, strict=False)):
         result = env.step(action)
         for place, what in enumerate(("obs", "rewards", "terminations", "truncations")):
-            require(
-                same(getattr(step, what), result[place]),
-                f"after writing into the results, {what} of step {count} are {brief(result[place], 70)}, "
-                f"not {brief(getattr(step, what), 70)}",
-            )
+            if not same(getattr(step, what), result[place]):
+                raise Violation(
+                    f"after writing into the results, {what} of step {count} are {brief(result[place], 70)}, "
+                    f"not {brief(getattr(step, what), 70)}"
+                )
         _scribble(result[:4])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, brief, check, require
+from batchenv.check.rules import PRACTICE, Violation, brief, check, require
 from batchenv.check.trial import Trial
 
 THEME = "infos"
@@ -32,11 +32,10 @@ def _require_entries(infos: dict[str, Any], lanes: int, where: str) -> None:
     for key, value in infos.items():
         if isinstance(value, dict):
             _require_entries(value, lanes, f"{where}{key}.")
-        elif not str(key).startswith("_"):
-            require(
-                isinstance(value, np.ndarray) and value.ndim and len(value) == lanes,
-                f"infos of {lanes} lanes: {where}{key} is {brief(value)}",
-            )
+        elif not str(key).startswith("_") and not (
+            isinstance(value, np.ndarray) and value.ndim and len(value) == lanes
+        ):
+            raise Violation(f"infos of {lanes} lanes: {where}{key} is {brief(value)}")
 
 
 @check(
@@ -54,10 +53,8 @@ def _require_masks(infos: dict[str, Any], lanes: int) -> None:
         if isinstance(value, dict):
             _require_masks(value, lanes)
         elif str(key).startswith("_"):
-            require(
-                isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (lanes,),
-                f"infos[{key!r}] is {brief(value)}",
-            )
+            if not (isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (lanes,)):
+                raise Violation(f"infos[{key!r}] is {brief(value)}")
             require(key[1:] in infos, f"infos has {key!r} but not {key[1:]!r}")
 
 

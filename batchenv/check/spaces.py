@@ -96,8 +96,8 @@ def autoreset_mode_is_declared(trial: Trial) -> None:
 def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
     if trial.asked is None:
         raise NotApplicable("the factory was asked for no mode")
-    mode = trial.make().metadata.get("autoreset_mode")
-    if mode is None or isinstance(mode, str):
+    mode = (getattr(trial.make(), "metadata", None) or {}).get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
         raise NotApplicable("see autoreset_mode_is_declared")
     require(mode.value == trial.asked, f"asked for {trial.asked}, metadata says {mode.value}")
 
@@ -109,6 +109,8 @@ def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
 )
 def metadata_is_the_envs_own(trial: Trial) -> None:
     env = trial.make()
+    if not isinstance(getattr(env, "metadata", None), dict):
+        raise NotApplicable("see autoreset_mode_is_declared")
     require(
         env.metadata is not VectorEnv.metadata or not env.metadata,
         f"env.metadata is VectorEnv.metadata, the base class's own dict, and holds {brief(env.metadata)}",
@@ -152,7 +154,7 @@ def has_a_repr(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="env.spec may be set to an EnvSpec, and the env goes on working.",
+    rule="env.unwrapped.spec may be set to an EnvSpec, and the env goes on working.",
     why="gymnasium.make_vec sets it on every env it makes: one that keeps its own state there breaks.",
     needs_factory=True,
 )
@@ -161,7 +163,7 @@ def spec_can_be_set(trial: Trial) -> None:
 
     env = trial.make()
     spec = EnvSpec("Checked-v0", entry_point="nothing:Nothing")
-    env.spec = spec
+    getattr(env, "unwrapped", env).spec = spec
     require(env.spec is spec, f"env.spec is {brief(env.spec)} after setting it")
     action = trial.actions(1)[0]
     require(env.single_observation_space is not None and env.single_action_space is not None, "a single space is None")
@@ -183,6 +185,8 @@ def spec_round_trip(trial: Trial) -> None:
     spec = getattr(env, "spec", None)
     if not isinstance(spec, EnvSpec):
         raise NotApplicable(f"env.spec is {brief(spec, 60)}: not made by make_vec")
+    if getattr(env, "unwrapped", env) is not env:
+        raise NotApplicable("the spec of a vector env does not record wrappers")
     again = gymnasium.make_vec(spec)
     try:
         for what, one, two in (

@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from batchenv.check.rules import said
+from batchenv.check.rules import brief, said
 from batchenv.registry import TABLE
 
 
@@ -87,7 +87,7 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
     if steps and not inspect.isclass(target):
         return Target(type(target).__name__, None, None, instance=target)
     if callable(target):
-        return _factory(getattr(target, "__name__", type(target).__name__), reference_of(target), target, num_envs)
+        return _factory(getattr(target, "__name__", brief(target, 60)), reference_of(target), target, num_envs)
     raise TypeError(
         f"{target!r} must be a vector env, a function that makes one, an id such as 'CartPole-v1', "
         f"or 'module:function', not {type(target).__name__}"
@@ -140,9 +140,10 @@ class _MakeVec:
 
 def _factory(name: str, reference: str | None, factory: Callable[..., Any], num_envs: int) -> Target:
     try:
-        parameters = inspect.signature(factory).parameters.values()
+        parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
         parameters = []
+    must_choose = any(p.name == "autoreset_mode" and p.default is p.empty for p in parameters)
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     count = {"num_envs": num_envs} if takes_any or "num_envs" in named else {}
@@ -150,6 +151,8 @@ def _factory(name: str, reference: str | None, factory: Callable[..., Any], num_
     def make(options: dict[str, Any]) -> Any:
         if options and not (takes_any or "autoreset_mode" in named):
             raise _NoSuchOption(f"{name} takes no autoreset_mode: only its own mode is checked")
+        if must_choose and not options:
+            options = {"autoreset_mode": AutoresetMode.NEXT_STEP}
         return factory(**count, **options)
 
     return Target(name, reference, make, count.get("num_envs"))
