@@ -428,6 +428,19 @@ def test_random_map():
     assert len(set(maps)) > 1
 
 
+def test_patched_random_maps():
+    """make_vec draws a map for each lane: ours has one for all, so Gymnasium's own is given."""
+    with batchenv.patch_gymnasium():
+        theirs = gymnasium.make_vec("FrozenLake-v1", 6, map_name=None)
+        assert type(theirs) is SyncVectorEnv
+        assert len({desc.tobytes() for desc in theirs.get_attr("desc")}) > 1
+        spec = copy.deepcopy(gymnasium.spec("FrozenLake-v1"))
+        spec.kwargs["map_name"] = None
+        assert type(gymnasium.make_vec(spec, 2)) is SyncVectorEnv
+        for kwargs in ({}, {"map_name": "8x8"}, {"map_name": None, "desc": WIDE}, {"desc": None}):
+            assert type(gymnasium.make_vec("FrozenLake-v1", 2, **kwargs)) is batchenv.BatchEnv
+
+
 def test_maps_in_snapshots():
     """The same map may have been given in another way; another one is refused."""
     env = batchenv.make("FrozenLake-v1", 2, map_name=None)
