@@ -67,8 +67,8 @@ cdef class Batch(SyncBatch):
         cdef int64_t count = be_async_list_in_flight(self.queue, mask, lanes, 5) if self.queue != NULL else 0
         if count:
             named = ", ".join([str(lanes[i]) for i in range(min(count, 5))]) + (", ..." if count > 5 else "")
-            raise RuntimeError(f"{doing} while {count} lanes are in flight (env_id {named}): recv() their results first, "
-                               "or reset() everything")
+            raise RuntimeError(f"{doing} while {count} lanes are in flight (env_id {named}): recv() their results "
+                               "first, or reset() everything")
         return 0
 
     cdef int _drop_in_flight(self) except -1:
@@ -199,7 +199,8 @@ cdef class Batch(SyncBatch):
         if status != BE_OK:
             i = error.lane  # a row: once more, for the message to name the lane
             item = cnp.PyArray_ITEMSIZE(array)
-            self.isa_table.check_actions(self.batch, rows + i * size * item, dtype, ids[i], size, self.clip, NULL, &error)
+            self.isa_table.check_actions(self.batch, rows + i * size * item, dtype, ids[i], size, self.clip, NULL,
+                                         &error)
             _raise(&error)
         self.converted = array
         return rows
@@ -218,7 +219,8 @@ cdef class Batch(SyncBatch):
                 raise RuntimeError("recv() with nothing in flight: async_reset() or send() first")
             if self.queue_pid != os.getpid():
                 self._leave_to_parent()
-                raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() first")
+                raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
+                                   "first")
             if limited:
                 end = be_now_ns() + 1e9 * timeout
             while True:
@@ -230,8 +232,8 @@ cdef class Batch(SyncBatch):
                     break
                 if status == BE_POOL_STARVED:
                     count = be_async_in_flight(self.queue)
-                    raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.batch_rows} rows "
-                                       "and would never come; async_reset() or send() first")
+                    raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.batch_rows} "
+                                       "rows and would never come; async_reset() or send() first")
                 if status != BE_POOL_TIMEOUT:
                     raise RuntimeError(f"recv() failed (status {<int>status})")
                 PyErr_CheckSignals()

@@ -1124,8 +1124,8 @@ cdef class SyncBatch:
         if array.ndim == 0:
             raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {shape}, one row a lane")
         if array.shape != shape:
-            raise ValueError(f"actions have shape {array.shape}, but {shape[0]} lanes need shape {shape}: one row a lane; "
-                             "no lane has been stepped")
+            raise ValueError(f"actions have shape {array.shape}, but {shape[0]} lanes need shape {shape}: one row a "
+                             "lane; no lane has been stepped")
         if array.dtype.kind not in ("iu" if discrete else "iuf"):
             rule = "integers (int64 costs nothing extra)" if discrete else "numbers (float32 costs nothing extra)"
             raise TypeError(f"actions have dtype {array.dtype}, but the action space needs {rule}; "
