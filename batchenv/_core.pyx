@@ -542,7 +542,7 @@ cdef class SyncBatch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
@@ -577,6 +577,7 @@ cdef class SyncBatch:
         self.num_info = len(self.info_rows)
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
+        self.convert = changes.convert
         self.num_outputs = 4 + 2 * self.num_info + 3 * self.recording
         cdef cnp.ndarray cells
         if grid is not None:
@@ -1225,6 +1226,10 @@ cdef class SyncBatch:
                 return False
         return True
 
+    cdef str _tuple_hint(self, int place):
+        """How observations of a Tuple space are written into one array."""
+        return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
+
     cdef tuple _check_out(self, object out, object actions):
         """`out` as four arrays that can be written in place; None stands for one of ours."""
         cdef cnp.ndarray array
@@ -1241,7 +1246,8 @@ cdef class SyncBatch:
             out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
             if type(out[i]) is not cnp.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             array = <cnp.ndarray>out[i]
             number = self.observation_type if i == 0 else <int>cnp.NPY_FLOAT64 if i == 1 else <int>cnp.NPY_BOOL
             shape = self.observation_shape if i == 0 else (self.num_lanes,)
@@ -1290,7 +1296,7 @@ cdef class SyncBatch:
         """One lane's observation as Gymnasium's single env returns it."""
         if self.tuple_size:
             return tuple([row[..., j] for j in range(self.tuple_size)]) if row.ndim > 1 else tuple(row.tolist())
-        return row if row.ndim else int(row)
+        return row if row.ndim or self.convert else int(row)
 
     cdef dict _final_info(self, object done):
         info = {}
@@ -1432,7 +1438,8 @@ cdef class SyncBatch:
             if out[i] is None:
                 continue
             if type(out[i]) is not np.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             if out[i].dtype != held[i].dtype or out[i].shape != held[i].shape:
                 raise ValueError(f"out's {_out_names[i]} must have dtype {held[i].dtype} and shape {held[i].shape}, "
                                  f"got {out[i].dtype} and {out[i].shape}")
