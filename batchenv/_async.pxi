@@ -298,9 +298,6 @@ cdef class Batch(SyncBatch):
         cdef be_results results
         cdef tuple held = None
         cdef int i, k, used
-        if self.buffers[buffer] is not None:
-            self.spare.append(self.buffers[buffer])
-            self.buffers[buffer] = None
         for i in range(<int>len(self.spare)):
             candidate = <tuple>self.spare[i]
             if self._unshared(candidate) and be_unshared(PyTuple_GET_ITEM(candidate, self.num_outputs)) and (
@@ -312,6 +309,8 @@ cdef class Batch(SyncBatch):
             held = self._new_results()
             if len(self.spare) > MAX_POOL:
                 del self.spare[0]
+        if self.buffers[buffer] is not None:
+            self.spare.append(self.buffers[buffer])  # it goes to the user now
         used = self.num_outputs
         self._point(held, &results.rows)
         results.rows.action = NULL

@@ -1203,26 +1203,26 @@ cdef class SyncBatch:
         cdef int i
         if (cnp.PyArray_TYPE(array) != self.observation_type or not cnp.PyArray_ISCARRAY(array)
                 or cnp.PyArray_NDIM(array) != len(self.observation_shape)
-                or <size_t>cnp.PyArray_NBYTES(array) != self.num_lanes * self.observation_row
-                or cnp.PyArray_DIM(array, 0) != self.num_lanes):
+                or <size_t>cnp.PyArray_NBYTES(array) != rows * self.observation_row
+                or cnp.PyArray_DIM(array, 0) != rows):
             return False
         for i in range(1, 4):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
                     or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4 + 2 * self.num_info, self.num_outputs):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1 or cnp.PyArray_ITEMSIZE(flags) != 8
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4, 4 + 2 * self.num_info):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             size = self.info_rows[(i - 4) // 2]["size"] if i % 2 == 0 else 1
             dtype = self.info_rows[(i - 4) // 2]["dtype"] if i % 2 == 0 else "bool"
             if (not cnp.PyArray_ISCARRAY(flags) or flags.dtype != dtype
-                    or (<object>flags).shape != ((self.num_lanes,) if size == 1 else (self.num_lanes, size))):
+                    or (<object>flags).shape != ((rows,) if size == 1 else (rows, size))):
                 return False
         return True
 
