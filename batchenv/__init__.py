@@ -6,6 +6,8 @@ observations, infos = env.reset(seed=0)
 observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
 """
 
+from typing import TYPE_CHECKING
+
 from batchenv import _openmp
 
 _openmp.share_runtime()
@@ -24,6 +26,7 @@ __all__ = [
     "Rollout",
     "Snapshot",
     "build_info",
+    "check_vector_env",
     "list_envs",
     "make",
     "patch_gymnasium",
@@ -31,4 +34,15 @@ __all__ = [
     "unpatch_gymnasium",
 ]
 
+if TYPE_CHECKING:
+    from batchenv.check import check_vector_env as check_vector_env
+
 register_with_gymnasium()
+
+
+def __getattr__(name: str):
+    if name == "check_vector_env":  # imported when first asked for: most programs check nothing
+        from batchenv.check import check_vector_env
+
+        return check_vector_env
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

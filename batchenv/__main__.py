@@ -1,4 +1,4 @@
-"""`python -m batchenv`: lists and describes environments, and measures them."""
+"""`python -m batchenv`: lists and describes environments, measures them, and checks vector envs."""
 
 from __future__ import annotations
 
@@ -137,6 +137,20 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         bench.plot(result["rows"], options.plot)
 
 
+def check(options: argparse.Namespace) -> int:
+    report = batchenv.check_vector_env(
+        options.target,
+        num_envs=options.num_envs,
+        isolate=True,
+        timeout=options.timeout,
+        max_steps=options.max_steps,
+        vectorization_mode=options.vectorization_mode,
+        skip=options.skip,
+    )
+    print(report)
+    return 0 if report.passed else 1
+
+
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m batchenv", description=__doc__.split(": ", 1)[1])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -157,6 +171,17 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--seconds", type=seconds, default=1.0, help="per contestant and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
+    command = commands.add_parser("check", help="does a vector env keep Gymnasium's contract? Exit code 1 if not")
+    command.add_argument(
+        "target",
+        metavar="ID|MODULE:FACTORY",
+        help="an id of batchenv or Gymnasium (gymnasium:CartPole-v1 is Gymnasium's own), or what makes a vector env",
+    )
+    command.add_argument("--num-envs", type=positive_int, default=3, help="default %(default)s")
+    command.add_argument("--timeout", type=seconds, default=60.0, help="seconds a check may take; default %(default)s")
+    command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
+    command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")
+    command.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
     return parser
 
 
@@ -168,6 +193,8 @@ def main(arguments: list[str] | None = None) -> int:
             print_list()
         elif options.command == "info":
             print_info(options.id)
+        elif options.command == "check":
+            return check(options)
         else:
             bench(options, parser)
     except (ValueError, MemoryError, OSError) as error:

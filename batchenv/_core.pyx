@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 
 cimport cython
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
@@ -186,18 +187,53 @@ cdef extern from "core/snapshot.h" nogil:
     void be_snapshot_params(const void *, int64_t, double *)
     void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
 
+cdef extern from "core/async.h" nogil:
+    ctypedef enum be_pool_status:
+        BE_POOL_OK, BE_POOL_TIMEOUT, BE_POOL_FULL, BE_POOL_STARVED, BE_POOL_BUSY, BE_POOL_INVALID, BE_POOL_FORKED
+    ctypedef struct be_pool
+    ctypedef struct be_pool_options:
+        int num_workers
+        const int *cpus
+        int num_cpus
+    be_pool *be_pool_create(const be_pool_options *, char *, size_t)
+    void be_pool_destroy(be_pool *, int)
+    ctypedef struct be_async
+    ctypedef struct be_results:
+        be_arrays rows
+        int64_t *lanes
+        uint8_t *failed
+    int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
+    be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
+    void be_async_destroy(be_async *)
+    int be_async_num_buffers(const be_async *)
+    void be_async_set_buffer(be_async *, int, const be_results *)
+    int64_t be_async_check(be_async *, const int64_t *, int64_t, int *)
+    be_pool_status be_async_submit(be_async *, const int64_t *, int64_t, const void *, const double *)
+    be_pool_status be_async_recv(be_async *, int64_t, int *)
+    be_pool_status be_async_finish(be_async *, int64_t)
+    be_pool_status be_async_clear(be_async *)
+    int64_t be_async_in_flight(const be_async *)
+    int64_t be_async_list_in_flight(const be_async *, const uint8_t *, int64_t *, int64_t)
+    int be_async_eventfd(be_async *)
+    double be_async_lane_ns(const be_async *)
+
+cdef extern from "core/loop.h" nogil:
+    int64_t be_loop_step(be_pool *, int, be_batch *, const be_isa *, const be_arrays *, be_error *)
+    int be_loop_reset(be_pool *, int, be_batch *, const uint8_t *, const double *, const be_arrays *, be_error *)
+
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:
         int threads, parallel
         double fork_ns
         double cost[2]
     double be_now_ns()
-    void be_plan_start(be_plan *, int64_t, int)
+    void be_plan_start(be_plan *, int64_t, int, int)
     void be_plan_note(be_plan *, double)
 
 cdef extern from "core/fork.h" nogil:
     void be_fork_watch()
     bint be_forked()
+    int be_fork_count()
 
 cdef extern from "core/numpy_f32.h" nogil:
     float be_numpy_sinf(float)
@@ -485,11 +521,11 @@ cdef object _raise(be_error *error):
 
 cdef enum:
     MAX_POOL = 4
+    SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
 
 
-@cython.final
-cdef class Batch:
-    """num_lanes lanes of one env type, stepped together.
+cdef class SyncBatch:
+    """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
     One call at a time: a second thread that enters while a call runs gets a RuntimeError.
     """
@@ -506,10 +542,16 @@ cdef class Batch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
+    cdef be_pool *loop
+    cdef int loop_process
+    cdef be_async *queue  # Batch's
+    cdef int64_t batch_rows
+    cdef int queue_process  # be_fork_count() when it was made
+    cdef object affinity
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
                   int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
@@ -536,6 +578,7 @@ cdef class Batch:
         self.num_info = len(self.info_rows)
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
+        self.convert = changes.convert
         self.num_outputs = 4 + 2 * self.num_info + 3 * self.recording
         cdef cnp.ndarray cells
         if grid is not None:
@@ -576,11 +619,14 @@ cdef class Batch:
         self.observation_type = dtype.num
         self.observation_shape = (num_lanes, *shape)
         self.observation_row = math.prod(shape) * dtype.itemsize
-        be_plan_start(&self.plan, num_lanes, num_threads if BE_OPENMP and not be_forked() else 1)
-        if self.plan.threads > 1:
+        cdef int most = num_threads if self.lane_by_lane or (BE_OPENMP and not be_forked()) else 1
+        be_plan_start(&self.plan, num_lanes, most, self.lane_by_lane)
+        if self.plan.threads > 1 and not self.lane_by_lane:
             self.plan.fork_ns = _measure_fork(self.plan.threads)
+        self.batch_rows = num_lanes
 
     def __dealloc__(self):
+        self._end_workers()
         be_batch_destroy(self.batch)
         PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
@@ -603,8 +649,9 @@ cdef class Batch:
 
     def force_parallel(self, bint parallel):
         """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
-        cdef int threads = self.num_threads if parallel and BE_OPENMP and self.num_lanes > 64 else 1
-        be_plan_start(&self.plan, max(self.num_lanes, 256), threads)
+        cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
+        cdef int threads = self.num_threads if parallel and many and (BE_OPENMP or self.lane_by_lane) else 1
+        be_plan_start(&self.plan, max(self.num_lanes, 256), threads, self.lane_by_lane)
         self.plan.parallel = self.plan.threads > 1
         self.plan.fork_ns = -1.0
 
@@ -701,6 +748,8 @@ cdef class Batch:
     def state(self):
         """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
         columns = {}
+        self._enter()
+        be_leave(&self.busy)
         cdef const be_field *field = self.batch.type.state
         cdef int i = 0
         while field[i].name != NULL:
@@ -720,6 +769,8 @@ cdef class Batch:
 
     def rng_state(self, int64_t lane):
         """numpy.random.PCG64().state of a lane's stream."""
+        self._enter()
+        be_leave(&self.busy)
         cdef be_rng *rng = &self.batch.rng[lane]
         return {
             "bit_generator": "PCG64",
@@ -732,6 +783,29 @@ cdef class Batch:
     # -- reset -------------------------------------------------------------------------------------------------------
 
     cdef int _enter(self) except -1:
+        """One call at a time; it finds no lane being worked on."""
+        self._enter_only()
+        if self.queue != NULL:
+            try:
+                self._settle()
+            except BaseException:
+                be_leave(&self.busy)
+                raise
+        return 0
+
+    cdef int _settle(self) except -1:
+        """Waits until no lane is being worked on."""
+        return 0
+
+    cdef int _refuse_in_flight(self, str doing, const uint8_t *mask) except -1:
+        """RuntimeError if lanes of the mask (NULL: any) are in flight."""
+        return 0
+
+    cdef int _drop_in_flight(self) except -1:
+        """Before a full reset: waits for the lanes in flight and forgets their results."""
+        return 0
+
+    cdef int _enter_only(self) except -1:
         if not be_enter(&self.busy):
             raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
                                "use a lock, or an env per thread")
@@ -742,21 +816,13 @@ cdef class Batch:
         checked by the caller. options: of the table. Returns the observation."""
         cdef double numbers[32]
         cdef double *values = NULL
-        cdef be_error error
         cdef const uint8_t *mask_data = NULL
-        cdef bytes words
-        cdef const uint32_t *word_data
-        cdef size_t num_words
-        cdef int64_t i
         cdef int part, parts
+        if mask is None:
+            self._drop_in_flight()
         if options:
-            names = [row["name"] for row in self.option_rows]
-            for i in range(len(names)):
-                numbers[i] = _param_number(self.option_rows[i], options.get(names[i], self.option_rows[i]["default"]),
-                                           "reset option ")
             values = numbers
-            if be_batch_check_options(self.batch, values, &error) != BE_OK:
-                _raise(&error)
+            self._fill_options(options, values)
         cdef cnp.ndarray mask_array
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
@@ -765,36 +831,89 @@ cdef class Batch:
         cdef be_arrays arrays
         self._point(held, &arrays)
         if mask is not None:
-            for i in range(self.num_info):
-                held[4 + 2 * i].fill(0)
+            for part in range(self.num_info):
+                held[4 + 2 * part].fill(0)
         self._enter()
         try:
+            if mask is not None:
+                self._refuse_in_flight("reset() of some lanes", mask_data)
+            self._seed(seeds, mask)
             parts = self._parts() if self.num_lanes >= 4096 else 1
-            if seeds is None or isinstance(seeds, int):
-                if seeds is not None and mask is None:
-                    words = _seed_words(seeds)
-                    word_data = <const uint32_t *><const char *>words
-                    num_words = len(words) // 4
-                    with nogil:
-                        for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                            self._seed_part(word_data, num_words, parts, part)
-                elif seeds is not None:
-                    for i in np.flatnonzero(mask):
-                        self._seed_lane(seeds + i, i)
-            else:
-                for i in range(self.num_lanes):
-                    if seeds[i] is not None and (mask_data == NULL or mask_data[i]):
-                        self._seed_lane(seeds[i], i)
-            for part in range(parts):
+            for part in range(self.num_threads):
                 self.errors[part].status = BE_OK
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._reset_part(mask_data, values, &arrays, parts, part)
+            if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
+                self._start_loop()
+                with nogil:
+                    be_loop_reset(self.loop, self.num_threads, self.batch, mask_data, values, &arrays, &self.errors[0])
+            else:
+                with nogil:
+                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                        self._reset_part(mask_data, values, &arrays, parts, part)
             self._raise_first(parts)
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
         return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._info(held, mask)
+
+    cdef int _fill_options(self, dict options, double *values) except -1:
+        cdef be_error error
+        cdef int i
+        for i, row in enumerate(self.option_rows):
+            values[i] = _param_number(row, options.get(row["name"], row["default"]), "reset option ")
+        if be_batch_check_options(self.batch, values, &error) != BE_OK:
+            _raise(&error)
+        return 0
+
+    cdef int _seed(self, seeds, mask) except -1:
+        """As `reset` says."""
+        cdef bytes words
+        cdef const uint32_t *word_data
+        cdef size_t num_words
+        cdef int64_t i
+        cdef int part, parts
+        if isinstance(seeds, int) and mask is None:
+            words = _seed_words(seeds)
+            word_data = <const uint32_t *><const char *>words
+            num_words = len(words) // 4
+            parts = self._parts() if self.num_lanes >= 4096 else 1
+            with nogil:
+                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                    self._seed_part(word_data, num_words, parts, part)
+        elif isinstance(seeds, int):
+            for i in np.flatnonzero(mask):
+                self._seed_lane(seeds + i, i)
+        elif seeds is not None:
+            for i in range(self.num_lanes):
+                if seeds[i] is not None and (mask is None or mask[i]):
+                    self._seed_lane(seeds[i], i)
+        return 0
+
+    cdef int _start_loop(self) except -1:
+        """Workers for `be_loop_step`: made when first needed, in a forked child again."""
+        cdef be_pool_options options
+        cdef char message[256]
+        cdef cnp.ndarray cpus
+        if self.loop != NULL and self.loop_process == be_fork_count():
+            return 0
+        memset(&options, 0, sizeof(options))
+        options.num_workers = self.num_threads - 1
+        if self.affinity is not None:
+            cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
+            options.cpus = <const int *>cnp.PyArray_DATA(cpus)
+            options.num_cpus = len(cpus)
+        self.loop = be_pool_create(&options, message, sizeof(message))
+        self.loop_process = be_fork_count()
+        if self.loop == NULL:
+            raise RuntimeError(f"cannot start {self.num_threads - 1} workers: {message.decode(errors='replace')}")
+        return 0
+
+    cdef void _end_workers(self) noexcept:
+        if self.queue != NULL and self.queue_process == be_fork_count():
+            be_async_destroy(self.queue)
+        if self.loop != NULL and self.loop_process == be_fork_count():
+            be_pool_destroy(self.loop, 0)
+        self.queue = NULL
+        self.loop = NULL
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -836,10 +955,12 @@ cdef class Batch:
         cdef dict info
         cdef int64_t pending
         if not be_enter(&self.busy):
-            self._enter()
+            self._enter_only()
         try:
             if not self.has_reset:
                 raise ResetNeeded("Cannot call env.step() before calling env.reset()")
+            if self.queue != NULL:
+                self._refuse_in_flight("step()", NULL)
             arrays.action = self._check_actions(actions)
             if out is None:
                 held = self._output()
@@ -855,19 +976,24 @@ cdef class Batch:
                         "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
                         "no lane has been stepped")
             timed = self.plan.threads > 1 and self.plan.fork_ns >= 0
-            parts = self.plan.threads if self.plan.parallel and not be_forked() else 1
+            parts = self.plan.threads if self.plan.parallel and (self.lane_by_lane or not be_forked()) else 1
+            if parts > 1 and self.lane_by_lane:
+                self._start_loop()
             with nogil:
                 if timed:
                     start = be_now_ns()
                 if parts == 1:
                     self.errors[0].status = BE_OK
                     finished = self.isa_table.step(self.batch, 0, self.num_lanes, &arrays, &self.errors[0])
+                elif self.lane_by_lane:
+                    self.errors[0].status = BE_OK
+                    finished = be_loop_step(self.loop, parts, self.batch, self.isa_table, &arrays, &self.errors[0])
                 else:
                     for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
                         finished += self._step_part(&arrays, parts, part)
                 if timed:
                     be_plan_note(&self.plan, be_now_ns() - start)
-            self._raise_first(parts)
+            self._raise_first(1 if self.lane_by_lane else parts)
             info = self._info(held, None) if self.num_info else {}
             if finished and self.recording:
                 info["episode"] = self._episode(held)
@@ -889,7 +1015,10 @@ cdef class Batch:
         cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
         if not count:
             return 0
-        failed = lanes[:count].copy()
+        self._raise_failed(lanes[:count].copy(), result)
+
+    cdef int _raise_failed(self, object failed, object result) except -1:
+        count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
         raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); they are truncated, and "
@@ -915,7 +1044,7 @@ cdef class Batch:
 
     cdef dict _episode(self, tuple held):
         """The statistics in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics."""
-        return dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:], strict=True))
+        return dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:self.num_outputs], strict=True))
 
     cdef object _present(self, object observation):
         """An observation array as the space says: for tuples, one column each."""
@@ -988,23 +1117,27 @@ cdef class Batch:
             return type_number == cnp.NPY_INT64 or type_number == cnp.NPY_INT32
         return type_number == cnp.NPY_FLOAT32 or type_number == cnp.NPY_FLOAT64
 
-    cdef cnp.ndarray _coerce_actions(self, object actions):
-        """Anything else that means actions, or TypeError/ValueError."""
+    cdef object _read_actions(self, object actions, tuple shape):
+        """Anything that means actions as an array of this shape and a fitting kind, or TypeError/ValueError."""
         discrete = self.action_type == cnp.NPY_INT64
         try:
             array = np.asarray(actions)
         except Exception as error:
-            raise ValueError(f"actions cannot be read as an array of shape {self.action_shape}: {error}") from None
+            raise ValueError(f"actions cannot be read as an array of shape {shape}: {error}") from None
         if array.ndim == 0:
-            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {self.action_shape}, "
-                            "one row a lane")
-        if array.shape != self.action_shape:
-            raise ValueError(f"actions have shape {array.shape}, but {self.num_lanes} lanes need shape "
-                             f"{self.action_shape}: one row a lane; no lane has been stepped")
+            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {shape}, one row a lane")
+        if array.shape != shape:
+            raise ValueError(f"actions have shape {array.shape}, but {shape[0]} lanes need shape {shape}: one row a "
+                             "lane; no lane has been stepped")
         if array.dtype.kind not in ("iu" if discrete else "iuf"):
             rule = "integers (int64 costs nothing extra)" if discrete else "numbers (float32 costs nothing extra)"
             raise TypeError(f"actions have dtype {array.dtype}, but the action space needs {rule}; "
                             "no lane has been stepped")
+        return array
+
+    cdef cnp.ndarray _coerce_actions(self, object actions):
+        discrete = self.action_type == cnp.NPY_INT64
+        array = self._read_actions(actions, self.action_shape)
         if discrete:
             if array.dtype.kind == "u" and array.dtype.itemsize == 8 and (array > 2**63 - 1).any():
                 lane = int(np.argmax(array))
@@ -1016,16 +1149,19 @@ cdef class Batch:
     # -- the arrays handed out ---------------------------------------------------------------------------------------
 
     cdef tuple _new_output(self):
-        cdef cnp.npy_intp n = self.num_lanes
-        cdef tuple held = (np.empty(self.observation_shape, _dtypes_by_num[self.observation_type]),
+        return self._new_arrays(self.num_lanes)
+
+    cdef tuple _new_arrays(self, int64_t rows):
+        cdef cnp.npy_intp n = rows
+        cdef tuple held = (np.empty((rows, *self.observation_shape[1:]), _dtypes_by_num[self.observation_type]),
                            cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0),
                            cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0),
                            cnp.PyArray_EMPTY(1, &n, cnp.NPY_BOOL, 0))
         for row in self.info_rows:
             size = [row["size"]] * (row["size"] > 1)
-            held += (np.empty([self.num_lanes, *size], row["dtype"]), np.empty(self.num_lanes, np.bool_))
+            held += (np.empty([rows, *size], row["dtype"]), np.empty(rows, np.bool_))
         if self.recording:
-            held += (np.empty(self.num_lanes), np.empty(self.num_lanes, np.int64), np.empty(self.num_lanes))
+            held += (np.empty(rows), np.empty(rows, np.int64), np.empty(rows))
         return held
 
     cdef tuple _output(self):
@@ -1037,13 +1173,13 @@ cdef class Batch:
                 self.pool.append(self._new_output())
             held = <tuple>self.pool[self.next_slot]
             self.next_slot = (self.next_slot + 1) % self.ring
-            if not self._intact(held):
+            if not self._intact(held, self.num_lanes):
                 held = self._new_output()
                 self.pool[self.next_slot - 1 if self.next_slot else self.ring - 1] = held
             return held
         for i in range(count):
             held = <tuple>self.pool[i]
-            if self._unshared(held) and self._intact(held):
+            if self._unshared(held) and self._intact(held, self.num_lanes):
                 return held
         held = self._new_output()
         if count < MAX_POOL:
@@ -1061,35 +1197,39 @@ cdef class Batch:
                 return False
         return True
 
-    cdef bint _intact(self, tuple held):
+    cdef bint _intact(self, tuple held, int64_t rows):
         """The user may have changed what can be changed in place: dtype, shape, writability."""
         cdef cnp.ndarray array = <cnp.ndarray>PyTuple_GET_ITEM(held, 0)
         cdef cnp.ndarray flags
         cdef int i
         if (cnp.PyArray_TYPE(array) != self.observation_type or not cnp.PyArray_ISCARRAY(array)
                 or cnp.PyArray_NDIM(array) != len(self.observation_shape)
-                or <size_t>cnp.PyArray_NBYTES(array) != self.num_lanes * self.observation_row
-                or cnp.PyArray_DIM(array, 0) != self.num_lanes):
+                or <size_t>cnp.PyArray_NBYTES(array) != rows * self.observation_row
+                or cnp.PyArray_DIM(array, 0) != rows):
             return False
         for i in range(1, 4):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
                     or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4 + 2 * self.num_info, self.num_outputs):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1 or cnp.PyArray_ITEMSIZE(flags) != 8
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4, 4 + 2 * self.num_info):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             size = self.info_rows[(i - 4) // 2]["size"] if i % 2 == 0 else 1
             dtype = self.info_rows[(i - 4) // 2]["dtype"] if i % 2 == 0 else "bool"
             if (not cnp.PyArray_ISCARRAY(flags) or flags.dtype != dtype
-                    or (<object>flags).shape != ((self.num_lanes,) if size == 1 else (self.num_lanes, size))):
+                    or (<object>flags).shape != ((rows,) if size == 1 else (rows, size))):
                 return False
         return True
+
+    cdef str _tuple_hint(self, int place):
+        """How observations of a Tuple space are written into one array."""
+        return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
 
     cdef tuple _check_out(self, object out, object actions):
         """`out` as four arrays that can be written in place; None stands for one of ours."""
@@ -1107,7 +1247,8 @@ cdef class Batch:
             out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
             if type(out[i]) is not cnp.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             array = <cnp.ndarray>out[i]
             number = self.observation_type if i == 0 else <int>cnp.NPY_FLOAT64 if i == 1 else <int>cnp.NPY_BOOL
             shape = self.observation_shape if i == 0 else (self.num_lanes,)
@@ -1156,7 +1297,7 @@ cdef class Batch:
         """One lane's observation as Gymnasium's single env returns it."""
         if self.tuple_size:
             return tuple([row[..., j] for j in range(self.tuple_size)]) if row.ndim > 1 else tuple(row.tolist())
-        return row if row.ndim else int(row)
+        return row if row.ndim or self.convert else int(row)
 
     cdef dict _final_info(self, object done):
         info = {}
@@ -1191,6 +1332,7 @@ cdef class Batch:
         try:
             if not self.has_reset:
                 raise ResetNeeded("Cannot call env.rollout() before calling env.reset()")
+            self._refuse_in_flight("rollout()", NULL)
             if actions is None:
                 actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
                 policy.key = key
@@ -1297,7 +1439,8 @@ cdef class Batch:
             if out[i] is None:
                 continue
             if type(out[i]) is not np.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             if out[i].dtype != held[i].dtype or out[i].shape != held[i].shape:
                 raise ValueError(f"out's {_out_names[i]} must have dtype {held[i].dtype} and shape {held[i].shape}, "
                                  f"got {out[i].dtype} and {out[i].shape}")
@@ -1347,10 +1490,15 @@ cdef class Batch:
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
         """Puts rows of a checked snapshot into lanes; all lanes have then been started if `lanes` are all."""
         cdef const char *source = data
+        cdef const uint8_t[::1] flags
         self._enter()
         try:
             if not self.has_reset and lanes.shape[0] != self.num_lanes:
                 raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first, or restore all")
+            touched = np.zeros(self.num_lanes, np.uint8)
+            touched[lanes] = 1
+            flags = touched
+            self._refuse_in_flight("restore()", &flags[0])
             with nogil:
                 be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
             self.has_reset = 1
@@ -1386,3 +1534,8 @@ cdef object _space(const be_space *space):
     low = [space.low[i if size <= 32 else 0] for i in range(size)]
     high = [space.high[i if size <= 32 else 0] for i in range(size)]
     return kind, _dtypes[<int>space.dtype], space.n, shape, low, high
+
+
+# ---- lanes in flight -----------------------------------------------------------------------------------------------
+
+include "_async.pxi"

@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.asynchronous import Asynchronous, affinity
 from batchenv.lanes import Lanes, integer, lane_indices
 from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
@@ -45,7 +46,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -82,6 +83,9 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
             These nine are done in the order in which they stand here, final observations included.
+        batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
+        thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
+            use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
             are then wide enough for every lane.
@@ -112,6 +116,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         observation_dtype: Any = None,
         frame_stack: int | None = None,
         normalize_observation: bool = False,
+        batch_size: int | None = None,
+        thread_affinity: Any = None,
         **params: Any,
     ):
         transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
@@ -120,6 +126,11 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         threads = (
             _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
         )
+        hint = f" (num_envs={self.num_envs})"
+        self.batch_size = (
+            self.num_envs if batch_size is None else integer("batch_size", batch_size, 1, self.num_envs, hint)
+        )
+        cpus = affinity(thread_affinity, threads)
         self.autoreset_mode = _mode(autoreset_mode)
         if max_episode_steps is _DEFAULT:
             max_episode_steps = entry.max_episode_steps
@@ -161,6 +172,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             grid=grid,
             engine=None if self._adapter is None else self._adapter.engine,
         )
+        self._batch.set_queue(self.batch_size, cpus)
+        self._step_pending = False
         self._arguments = {
             "num_envs": self.num_envs,
             "num_threads": num_threads,
@@ -169,6 +182,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             "max_episode_steps": max_episode_steps,
             "copy": copy,
             "clip_actions": clip_actions,
+            "batch_size": batch_size,
+            "thread_affinity": thread_affinity,
             "render_mode": render_mode,
             **self._transforms.keywords,
         }
@@ -206,15 +221,20 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self.single_action_space = _space(action)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        if self.is_async and isinstance(self.single_action_space, spaces.Discrete):
+            self.action_space.n = self.single_action_space.n  # where EnvPool's loops look for it
 
-    def step(self, actions: Any, *, out: tuple[NDArray[Any], ...] | None = None):
+    def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
         """Takes one action per lane.
 
         Args:
+            env_id: with batch_size < num_envs, the lanes that the rows of actions are for: this is then `send` and
+                `recv`. None: a step of all lanes.
             actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
                 Box: numbers, rounded to float32.
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
-                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: an array of ours.
+                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: an array of ours. For
+                a Tuple space: one int64 array (num_envs, parts), whose columns are returned.
 
         Returns:
             observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,
@@ -226,7 +246,19 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
             RuntimeError: another thread is using this env.
         """
+        if env_id is not None:
+            return self._step_some(actions, env_id, out)
         return self._core_step(actions, out)
+
+    def _step_some(self, actions: Any, env_id: Any, out: Any):
+        if not self.is_async:
+            raise ValueError(
+                "step(actions, env_id) needs an env made with batch_size < num_envs: here a step is of all lanes"
+            )
+        if out is not None:
+            raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
+        self.send(actions, env_id)
+        return self.recv()
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         """Starts new episodes in all lanes, or in those of `options["reset_mask"]`.
@@ -252,11 +284,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             mask = None  # all lanes: may be the first reset
         if mask is not None and self._seeds is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
-        if seeds is None and self._seeds is None:
-            seeds = self._first_seed if self._first_seed is not None else self._entropy()
-        elif isinstance(seeds, list) and self._seeds is None and None in seeds:
-            entropy = self._entropy()
-            seeds = [entropy + i if s is None else s for i, s in enumerate(seeds)]
+        seeds = self._fill_seeds(seeds)
         try:
             observations, infos = self._batch.reset(seeds, mask, values)
         except TypeError as refusal:
@@ -264,9 +292,21 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             raise ValueError(str(refusal)) from None
         if seeds is not None:
             self._note_seeds(seeds, mask)
+        self._step_pending = self._step_pending and mask is not None
         if self.render_mode == "human":
             self.render()
         return observations, infos
+
+    def _fill_seeds(self, seeds: Any) -> Any:
+        """Seeds for lanes that have none yet."""
+        if self._seeds is not None:
+            return seeds
+        if seeds is None:
+            return self._first_seed if self._first_seed is not None else self._entropy()
+        if isinstance(seeds, list) and None in seeds:
+            entropy = self._entropy()
+            return [entropy + i if s is None else s for i, s in enumerate(seeds)]
+        return seeds
 
     @staticmethod
     def _entropy() -> int:
@@ -413,6 +453,10 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
     def __getstate__(self) -> dict[str, Any]:
         if self.closed:
             return {"closed": True, "id": self._id, "arguments": self._arguments}
+        if self._batch.in_flight():
+            raise RuntimeError(
+                f"copying or pickling while {self._batch.in_flight()} lanes are in flight: recv() them first"
+            )
         extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
         return {
             "closed": False,
@@ -480,6 +524,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
 
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
+        if self._batch is not None:
+            self._batch.close_queue()
         self._core_step = self._closed_step
         self._batch = None
         if self._renderer is not None:

@@ -85,6 +85,15 @@ class NormalizedBatch:
             raise
         return self._treated(result, target)
 
+    def recv(self, timeout: float | None):
+        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come."""
+        try:
+            result = self._batch.recv(timeout)
+        except _core.LaneError as error:
+            error.result = self._treated(error.result, None)
+            raise
+        return self._treated(result, None)
+
     def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
         rows, rewards, terminations, truncations, infos = result
         self._normalizer.update(rows)

@@ -160,7 +160,6 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
     const be_column *column = &batch->constant_columns[index];
     return batch->per_lane ? column->values[lane & column->mask] : batch->constants[index];
 }
-#define BE_INLINE static inline __attribute__((always_inline))
 
 /* The rows of lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
 typedef struct be_io {

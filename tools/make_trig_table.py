@@ -5,7 +5,7 @@ Run: python tools/make_trig_table.py > csrc/core/trig_table.h   (needs mpmath)
 
 import mpmath
 
-ROWS = 128
+ROWS, STRIDE = 128, 8
 
 
 def double_double(value):
@@ -16,13 +16,15 @@ def double_double(value):
 
 def main():
     mpmath.mp.prec = 300
-    print("/* Written by tools/make_trig_table.py. Row k: sin(k/128) = [0] + [1], cos(k/128) = [2] + [3]. */")
+    print("/* Written by tools/make_trig_table.py. Row k: sin(k/128) = [0] + [1] = -([4] + [5]),")
+    print(" * cos(k/128) = [2] + [3]. */")
     print("#ifndef BE_TRIG_TABLE_H\n#define BE_TRIG_TABLE_H\n")
     print("/* clang-format off */")
-    print(f"static const double be_trig_table[{ROWS}][4] __attribute__((aligned(64))) = {{")
+    print(f"#define BE_TRIG_STRIDE {STRIDE}")
+    print(f"static const double be_trig_table[{ROWS}][BE_TRIG_STRIDE] __attribute__((aligned(64))) = {{")
     for k in range(ROWS):
         angle = mpmath.mpf(k) / ROWS
-        row = (*double_double(mpmath.sin(angle)), *double_double(mpmath.cos(angle)))
+        row = [*double_double(mpmath.sin(angle)), *double_double(mpmath.cos(angle)), *double_double(-mpmath.sin(angle))]
         print("    {" + ", ".join(number.hex() for number in row) + "},")
     print("};\n/* clang-format on */\n\n#endif")
 

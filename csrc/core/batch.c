@@ -229,6 +229,11 @@ int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
     return count;
 }
 
+int be_batch_take_failure(be_batch *batch, int64_t lane) {
+    uint8_t *failed = batch->driver->failed;
+    return failed && __atomic_exchange_n(&failed[lane], 0, __ATOMIC_RELAXED);
+}
+
 const be_error *be_batch_failure(const be_batch *batch, int64_t lane) { return &batch->driver->failures[lane]; }
 
 int64_t be_batch_bytes(const be_batch *batch) {
@@ -383,6 +388,7 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
         batch->driver->values_bytes = 0;
     }
     batch->per_lane = any;
+    batch->driver->configured++;
     memcpy(batch->params, params, sizeof batch->params);
     adopt(batch, &first);
     return BE_OK;
@@ -451,6 +457,20 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
     return BE_OK;
 }
 
+int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, const be_arrays *rows, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    const int transformed = driver->transform.transform_observation;
+    be_io io = {.first = lane, .observation = rows->observation, .options = options};
+    if (transformed) io.observation = driver->raw_observation + (size_t)lane * driver->raw_bytes;
+    memcpy(io.info, rows->info, sizeof io.info);
+    batch->elapsed[lane] = 0;
+    driver->pending[lane] = 0;
+    be_start_statistics(driver, lane, driver->transform.record_statistics ? be_now_seconds() : 0);
+    int status = batch->type->reset(batch, &lane, 1, &io, error);
+    if (status == BE_OK && transformed) be_transform_observations(batch, &lane, 1, lane, rows->observation, 0);
+    return status;
+}
+
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
     const int transformed = batch->driver->transform.transform_observation;
     const be_io io = {.observation = transformed ? batch->driver->raw_observation : arrays->observation};
@@ -466,6 +486,7 @@ int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_array
 }
 
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
+    batch->driver->configured++;
     memcpy(batch->driver->transform.gradient, gradient, sizeof batch->driver->transform.gradient);
     memcpy(batch->driver->transform.intercept, intercept, sizeof batch->driver->transform.intercept);
 }

@@ -87,12 +87,16 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error);
 
+/* Resets one lane, with its rows instead of arrays. */
+int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, const be_arrays *rows, be_error *error);
+
 /* Writes the observation of the present state of lanes begin..end-1 (a row per lane of the batch). */
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
 
 /* Lanes that have failed since the last call: their numbers go to `lanes` (room for num_lanes), ascending. The error of
  * each is be_batch_failure(batch, lane). */
 int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);
+int be_batch_take_failure(be_batch *batch, int64_t lane); /* 1 if this one has failed since */
 const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
 
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
@@ -143,6 +147,7 @@ struct be_driver {
     int num_info;
     double default_options[BE_MAX_PARAMS];
     be_transform transform;
+    uint64_t configured;      /* how often params have been set */
     uint8_t *raw_observation; /* with transform_observation: what kernels write */
     uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */
     double *episode_return;   /* with record_statistics: so far */

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define BE_PLAN_TRIALS 4
-#define BE_PLAN_MIN_LANES 256 /* fewer lanes are never worth a fork */
+#define BE_PLAN_MIN_LANES 256 /* of a kernel: fewer are never worth a fork */
 #define BE_PLAN_MIN_NS 2000.0
 #define BE_PLAN_LONG_NS 8e3
 /* Calls until another look at the other way: twice as many after each look that confirms the choice. */
@@ -33,10 +33,11 @@ static inline double be_now_ns(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads) {
-    int64_t most = (lanes + 63) / 64;
+/* `by_lane`: single lanes are worth a thread, not whole blocks. */
+static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
+    int64_t most = by_lane ? lanes : lanes < BE_PLAN_MIN_LANES ? 1 : (lanes + 63) / 64;
     if (threads > most) threads = (int)most;
-    *plan = (be_plan){.threads = lanes < BE_PLAN_MIN_LANES ? 1 : threads, .patience = BE_PLAN_TRIALS};
+    *plan = (be_plan){.threads = threads, .patience = BE_PLAN_TRIALS};
 }
 
 /* Whether threads could pay, going by the cost of one. The cost of a fork was measured once, perhaps in a busy moment:

@@ -45,6 +45,9 @@ typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 
+/* Of what is long and called twice or more, compilers make a function, which costs kernels their registers. */
+#define BE_INLINE static inline __attribute__((always_inline))
+
 /* Unaligned views, for rows in caller arrays. */
 typedef double be_vd_u __attribute__((vector_size(8 * BE_VL), aligned(8), may_alias));
 typedef float be_vf_u __attribute__((vector_size(4 * BE_VL), aligned(4), may_alias));
@@ -54,6 +57,7 @@ typedef uint8_t be_vb_u __attribute__((vector_size(BE_VL), aligned(1), may_alias
 static inline be_vd be_load(const double *p) { return *(const be_vd_u *)p; }
 static inline void be_store(double *p, be_vd v) { *(be_vd_u *)p = v; }
 static inline be_vl be_load_i64(const int64_t *p) { return *(const be_vl_u *)p; }
+static inline void be_store_i64(int64_t *p, be_vl v) { *(be_vl_u *)p = v; }
 static inline be_vf be_load_f32(const float *p) { return *(const be_vf_u *)p; }
 
 static inline be_vd be_set1(double x) { return x - (be_vd){0}; } /* x - 0 == x for every x, -0 and NaN too */
@@ -66,14 +70,23 @@ static inline be_vd be_to_f64(be_vf v) { return __builtin_convertvector(v, be_vd
 /* Rounds each lane to float32 and back. */
 static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }
 
-/* mask ? a : b, lane by lane; mask is a comparison's result. */
+/* mask ? a : b, lane by lane; mask is a comparison's result. (AVX2 and AVX-512 look at its sign bit only.) */
 static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
 #if BE_ISA == BE_ISA_AVX512
-    return (be_vd)_mm512_ternarylogic_epi64((__m512i)mask, (__m512i)a, (__m512i)b, 0xCA);
+    return (be_vd)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)b, (__m512d)a);
 #elif BE_ISA == BE_ISA_AVX2
     return (be_vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
 #else
     return (be_vd)((mask & (be_vl)a) | (~mask & (be_vl)b));
+#endif
+}
+
+/* x < y ? a : b. (Compilers turn an AVX-512 comparison into a vector and back where the mask is a value of its own.) */
+static inline be_vd be_select_less(be_vd x, be_vd y, be_vd a, be_vd b) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_mask_blend_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_LT_OQ), (__m512d)b, (__m512d)a);
+#else
+    return be_select(x < y, a, b);
 #endif
 }
 
@@ -147,6 +160,26 @@ static inline void be_store_rows(float *dst, int k, const be_vd *columns) {
         _mm256_storeu_ps(dst + 8, _mm256_permute2f128_ps(rows26, rows37, 0x20));
         _mm256_storeu_ps(dst + 16, _mm256_permute2f128_ps(rows04, rows15, 0x31));
         _mm256_storeu_ps(dst + 24, _mm256_permute2f128_ps(rows26, rows37, 0x31));
+        return;
+    }
+    if (k == 6) {
+        /* Of the 48 values, the one at j is column j % 6 of lane j / 6; `place` is 8 * column + lane. */
+        static const int32_t place[3][16] __attribute__((aligned(64))) = {
+            {0, 8, 16, 24, 32, 40, 1, 9, 17, 25, 33, 41, 2, 10, 18, 26},
+            {34, 42, 3, 11, 19, 27, 35, 43, 4, 12, 20, 28, 36, 44, 5, 13},
+            {21, 29, 37, 45, 6, 14, 22, 30, 38, 46, 7, 15, 23, 31, 39, 47},
+        };
+        static const __mmask16 last_pair[3] = {0xc30, 0x30c3, 0xc30c};
+        __m512 pair[3];
+        for (int i = 0; i < 3; i++) {
+            __m512 low = _mm512_castps256_ps512((__m256)be_to_f32(columns[2 * i]));
+            pair[i] = _mm512_insertf32x8(low, (__m256)be_to_f32(columns[2 * i + 1]), 1);
+        }
+        for (int i = 0; i < 3; i++) {
+            __m512i from = _mm512_load_si512(place[i]);
+            __m512 part = _mm512_permutex2var_ps(pair[0], from, pair[1]);
+            _mm512_storeu_ps(dst + 16 * i, _mm512_mask_permutexvar_ps(part, last_pair[i], from, pair[2]));
+        }
         return;
     }
 #elif BE_ISA == BE_ISA_AVX2

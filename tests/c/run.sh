@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the C core as setup.py does, with AddressSanitizer and UndefinedBehaviorSanitizer, and runs test_core.c and
-# fuzz_snapshot.c (so many damaged snapshots as the first argument says) over it.
+# Builds the C core as setup.py does, with AddressSanitizer and UndefinedBehaviorSanitizer, and runs test_core.c,
+# test_exact_math.c and fuzz_snapshot.c (so many damaged snapshots as the first argument says) over it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
@@ -26,6 +26,13 @@ for source in csrc/core/*.c; do
 done
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
 "$build/test_core"
+for name in "${!isa[@]}"; do
+    # shellcheck disable=SC2086
+    gcc "${flags[@]}" ${isa[$name]} "-DBE_ISA=BE_ISA_$name" tests/c/test_exact_math.c -o "$build/test_exact_math" -lm
+    if [[ $name == BASELINE ]] || grep -qw "$([[ $name == AVX2 ]] && echo avx2 || echo avx512dq)" /proc/cpuinfo; then
+        "$build/test_exact_math"
+    fi
+done
 rest=()
 for source in "${core[@]}"; do
     [[ $source == */snapshot.c ]] || rest+=("$source")

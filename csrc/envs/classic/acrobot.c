@@ -132,24 +132,6 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-/* Time derivative of (theta1, theta2, dtheta1, dtheta2) under `torque`. */
-static inline void derivative(const be_vd *c, int nips, const be_vd s[4], be_vd torque, be_vd out[4]) {
-    be_vd sin2, cos2;
-    be_sincos(s[THETA2], &sin2, &cos2);
-    be_vd d1 = c[D1_FIRST] + c[M2] * (c[D1_FIXED] + c[D1_COS] * cos2) + c[MOI] + c[MOI];
-    be_vd d2 = c[M2] * (c[D2_FIXED] + c[D2_COS] * cos2) + c[MOI];
-    be_vd phi2 = c[PHI2_COS] * be_cos(s[THETA1] + s[THETA2] - PI / 2.0);
-    be_vd phi1 = c[PHI1_SQUARE] * be_square(s[DTHETA2]) * sin2 - c[PHI1_PRODUCT] * s[DTHETA2] * s[DTHETA1] * sin2 +
-                 c[PHI1_COS] * be_cos(s[THETA1] - PI / 2) + phi2;
-    be_vd push = torque + d2 / d1 * phi1;
-    if (!nips) push = push - c[ACC2_SQUARE] * be_square(s[DTHETA1]) * sin2;
-    be_vd acceleration2 = (push - phi2) / (c[ACC2_FIXED] - be_square(d2) / d1);
-    out[0] = s[DTHETA1];
-    out[1] = s[DTHETA2];
-    out[2] = -(d2 * acceleration2 + phi1) / d1;
-    out[3] = acceleration2;
-}
-
 /* Into [-pi, pi] by whole turns, one rounded subtraction a turn. What is a million turns away (Gymnasium's loop would
  * not come back from there) goes home in one remainder, infinity as NaN. */
 static inline be_vd wrap(be_vd x) {
@@ -178,8 +160,55 @@ BE_INLINE void load_values(const be_batch *b, int64_t i, int per_lane, values *v
     v->max_vel_2 = be_param_at(b, MAX_VEL_2, i, per_lane);
 }
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+/* Lanes that go through a step together, from one short loop to the next. */
+#define CHUNK BE_MANY
+typedef struct chunk {
+    double start[NUM_FIELDS][CHUNK], y[NUM_FIELDS][CHUNK], sum[NUM_FIELDS][CHUNK];
+    double torque[CHUNK], angle1[CHUNK], angle12[CHUNK], sin1[CHUNK], cos1[CHUNK], sin2[CHUNK], cos2[CHUNK],
+        cos12[CHUNK], d2[CHUNK];
+    double square1[CHUNK], square2[CHUNK], d2_square[CHUNK];
+} __attribute__((aligned(64))) chunk;
+
+/* A stage of the Runge-Kutta step: the time derivative at y, and the next y. */
+BE_INLINE void stage(chunk *w, int n, int number, const be_batch *b, int64_t first, int per_lane, values *v) {
     const int nips = b->params[BOOK_OR_NIPS] == 1;
+    const be_vd *c = v->constants;
+    be_sincos_many(w->y[THETA2], w->sin2, w->cos2, n);
+    for (int i = 0; i < n; i += BE_VL) {
+        if (per_lane) load_values(b, first + i, 1, v);
+        be_vd theta1 = be_load(w->y[THETA1] + i), theta2 = be_load(w->y[THETA2] + i);
+        be_store(w->angle12 + i, theta1 + theta2 - PI / 2.0);
+        be_store(w->angle1 + i, theta1 - PI / 2);
+        be_store(w->d2 + i, c[M2] * (c[D2_FIXED] + c[D2_COS] * be_load(w->cos2 + i)) + c[MOI]);
+    }
+    be_cos_many(w->angle12, w->cos12, n);
+    be_cos_many(w->angle1, w->cos1, n);
+    be_square_many(w->y[DTHETA1], w->square1, n);
+    be_square_many(w->y[DTHETA2], w->square2, n);
+    be_square_many(w->d2, w->d2_square, n);
+    for (int i = 0; i < n; i += BE_VL) {
+        if (per_lane) load_values(b, first + i, 1, v);
+        be_vd dtheta1 = be_load(w->y[DTHETA1] + i), dtheta2 = be_load(w->y[DTHETA2] + i);
+        be_vd sin2 = be_load(w->sin2 + i), cos2 = be_load(w->cos2 + i), d2 = be_load(w->d2 + i);
+        be_vd d1 = c[D1_FIRST] + c[M2] * (c[D1_FIXED] + c[D1_COS] * cos2) + c[MOI] + c[MOI];
+        be_vd phi2 = c[PHI2_COS] * be_load(w->cos12 + i);
+        be_vd phi1 = c[PHI1_SQUARE] * be_load(w->square2 + i) * sin2 - c[PHI1_PRODUCT] * dtheta2 * dtheta1 * sin2 +
+                     c[PHI1_COS] * be_load(w->cos1 + i) + phi2;
+        be_vd push = be_load(w->torque + i) + d2 / d1 * phi1;
+        if (!nips) push = push - c[ACC2_SQUARE] * be_load(w->square1 + i) * sin2;
+        be_vd acceleration2 = (push - phi2) / (c[ACC2_FIXED] - be_load(w->d2_square + i) / d1);
+        be_vd k[] = {dtheta1, dtheta2, -(d2 * acceleration2 + phi1) / d1, acceleration2};
+        be_vd ahead = number < 2 ? v->half_dt : v->dt;
+        for (int j = 0; j < 4; j++) {
+            be_vd sum = k[j];
+            if (number > 0) sum = be_load(w->sum[j] + i) + (number < 3 ? 2.0 * sum : sum);
+            be_store(w->sum[j] + i, sum);
+            be_store(w->y[j] + i, be_load(w->start[j] + i) + (number < 3 ? ahead * k[j] : v->sixth_dt * sum));
+        }
+    }
+}
+
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     const int noisy = !(b->flags & BE_STEP_FINISHED_HARMLESS);
     values v;
     load_values(b, begin, per_lane, &v);
@@ -187,49 +216,56 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     float *observation = io->observation;
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
+    chunk w;
 
-    for (int64_t i = begin; i < end; i += BE_VL) {
-        if (per_lane) load_values(b, i, 1, &v);
-        be_vd torque = __builtin_convertvector(be_load_i64(action) - 1, be_vd);
-        if (noisy) {
-            for (int j = 0; j < BE_VL; j++) {
-                double noise = be_param_of(b, TORQUE_NOISE_MAX, i + j);
-                if (noise > 0 && !io->skip[i - begin + j]) torque[j] += be_rng_uniform(&b->rng[i + j], -noise, noise);
+    for (int64_t first = begin; first < end; first += CHUNK) {
+        const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
+        for (int l = 0; l < n; l += BE_VL) {
+            be_vd torque = __builtin_convertvector(be_load_i64(action + l) - 1, be_vd);
+            if (noisy) {
+                for (int j = 0; j < BE_VL; j++) {
+                    const int64_t i = first + l + j;
+                    double noise = be_param_of(b, TORQUE_NOISE_MAX, i);
+                    if (noise > 0 && !io->skip[i - begin]) torque[j] += be_rng_uniform(&b->rng[i], -noise, noise);
+                }
             }
+            be_store(w.torque + l, torque);
         }
-        be_vd y0[4], y[4], k1[4], k2[4], k3[4], k4[4];
-        for (int j = 0; j < 4; j++) y0[j] = be_load((double *)b->state[j] + i);
-        derivative(v.constants, nips, y0, torque, k1);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.half_dt * k1[j];
-        derivative(v.constants, nips, y, torque, k2);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.half_dt * k2[j];
-        derivative(v.constants, nips, y, torque, k3);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.dt * k3[j];
-        derivative(v.constants, nips, y, torque, k4);
-        for (int j = 0; j < 4; j++) y[j] = y0[j] + v.sixth_dt * (k1[j] + 2.0 * k2[j] + 2.0 * k3[j] + k4[j]);
-
-        be_vd theta1 = wrap(y[THETA1]), theta2 = wrap(y[THETA2]);
-        be_vd dtheta1 = be_clip(y[DTHETA1], -v.max_vel_1, v.max_vel_1);
-        be_vd dtheta2 = be_clip(y[DTHETA2], -v.max_vel_2, v.max_vel_2);
-        be_store((double *)b->state[THETA1] + i, theta1);
-        be_store((double *)b->state[THETA2] + i, theta2);
-        be_store((double *)b->state[DTHETA1] + i, dtheta1);
-        be_store((double *)b->state[DTHETA2] + i, dtheta2);
-
-        be_vd sin1, cos1, sin2, cos2;
-        be_sincos(theta1, &sin1, &cos1);
-        be_sincos(theta2, &sin2, &cos2);
-        /* -cos1 - cos(theta1 + theta2) > 1 cannot be while the first link hangs below the joint, as it mostly does. */
-        be_vl arrived = cos1 < 0;
-        if (be_any(arrived)) arrived = -cos1 - be_cos(theta2 + theta1) > 1.0;
-        be_vd row[] = {cos1, sin1, cos2, sin2, dtheta1, dtheta2};
-        be_store_rows(observation, 6, row);
-        be_store(reward, be_select(arrived, be_set1(0.0), be_set1(-1.0)));
-        be_store_flags(terminated, arrived);
-        action += BE_VL;
-        observation += 6 * BE_VL;
-        reward += BE_VL;
-        terminated += BE_VL;
+        for (int j = 0; j < 4; j++) {
+            memcpy(w.start[j], (double *)b->state[j] + first, (size_t)n * sizeof(double));
+            memcpy(w.y[j], (double *)b->state[j] + first, (size_t)n * sizeof(double));
+        }
+        for (int number = 0; number < 4; number++) stage(&w, n, number, b, first, per_lane, &v);
+        for (int l = 0; l < n; l += BE_VL) {
+            if (per_lane) load_values(b, first + l, 1, &v);
+            be_store(w.y[THETA1] + l, wrap(be_load(w.y[THETA1] + l)));
+            be_store(w.y[THETA2] + l, wrap(be_load(w.y[THETA2] + l)));
+            be_store(w.y[DTHETA1] + l, be_clip(be_load(w.y[DTHETA1] + l), -v.max_vel_1, v.max_vel_1));
+            be_store(w.y[DTHETA2] + l, be_clip(be_load(w.y[DTHETA2] + l), -v.max_vel_2, v.max_vel_2));
+        }
+        for (int j = 0; j < 4; j++) memcpy((double *)b->state[j] + first, w.y[j], (size_t)n * sizeof(double));
+        be_sincos_many(w.y[THETA1], w.sin1, w.cos1, n);
+        be_sincos_many(w.y[THETA2], w.sin2, w.cos2, n);
+        for (int l = 0; l < n; l += BE_VL) {
+            be_vd cos1 = be_load(w.cos1 + l);
+            /* -cos1 - cos(theta1 + theta2) > 1 cannot be while the first link hangs below the joint, as it mostly does.
+             */
+            be_vl arrived = cos1 < 0;
+            if (be_any(arrived)) arrived = -cos1 - be_cos(be_load(w.y[THETA2] + l) + be_load(w.y[THETA1] + l)) > 1.0;
+            be_vd row[] = {cos1,
+                           be_load(w.sin1 + l),
+                           be_load(w.cos2 + l),
+                           be_load(w.sin2 + l),
+                           be_load(w.y[DTHETA1] + l),
+                           be_load(w.y[DTHETA2] + l)};
+            be_store_rows(observation + 6 * l, 6, row);
+            be_store(reward + l, be_select(arrived, be_set1(0.0), be_set1(-1.0)));
+            be_store_flags(terminated + l, arrived);
+        }
+        action += CHUNK;
+        observation += 6 * CHUNK;
+        reward += CHUNK;
+        terminated += CHUNK;
     }
     return BE_OK;
 }

@@ -1,0 +1,189 @@
+"""Lanes in flight: send, recv, and what is built on them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
+from numpy.typing import NDArray
+
+from batchenv.lanes import integer
+
+
+def affinity(value: Any, workers: int) -> list[int] | None:
+    """The CPU of each worker, for thread_affinity=value.
+
+    Raises:
+        TypeError, ValueError: it is neither None, an int (an offset into the CPUs this process may use) nor a list of
+            such CPUs.
+    """
+    if value is None:
+        return None
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    if not isinstance(value, (list, tuple, range, np.ndarray)):
+        offset = integer("thread_affinity", value, 0, None, "; or a list of CPUs")
+        return [allowed[(offset + i) % len(allowed)] for i in range(workers)]
+    cpus = [integer(f"thread_affinity[{i}]", cpu, 0, None) for i, cpu in enumerate(value)]
+    for cpu in cpus:
+        if cpu not in allowed:
+            raise ValueError(f"thread_affinity={value!r} names CPU {cpu}, but this process may use {allowed}")
+    if not cpus:
+        raise ValueError("thread_affinity=[] names no CPU; None leaves the choice to the system")
+    return [cpus[i % len(cpus)] for i in range(workers)]
+
+
+class Asynchronous:
+    """The part of BatchEnv that steps lanes in the background."""
+
+    num_envs: int
+    batch_size: int
+    _batch: Any
+    _step_pending: bool
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `recv` gives fewer than all lanes: batch_size < num_envs."""
+        return self.batch_size < self.num_envs
+
+    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+        """Sends all lanes off to be reset; `recv` gives their first observations.
+
+        Lanes in flight are waited for, and their results dropped.
+
+        Args:
+            seed, options: as `reset` takes them; without "reset_mask".
+
+        Raises:
+            TypeError, ValueError: a wrong seed or option.
+        """
+        self._check_open()
+        seeds = self._check_seed(seed)
+        mask, values = self._check_options(options)
+        if mask is not None and not mask.all():
+            raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
+        seeds = self._fill_seeds(seeds)
+        try:
+            self._batch.queue_reset(seeds, values)
+        except TypeError as refusal:
+            raise ValueError(str(refusal)) from None
+        if seeds is not None:
+            self._note_seeds(seeds, None)
+        self._step_pending = False
+
+    def send(self, actions: Any, env_id: Any = None) -> None:
+        """Sends lanes off to be stepped, and returns at once.
+
+        Args:
+            actions: a row for each lane sent, as `step` takes them.
+            env_id: the lanes' numbers, int array or list; None: those last received, in their order.
+
+        Raises:
+            TypeError, ValueError: a wrong shape, an action out of range, an unknown or repeated env_id. Nothing was
+                sent.
+            RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
+            gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
+        """
+        self._check_open()
+        self._batch.send(actions, env_id)
+
+    def recv(self, timeout: float | None = None):
+        """Waits for the first `batch_size` lanes to be finished.
+
+        Args:
+            timeout: seconds; None: for ever. Ctrl-C is answered either way.
+
+        Returns:
+            observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
+            which lanes got finished: row k is lane `infos["env_id"][k]`. With batch_size == num_envs the rows are in
+            the order of the lanes.
+
+        Raises:
+            TimeoutError: nothing is lost; call `recv` again.
+            LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
+            RuntimeError: fewer than batch_size lanes are in flight: that batch would never come.
+        """
+        self._check_open()
+        if timeout is not None:
+            timeout = float(timeout)
+            if not timeout >= 0:
+                raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
+        return self._batch.recv(timeout)
+
+    # ---- step in two halves ------------------------------------------------------------------------------------
+
+    def step_async(self, actions: Any) -> None:
+        """Sends all lanes off to be stepped, so that other things can be done before `step_wait`.
+
+        Raises:
+            As `send`; gymnasium.error.AlreadyPendingCallError: a step is waited for already.
+        """
+        self._check_open()
+        if self.is_async:
+            raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
+        if self._step_pending:
+            raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
+        self._batch.send(actions, np.arange(self.num_envs))
+        self._step_pending = True
+
+    def step_wait(self, timeout: float | None = None):
+        """Waits for the step that `step_async` has begun, and returns what `step` would.
+
+        Raises:
+            gymnasium.error.NoAsyncCallError: there is none.
+            TimeoutError: not done after `timeout` seconds; nothing is lost.
+            LaneError: as `step`.
+        """
+        self._check_open()
+        if not self._step_pending:
+            raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
+        try:
+            result = self.recv(timeout)
+        except TimeoutError:
+            raise
+        except BaseException as error:
+            self._step_pending = self._batch.in_flight() > 0
+            if hasattr(error, "result") and error.result is not None:
+                error.result[4].pop("env_id", None)
+            raise
+        self._step_pending = False
+        result[4].pop("env_id", None)
+        return result
+
+    # ---- event loops -------------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """A file descriptor that is readable when `recv` would not wait, for selectors and event loops.
+
+        It belongs to the env: only wait on it, and not after `close`.
+
+        Raises:
+            OSError: the system gives none.
+        """
+        self._check_open()
+        return self._batch.fileno()
+
+    async def arecv(self):
+        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread."""
+        self._check_open()
+        descriptor = self._batch.fileno()
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        while True:
+            try:
+                return self.recv(0)
+            except TimeoutError:
+                ready.clear()
+            loop.add_reader(descriptor, ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(descriptor)
+
+    async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
+        """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
+        while self._batch.in_flight() >= self.batch_size:
+            yield await self.arecv()

@@ -1,0 +1,182 @@
+"""The three autoreset modes: what comes with the step at which an episode ends, and after it."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from batchenv.check.rules import PRACTICE, NotApplicable, brief, check, require
+from batchenv.check.trial import Step, Trial, row, same
+
+THEME = "autoreset"
+NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
+
+
+def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
+    """Steps until a lane ends: the actions taken and the last step."""
+    taken = []
+    for action in trial.actions(trial.record.count + 1):
+        taken.append(action)
+        step = trial.step(env, action)
+        if step.ended.any():
+            return taken, step
+    raise NotApplicable("no episode ended")
+
+
+@check(
+    THEME,
+    rule="NextStep: the step after an end gives the lane reward 0 and both flags False.",
+    why="That step is a reset, no transition: wrappers do not count it, so a reward there is lost, and a flag there "
+    "ends an episode of no steps.",
+    modes=NEXT,
+)
+def next_step_is_the_reset(trial: Trial) -> None:
+    for end in trial.ends():
+        for lane in np.flatnonzero(end.at.ended):
+            got = (
+                float(end.after.rewards[lane]),
+                *(bool(f[lane]) for f in (end.after.terminations, end.after.truncations)),
+            )
+            require(
+                got == (0.0, False, False),
+                f"lane {lane} ended; its next step gave reward {got[0]}, terminated {got[1]}, truncated {got[2]}",
+            )
+
+
+@check(
+    THEME,
+    rule="NextStep: the action of the step after an end does not matter.",
+    why="It was chosen for the last observation of an episode that is over.",
+    modes=NEXT,
+)
+def next_step_ignores_the_action(trial: Trial) -> None:
+    trial.ends()
+    trial.need_repeatable()
+    env, _ = trial.start()
+    taken, last = _to_the_end(trial, env)
+    results = []
+    for action in trial.actions(4, seed=77):
+        env, _ = trial.start()
+        for earlier in taken:
+            last = trial.step(env, earlier)
+        results.append(trial.step(env, action))
+    for lane in np.flatnonzero(last.ended):
+        rows = [row(trial.obs_space, step.obs, lane) for step in results]
+        for other in rows[1:]:
+            require(
+                same(rows[0], other),
+                f"lane {lane}, after its end: {brief(rows[0], 80)} with one action, {brief(other, 80)} with another",
+            )
+
+
+@check(
+    THEME,
+    rule='SameStep: infos["final_obs"][i] is the last observation of the episode that ended in lane i.',
+    why="The observation returned is already the next episode's; a learner that bootstraps at a truncation has nothing "
+    "else.",
+    modes=SAME,
+)
+def same_step_gives_final_obs(trial: Trial) -> None:
+    for end in trial.ends():
+        final = end.at.infos.get("final_obs")
+        require(final is not None, f"infos of an end hold {sorted(end.at.infos)}")
+        require(len(final) == trial.num_envs, f"final_obs is {brief(final)}")
+        for lane in np.flatnonzero(end.at.ended):
+            one = row(trial.obs_space, final, lane) if isinstance(final, dict) else final[lane]
+            require(
+                one is not None and same(np.shape(one), np.shape(row(trial.obs_space, end.at.obs, lane))),
+                f"final_obs of lane {lane}, which ended, is {brief(one)}",
+            )
+
+
+@check(
+    THEME,
+    rule='SameStep: infos["_final_obs"] is a bool array, True for exactly the lanes that ended.',
+    why="It tells which entries of final_obs hold; Gymnasium's VectorizeTransformObservation reads it.",
+    modes=SAME,
+)
+def same_step_masks_final_obs(trial: Trial) -> None:
+    for end in trial.ends():
+        mask = end.at.infos.get("_final_obs")
+        require(
+            isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and same(mask, end.at.ended),
+            f"lanes that ended: {brief(end.at.ended)}; infos['_final_obs'] is {brief(mask)}",
+        )
+
+
+@check(
+    THEME,
+    rule='SameStep: infos["final_info"] is a dict with the infos of the steps that ended, masked by "_final_info".',
+    why="The other infos are the new episode's; success flags and statistics of the old one are only there. "
+    "SyncVectorEnv gives it; none of Gymnasium's wrappers reads it.",
+    basis=PRACTICE,
+    modes=SAME,
+)
+def same_step_gives_final_info(trial: Trial) -> None:
+    for end in trial.ends():
+        info, mask = end.at.infos.get("final_info"), end.at.infos.get("_final_info")
+        require(isinstance(info, dict), f"infos of an end hold {sorted(end.at.infos)}; final_info is {brief(info)}")
+        require(
+            isinstance(mask, np.ndarray) and same(mask, end.at.ended),
+            f"lanes that ended: {brief(end.at.ended)}; infos['_final_info'] is {brief(mask)}",
+        )
+
+
+@check(
+    THEME,
+    rule="SameStep: the observation returned at an end is the new episode's first, not the last of the old one.",
+    why="The next action is chosen by it. Lanes that are not reset there go on with an episode that is over.",
+    modes=SAME,
+)
+def same_step_returns_the_new_episode(trial: Trial) -> None:
+    pairs = []
+    for end in trial.ends():
+        final = end.at.infos.get("final_obs")
+        for lane in np.flatnonzero(end.at.ended):
+            if final is not None and not isinstance(final, dict) and final[lane] is not None:
+                pairs.append((final[lane], row(trial.obs_space, end.at.obs, lane)))
+    if not pairs:
+        raise NotApplicable("see same_step_gives_final_obs")
+    require(
+        not all(same(last, first) for last, first in pairs),
+        f"at all {len(pairs)} ends the observation returned was final_obs, such as {brief(pairs[0][0], 80)}",
+    )
+
+
+@check(
+    THEME,
+    rule="Disabled: lanes that ended go on after reset(options={'reset_mask': ended}).",
+    why="Nothing else resets them.",
+    modes=DISABLED,
+)
+def disabled_goes_on_after_a_masked_reset(trial: Trial) -> None:
+    ends = trial.ends()
+    require(not trial.record.problem, trial.record.problem)
+    over = [
+        all(end.after.ended[lane] for end in ends if end.at.ended[lane])
+        for lane in range(trial.num_envs)
+        if sum(end.at.ended[lane] for end in ends) > 1
+    ]
+    require(not any(over), "a lane that was reset after its end was still over at the next step, every time")
+
+
+@check(
+    THEME,
+    rule="Disabled: step raises while a lane is over.",
+    why="Without it a forgotten reset goes on stepping an episode that has ended, or autoresets behind one's back. "
+    "SyncVectorEnv raises.",
+    basis=PRACTICE,
+    modes=DISABLED,
+)
+def disabled_refuses_lanes_that_are_over(trial: Trial) -> None:
+    if not trial.record.ends and not trial.record.problem:
+        trial.ends()
+    env, _ = trial.start()
+    taken, last = _to_the_end(trial, env)
+    try:
+        step = env.step(copy.deepcopy(taken[-1]))
+    except Exception:
+        return
+    lane = int(np.flatnonzero(last.ended)[0])
+    require(False, f"lane {lane} had ended; one more step gave it reward {brief(step[1][lane])}")

@@ -1,0 +1,92 @@
+"""Whose memory is it? What is returned must not change later, and may be written into."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from batchenv.check.rules import PRACTICE, Violation, brief, check
+from batchenv.check.trial import Trial, leaves, same
+
+THEME = "buffers"
+HELD = 24  # steps whose results are kept, more than any ring of buffers that is in use
+
+
+def _hold(trial: Trial, pick: Any) -> None:
+    """Keeps what `pick` takes out of each result, and requires it not to change."""
+    env = trial.make()
+    obs, infos = env.reset(seed=1)
+    kept = [("reset", pick((obs, None, None, None, infos)))]
+    before = [copy.deepcopy(kept[0][1])]
+    for count, action in enumerate(trial.actions(HELD)):
+        result = env.step(action)
+        kept.append((f"step {count}", pick(result)))
+        before.append(copy.deepcopy(kept[-1][1]))
+        ended = np.logical_or(result[2], result[3])
+        if trial.mode == "Disabled" and ended.any():
+            break
+    env.reset(seed=2)
+    for (what, now), then in zip(kept, before, strict=True):
+        if not same(now, then):
+            raise Violation(f"what {what} returned was {brief(then, 100)}, later {brief(now, 100)}")
+
+
+@check(
+    THEME,
+    rule="Observations, once returned, do not change.",
+    why="A rollout list of them otherwise ends up with the same step many times, and nothing says so.",
+    basis=PRACTICE,
+)
+def observations_do_not_change_later(trial: Trial) -> None:
+    _hold(trial, lambda result: result[0])
+
+
+@check(
+    THEME,
+    rule="Rewards and flags, once returned, do not change.",
+    why="As for observations; and `ended` of the last step is read after the next one.",
+    basis=PRACTICE,
+)
+def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
+    _hold(trial, lambda result: result[1:4])
+
+
+@check(
+    THEME,
+    rule="Infos, once returned, do not change.",
+    why="final_obs and statistics are often read when the rollout is complete.",
+    basis=PRACTICE,
+)
+def infos_do_not_change_later(trial: Trial) -> None:
+    _hold(trial, lambda result: result[4])
+
+
+@check(
+    THEME,
+    rule="Writing into what was returned does not change what the env does.",
+    why="Learners scale observations and mask rewards in place; the env's own state must not be what they write into.",
+    basis=PRACTICE,
+)
+def results_may_be_written_into(trial: Trial) -> None:
+    trial.need_repeatable()
+    actions = trial.actions(HELD)
+    wanted = trial.roll(trial.start(6)[0], actions)
+    env = trial.make()
+    _scribble(env.reset(seed=6)[0])
+    for count, (action, step) in enumerate(zip(actions, wanted, strict=False)):
+        result = env.step(action)
+        for place, what in enumerate(("obs", "rewards", "terminations", "truncations")):
+            if not same(getattr(step, what), result[place]):
+                raise Violation(
+                    f"after writing into the results, {what} of step {count} are {brief(result[place], 70)}, "
+                    f"not {brief(getattr(step, what), 70)}"
+                )
+        _scribble(result[:4])
+
+
+def _scribble(results: Any) -> None:
+    for array in leaves(results):
+        if isinstance(array, np.ndarray) and array.flags.writeable and array.dtype != object:
+            array[...] = ~array if array.dtype == np.bool_ else 1

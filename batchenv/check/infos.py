@@ -1,0 +1,70 @@
+"""The form of infos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from batchenv.check.rules import PRACTICE, Violation, brief, check, require
+from batchenv.check.trial import Trial
+
+THEME = "infos"
+
+
+def _all_infos(trial: Trial) -> list[dict[str, Any]]:
+    record = trial.record
+    steps = [*record.first, *(end.at for end in record.ends), *(end.after for end in record.ends)]
+    return [record.start_infos, *(step.infos for step in steps)]
+
+
+@check(
+    THEME,
+    rule="Every value in infos is an array with an entry per lane, or a dict of such.",
+    why="DictInfoToList, and all code that reads infos[key][lane], relies on it.",
+)
+def infos_have_an_entry_a_lane(trial: Trial) -> None:
+    for infos in _all_infos(trial):
+        _require_entries(infos, trial.num_envs, "")
+
+
+def _require_entries(infos: dict[str, Any], lanes: int, where: str) -> None:
+    for key, value in infos.items():
+        if isinstance(value, dict):
+            _require_entries(value, lanes, f"{where}{key}.")
+        elif not str(key).startswith("_") and not (
+            isinstance(value, np.ndarray) and value.ndim and len(value) == lanes
+        ):
+            raise Violation(f"infos of {lanes} lanes: {where}{key} is {brief(value)}")
+
+
+@check(
+    THEME,
+    rule="A mask infos['_key'] is a bool array of shape (num_envs,) and has its infos['key'].",
+    why="It says which lanes have the key; wrappers index with it.",
+)
+def info_masks_are_masks(trial: Trial) -> None:
+    for infos in _all_infos(trial):
+        _require_masks(infos, trial.num_envs)
+
+
+def _require_masks(infos: dict[str, Any], lanes: int) -> None:
+    for key, value in infos.items():
+        if isinstance(value, dict):
+            _require_masks(value, lanes)
+        elif str(key).startswith("_"):
+            if not (isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (lanes,)):
+                raise Violation(f"infos[{key!r}] is {brief(value)}")
+            require(key[1:] in infos, f"infos has {key!r} but not {key[1:]!r}")
+
+
+@check(
+    THEME,
+    rule="Every infos['key'] comes with its mask infos['_key'].",
+    why="SyncVectorEnv always gives one, so code that reads it raises KeyError here. (DictInfoToList does without.)",
+    basis=PRACTICE,
+)
+def infos_have_masks(trial: Trial) -> None:
+    for infos in _all_infos(trial):
+        missing = [key for key in infos if not str(key).startswith("_") and f"_{key}" not in infos]
+        require(not missing, f"infos has no {', '.join(f'_{key}' for key in missing)}; its keys: {sorted(infos)}")

@@ -1,0 +1,150 @@
+"""Checks in other processes, so that an env that hangs or dies takes nothing with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from batchenv.check.report import FAIL, SKIP, Report, Result
+from batchenv.check.rules import CHECKS
+from batchenv.check.run import FIRST, UNUSABLE, selected
+from batchenv.check.target import reference_of
+
+_IMPORT_SECONDS = 60.0
+
+
+class _Lost(Exception):
+    """The worker hung or died; the message says which."""
+
+
+def run_isolated(
+    target: Any, num_envs: int, timeout: float, max_steps: int, vectorization_mode: str | None, skip: tuple[str, ...]
+) -> Report:
+    """`check_vector_env(..., isolate=True)`."""
+    reference = target if isinstance(target, str) else reference_of(target)
+    if reference is None:
+        raise ValueError(
+            f"isolate=True needs an id, 'module:function', or a function at the top of a module that another process "
+            f"can import, not {target!r}"
+        )
+    job = {
+        "target": reference,
+        "num_envs": num_envs,
+        "vectorization_mode": vectorization_mode,
+        "max_steps": max_steps,
+        "seconds": timeout / 2,
+    }
+    name, modes, notes = reference, [(None, "NextStep")], []
+    with contextlib.suppress(_Lost):  # then so is the first check, which says it
+        for event in _events(job, timeout):
+            if "modes" in event:
+                name, modes, notes = event["name"], event["modes"], event["notes"]
+    report = Report(name, num_envs, [mode for _, mode in modes], notes)
+    for asked, mode in modes:
+        names = [check.name for check in selected(mode) if check.name not in skip]
+        report.results += _one_mode({**job, "asked": asked, "mode": mode}, names, timeout)
+    return report
+
+
+def _one_mode(job: dict[str, Any], names: list[str], timeout: float) -> list[Result]:
+    """The results of all checks named, in as many processes as it takes."""
+    checks = {check.name: check for check in CHECKS}
+    results: list[Result] = []
+    lost: list[str] = []
+    while len(results) < len(names):
+        left = names[len(results) :]
+        current = left[0]
+        try:
+            for event in _events({**job, "checks": left, "lost": lost}, timeout):
+                current = event.get("start", current)
+                if "done" in event:
+                    results.append(Result(checks[event["done"]], job["mode"], event["status"], event["detail"]))
+        except _Lost as loss:
+            results.append(Result(checks[current], job["mode"], FAIL, str(loss)))
+            lost.append(current)
+            if current == FIRST:
+                results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
+    return results
+
+
+def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
+    """The events of a worker.
+
+    Raises:
+        ValueError: the worker cannot find the target.
+        _Lost: it was silent for longer than `timeout`, or died.
+    """
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    with tempfile.TemporaryFile() as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "batchenv.check.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        lines: queue.Queue[bytes] = queue.Queue()
+        reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
+        reader.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(job).encode())
+                process.stdin.close()
+            wait = _IMPORT_SECONDS + timeout
+            while True:
+                try:
+                    line = lines.get(timeout=wait)
+                except queue.Empty:
+                    raise _Lost(f"hung: nothing came back within {wait:g} s, the process was killed") from None
+                if not line:
+                    break
+                wait = timeout
+                event = json.loads(line)
+                if "refused" in event:
+                    raise ValueError(event["refused"])
+                yield event
+            if process.wait(timeout=10):
+                raise _Lost(_death(process.returncode, stderr))
+        except subprocess.TimeoutExpired:
+            raise _Lost("hung: the process did not end and was killed") from None
+        finally:
+            _kill(process)
+            reader.join(timeout=5)
+
+
+def _read(stream: Any, lines: queue.Queue[bytes]) -> None:
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put(b"")
+
+
+def _kill(process: subprocess.Popen) -> None:
+    """Ends the worker and what it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def _death(code: int, stderr: Any) -> str:
+    stderr.seek(0)
+    words = [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
+    told = [word for word in words if "failed" in word.lower() or "error" in word.lower()]
+    last = f"; it said: {(told or words)[-1][:200]}" if words else ""
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"the process died of {signal.Signals(-code).name}{last}"
+    return f"the process ended with exit code {code}{last}"

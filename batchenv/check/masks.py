@@ -1,0 +1,172 @@
+"""Resets of some lanes: `options["reset_mask"]`."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.trial import SHORT, Trial, leaves, row, same
+
+THEME = "masked reset"
+
+
+def _mask(trial: Trial) -> np.ndarray:
+    mask = np.zeros(trial.num_envs, np.bool_)
+    mask[0] = True
+    return mask
+
+
+def _problem(trial: Trial) -> str:
+    """What is wrong with a masked reset; "" if nothing."""
+    moved = kept = 0
+    for seed in (1, 2, 3):
+        env, first = trial.start(seed)
+        steps = trial.roll(env, trial.actions(2 + seed))
+        obs = steps[-1].obs
+        try:
+            new, _ = env.reset(options={"reset_mask": _mask(trial)})
+        except Exception as error:
+            return f"reset(options={{'reset_mask': mask}}) raised {said(error)}"
+        rows = {len(part) for part in leaves(new)}
+        if rows != {trial.num_envs}:
+            return f"observations have {brief(sorted(rows))} rows for {trial.num_envs} lanes, 1 of them masked"
+        for lane in range(1, trial.num_envs):
+            before, after = (row(trial.obs_space, x, lane) for x in (obs, new))
+            if not same(before, after):
+                return f"lane {lane}, not in the mask, went from {brief(before, 70)} to {brief(after, 70)}"
+        if not same(row(trial.obs_space, first, 0), row(trial.obs_space, obs, 0)):
+            moved += 1
+            kept += same(row(trial.obs_space, obs, 0), row(trial.obs_space, new, 0))
+    if kept and kept == moved:
+        return f"lane 0, in the mask, kept its observation in {kept} of {kept} cases: it was not reset"
+    return ""
+
+
+def need_masks(trial: Trial) -> None:
+    if not hasattr(trial, "mask_problem"):
+        trial.mask_problem = _problem(trial)
+    if trial.mask_problem:
+        raise NotApplicable("masked resets do not work, see masked_reset_is_for_the_masked")
+
+
+@check(
+    THEME,
+    rule="reset(options={'reset_mask': mask}) resets the lanes in the mask; all lanes' observations are returned, and "
+    "the others keep theirs.",
+    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode; in Disabled nothing else goes on after an end. An "
+    "env that ignores it throws away running episodes.",
+    basis=PRACTICE,
+)
+def masked_reset_is_for_the_masked(trial: Trial) -> None:
+    trial.need_lanes()
+    problem = _problem(trial)
+    require(not problem, problem)
+
+
+@check(
+    THEME,
+    rule="Lanes outside the mask go on as if nothing had happened.",
+    why="Else resetting one lane changes the episodes of the others, and the results depend on who ended when.",
+    basis=PRACTICE,
+)
+def masked_reset_spares_the_others(trial: Trial) -> None:
+    trial.need_lanes()
+    trial.need_repeatable()
+    need_masks(trial)
+    actions = trial.actions(2 * SHORT)
+    runs = []
+    for masked in (False, True):
+        env, _ = trial.start(2)
+        if any(step.ended.any() for step in trial.roll(env, actions[:2])):
+            raise NotApplicable("an episode ended within 2 steps")
+        if masked:
+            env.reset(options={"reset_mask": _mask(trial)})
+        runs.append(trial.roll(env, actions[2:]))
+    for plain, other in zip(*runs, strict=False):
+        for lane in range(1, trial.num_envs):
+            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (plain, other))
+            require(same(one, two), f"lane {lane}: {brief(one, 80)} without, {brief(two, 80)} after a reset of lane 0")
+        if plain.ended.any() or other.ended.any():
+            break
+
+
+@check(
+    THEME,
+    rule="A mask that is no bool array of shape (num_envs,) with a True in it raises.",
+    why="A list, an int array or an empty mask is a mistake; taken silently, wrong lanes are reset, or none.",
+    basis=PRACTICE,
+)
+def bad_masks_raise(trial: Trial) -> None:
+    need_masks(trial)
+    n = trial.num_envs
+    for text, mask in (
+        ("[True] * num_envs", [True] * n),
+        ("np.ones(num_envs + 1, bool)", np.ones(n + 1, np.bool_)),
+        ("np.ones(num_envs, int)", np.ones(n, np.int64)),
+        ("np.zeros(num_envs, bool)", np.zeros(n, np.bool_)),
+    ):
+        env, _ = trial.start()
+        try:
+            env.reset(options={"reset_mask": mask})
+        except Exception:
+            continue
+        require(False, f"the mask {text} was taken")
+
+
+@check(
+    THEME,
+    rule="reset leaves the caller's `options` as they were.",
+    why="An env that takes reset_mask out resets all lanes when the same dict is passed again, and hides the mask from "
+    "wrappers that look after it: RecordEpisodeStatistics then forgets every lane's return.",
+    basis=PRACTICE,
+)
+def reset_leaves_options_alone(trial: Trial) -> None:
+    env, _ = trial.start()
+    mask = _mask(trial)
+    options = {"reset_mask": mask}
+    before = copy.deepcopy(options)
+    try:
+        env.reset(options=options)
+    except Exception as error:
+        raise NotApplicable(f"reset(options={{'reset_mask': mask}}) raised {said(error)}") from None
+    require(same(options, before), f"options {brief(before)} became {brief(options)}")
+
+
+@check(
+    THEME,
+    rule="A lane that ended and was reset by a mask takes its next action.",
+    why="Else the lane is reset twice, and the first action of the episode is lost.",
+    basis=PRACTICE,
+    modes=("NextStep", "Disabled"),
+)
+def masked_reset_forgets_the_end(trial: Trial) -> None:
+    need_masks(trial)
+    trial.need_reseeds()
+    trial.ends()
+    env, fresh = trial.start(4)
+    action = trial.actions(1, seed=9)[0]
+    wanted = trial.step(env, action)
+    env.reset(seed=1)
+    ended = None
+    for other in trial.actions(trial.max_steps):
+        ended = trial.step(env, other).ended
+        if ended.any():
+            break
+    if ended is None or not ended.any():
+        raise NotApplicable("no episode ended")
+    try:
+        obs, _ = env.reset(seed=4, options={"reset_mask": ended.copy()})
+    except Exception as error:
+        raise Violation(f"reset(seed=4, options={{'reset_mask': mask}}) raised {said(error)}") from None
+    obs = copy.deepcopy(obs)
+    got = trial.step(env, action)
+    compared = False
+    for lane in np.flatnonzero(ended):
+        if same(row(trial.obs_space, fresh, lane), row(trial.obs_space, obs, lane)):
+            compared = True
+            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (wanted, got))
+            require(same(one, two), f"lane {lane}: {brief(one, 80)} in a new env, {brief(two, 80)} after the mask")
+    if not compared:
+        raise NotApplicable("a masked reset with seed s does not start lane i as reset(seed=s) does")

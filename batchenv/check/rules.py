@@ -1,0 +1,76 @@
+"""What a check is: a function that looks at one thing, with the rule it stands for and why that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+ALL_MODES = ("NextStep", "SameStep", "Disabled")
+CONTRACT = "contract"
+PRACTICE = "practice"
+
+
+class Violation(Exception):
+    """Raised by a check: the rule does not hold; the message says what was seen."""
+
+
+class NotApplicable(Exception):
+    """Raised by a check: it has nothing to say about this env; the message says why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule.
+
+    `basis` is "contract" where Gymnasium's documentation says it, or its own `make_vec` or wrappers rely on it, and
+    "practice" where Gymnasium is silent (some of its own envs do otherwise) but users are hurt.
+    """
+
+    name: str
+    theme: str
+    rule: str
+    why: str
+    basis: str
+    modes: tuple[str, ...]
+    needs_factory: bool
+    function: Callable[[Any], None]
+
+
+CHECKS: list[Check] = []
+
+
+def check(
+    theme: str,
+    *,
+    rule: str,
+    why: str,
+    basis: str = CONTRACT,
+    modes: tuple[str, ...] = ALL_MODES,
+    needs_factory: bool = False,
+) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+    """Adds the decorated function, which takes a `Trial`, to the checks; its name is the check's."""
+
+    def add(function: Callable[[Any], None]) -> Callable[[Any], None]:
+        CHECKS.append(Check(function.__name__, theme, rule, why, basis, modes, needs_factory, function))
+        return function
+
+    return add
+
+
+def require(condition: Any, seen: str) -> None:
+    """Raises Violation(seen) unless `condition` is true."""
+    if not condition:
+        raise Violation(seen)
+
+
+def brief(value: Any, most: int = 160) -> str:
+    """`repr(value)` on one line, shortened."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def said(error: BaseException) -> str:
+    """An exception as "Type: first words"."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

@@ -1,0 +1,52 @@
+"""Runs the checks of one autoreset mode."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+
+# The order of these imports is the order of the checks.
+from batchenv.check import spaces  # isort: skip
+from batchenv.check import seeding, masks  # isort: skip
+from batchenv.check import steps, autoreset, infos, buffers, closing  # isort: skip
+from batchenv.check.report import FAIL, PASS, SKIP, Result
+from batchenv.check.rules import CHECKS, Check, NotApplicable, Violation, said
+from batchenv.check.trial import Trial
+
+__all__ = ["autoreset", "buffers", "closing", "infos", "masks", "run", "seeding", "selected", "spaces", "steps"]
+
+FIRST = "makes_resets_and_steps"
+UNUSABLE = f"{FIRST} failed"
+
+
+def selected(mode: str) -> list[Check]:
+    """The checks of a mode, in order."""
+    return [check for check in CHECKS if mode in check.modes]
+
+
+def run(trial: Trial, checks: Iterable[Check], tell: Callable[[Check], None] = lambda check: None) -> Iterable[Result]:
+    """Runs checks and yields their results; calls `tell` before each. If the first fails, the rest are skipped."""
+    unusable = False
+    for check in checks:
+        tell(check)
+        status, detail = (SKIP, UNUSABLE) if unusable else _run_one(check, trial)
+        unusable = unusable or (check.name == FIRST and status == FAIL)
+        yield Result(check, trial.mode, status, detail)
+
+
+def _run_one(check: Check, trial: Trial) -> tuple[str, str]:
+    if check.needs_factory and trial.target.instance is not None:
+        return SKIP, "needs a factory that makes envs; an env was given"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            check.function(trial)
+        except NotApplicable as reason:
+            return SKIP, str(reason)
+        except Violation as violation:
+            return FAIL, str(violation)
+        except Exception as error:
+            return FAIL, f"raised {said(error)}"
+        finally:
+            trial.close_all()
+    return PASS, ""

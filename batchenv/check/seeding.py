@@ -1,0 +1,185 @@
+"""Seeds: what repeats, what differs."""
+
+from __future__ import annotations
+
+import copy
+
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.trial import SEEDS, Trial, alike, row, same
+
+THEME = "reset and seeding"
+
+
+@check(
+    THEME,
+    rule="reset(seed=s) twice on one env, with the same actions after it, gives the same results twice.",
+    why="An experiment cannot be repeated, nor an evaluation be run on fixed episodes, if the seed is not heeded.",
+)
+def reseeding_replays(trial: Trial) -> None:
+    env = trial.make()
+    first, again = trial.outcome(env, 3), trial.outcome(env, 3)
+    for lane in range(trial.num_envs):
+        require(
+            same(first[lane], again[lane]),
+            f"reset(seed=3) gave lane {lane} {brief(first[lane][0][0], 70)}, then {brief(again[lane][0][0], 70)}"
+            if not same(first[lane][0][0], again[lane][0][0])
+            else f"lane {lane} started alike after reset(seed=3) but went another way with the same actions",
+        )
+
+
+@check(
+    THEME,
+    rule="Two envs with the same seed and actions agree in everything, through the ends of episodes.",
+    why="Runs are not reproducible otherwise. Typical causes: time, shared state, a stream not seeded, thread order.",
+    needs_factory=True,
+)
+def two_envs_agree(trial: Trial) -> None:
+    envs = [trial.start(7) for _ in range(2)]
+    require(same(envs[0][1], envs[1][1]), "observations of reset(seed=7) differ")
+    ends = 0
+    for count, action in enumerate(trial.actions(min(300, trial.max_steps), seed=5)):
+        one, two = (trial.roll_on(env, action) for env, _ in envs)
+        for what in ("obs", "rewards", "terminations", "truncations", "restart"):
+            require(same(getattr(one, what), getattr(two, what)), f"{what} of step {count} differ")
+        ends += one.ended.any()
+        if ends >= 5:
+            break
+
+
+@check(
+    THEME,
+    rule="Two new envs reset without a seed do different things.",
+    why="Gymnasium: without a seed it comes from the system's entropy. Workers that all play the same episodes give a "
+    "learner fewer data than it thinks.",
+    needs_factory=True,
+)
+def unseeded_envs_differ(trial: Trial) -> None:
+    trial.need_variety(3 * trial.num_envs)
+    outcomes = [trial.outcome(trial.make(), None) for _ in range(4)]
+    require(
+        not all(all(map(alike, outcomes[0], other)) for other in outcomes[1:]),
+        f"four new envs, reset without a seed, all gave lane 0 {brief(outcomes[0][0][0][0], 80)}",
+    )
+
+
+@check(
+    THEME,
+    rule="reset() without a seed goes on with the random stream instead of starting it again.",
+    why="Else every unseeded reset after a seeded one plays the same episode.",
+)
+def reset_without_a_seed_goes_on(trial: Trial) -> None:
+    trial.need_variety(3 * trial.num_envs)
+    env = trial.make()
+    seeded = trial.outcome(env, 3)
+    later = [trial.outcome(env, None) for _ in range(3)]
+    require(
+        not all(all(map(alike, seeded, other)) for other in later),
+        "three resets without a seed each repeated the episodes of the seeded one before",
+    )
+
+
+@check(
+    THEME,
+    rule="The lanes of one reset(seed=s) differ from one another.",
+    why="Lanes that play the same episode are copies: num_envs times the cost for the data of fewer.",
+)
+def lanes_differ(trial: Trial) -> None:
+    trial.need_lanes()
+    trial.need_variety(len(SEEDS))
+    env = trial.make()
+    outcomes = [trial.outcome(env, seed) for seed in SEEDS]
+    for a in range(trial.num_envs):
+        for b in range(a):
+            require(
+                not all(same(outcome[a], outcome[b]) for outcome in outcomes),
+                f"lanes {b} and {a} did the same for {len(SEEDS)} seeds and the same actions",
+            )
+
+
+@check(
+    THEME,
+    rule="Lane i of reset(seed=s) is lane 0 of reset(seed=s + i).",
+    why="Then an episode can be found again with another number of lanes, or in a single env. SyncVectorEnv does so; "
+    "VectorEnv's own documentation does not promise it.",
+    basis=PRACTICE,
+)
+def lane_i_has_seed_plus_i(trial: Trial) -> None:
+    trial.need_lanes()
+    trial.need_reseeds()
+    env = trial.make()
+    require(
+        alike(trial.outcome(env, 10)[1], trial.outcome(env, 11)[0]),
+        "lane 1 of reset(seed=10) is not lane 0 of reset(seed=11)",
+    )
+
+
+@check(
+    THEME,
+    rule="reset takes a list of one seed per lane, and raises for a list of another length.",
+    why="SyncVectorEnv and AsyncVectorEnv take one, so evaluation code passes it. VectorEnv documents only an int.",
+    basis=PRACTICE,
+)
+def seeds_may_be_a_list(trial: Trial) -> None:
+    env = trial.make()
+    seeds = [20 + i for i in range(trial.num_envs)]
+    try:
+        listed = trial.outcome(env, copy.copy(seeds))
+    except Exception as error:
+        raise Violation(f"reset(seed={seeds}) raised {said(error)}") from None
+    if trial.reseeds and alike(trial.outcome(env, 10)[-1], trial.outcome(env, 10 + trial.num_envs - 1)[0]):
+        require(same(listed, trial.outcome(env, 20)), f"reset(seed={seeds}) is not reset(seed=20)")
+    try:
+        env.reset(seed=[*seeds, 5])
+    except Exception:
+        return
+    require(False, f"{trial.num_envs} lanes took reset(seed={[*seeds, 5]})")
+
+
+@check(
+    THEME,
+    rule="After an end, reset(seed=s) and a step give what they give in a new env.",
+    why="A leftover 'this lane is to be reset' swallows the first action of the new episode.",
+)
+def reset_forgets_the_end(trial: Trial) -> None:
+    trial.need_reseeds()
+    trial.ends()
+    env = trial.make()
+    env.reset(seed=4)
+    action = trial.actions(1, seed=9)[0]
+    wanted = trial.step(env, action)
+    env.reset(seed=1)
+    for other in trial.actions(trial.max_steps):
+        if trial.step(env, other).ended.any():
+            break
+    else:
+        raise NotApplicable("no episode ended")
+    env.reset(seed=4)
+    got = trial.step(env, action)
+    for what in ("obs", "rewards", "terminations", "truncations"):
+        require(
+            same(getattr(wanted, what), getattr(got, what)),
+            f"{what} of the first step: {brief(getattr(wanted, what), 70)} in a new env, "
+            f"{brief(getattr(got, what), 70)} after an end",
+        )
+
+
+@check(
+    THEME,
+    rule="Episodes that follow one another start differently, if resets do.",
+    why="A lane that seeds itself anew at every reset plays one episode for ever.",
+)
+def episodes_start_anew(trial: Trial) -> None:
+    ends = trial.ends()
+    starts = {lane: [row(trial.obs_space, trial.record.start, lane)] for lane in range(trial.num_envs)}
+    for end in ends:
+        for lane in end.at.ended.nonzero()[0]:
+            source = {"NextStep": end.after.obs, "SameStep": end.at.obs, "Disabled": end.at.restart}[trial.mode]
+            starts[lane].append(row(trial.obs_space, source, lane))
+    known = [group for group in starts.values() if len(group) > 2]
+    if not known:
+        raise NotApplicable(f"no lane ended twice within {trial.record.count} steps")
+    trial.need_variety(sum(len(group) - 1 for group in known), start_only=True)
+    require(
+        any(not same(group[0], other) for group in known for other in group[1:]),
+        f"all {sum(map(len, known))} episodes began as their lane's first",
+    )

@@ -1,0 +1,236 @@
+"""What an env says about itself."""
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from batchenv.check.rules import PRACTICE, NotApplicable, brief, check, require
+from batchenv.check.trial import Trial
+
+FIRST = "first steps"
+THEME = "spaces and metadata"
+
+
+@check(
+    FIRST,
+    rule="An env can be made; reset(seed=0) gives (observations, infos) and step(actions) gives five things.",
+    why="Without that nothing else can be looked at, and no learner can use it.",
+)
+def makes_resets_and_steps(trial: Trial) -> None:
+    env = trial.make()
+    for name in ("num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"):
+        require(hasattr(env, name), f"the env has no {name}")
+    result = env.reset(seed=0)
+    require(isinstance(result, tuple) and len(result) == 2, f"reset(seed=0) gave {brief(result)}")
+    require(isinstance(result[1], dict), f"reset(seed=0) gave as infos {brief(result[1])}")
+    result = env.step(trial.actions(1)[0])
+    require(isinstance(result, tuple) and len(result) == 5, f"step(actions) gave {brief(result)}")
+    require(isinstance(result[4], dict), f"step(actions) gave as infos {brief(result[4])}")
+
+
+@check(
+    THEME,
+    rule="The env is a gymnasium.vector.VectorEnv.",
+    why="Gymnasium's vector wrappers raise TypeError for anything else, and learners tell vector envs by it.",
+)
+def is_vector_env(trial: Trial) -> None:
+    env = trial.make()
+    require(isinstance(env, VectorEnv), f"type(env).__mro__ is {[cls.__name__ for cls in type(env).__mro__]}")
+
+
+@check(
+    THEME,
+    rule="observation_space is single_observation_space batched num_envs times.",
+    why="Wrappers and learners size their buffers by it; with the single space they build ones without a lane axis.",
+)
+def observation_space_is_batched(trial: Trial) -> None:
+    env = trial.make()
+    _require_batched(env.observation_space, env.single_observation_space, env.num_envs)
+
+
+@check(
+    THEME,
+    rule="action_space is single_action_space batched num_envs times.",
+    why="env.step(env.action_space.sample()) is how users and tests drive an env; a single action is not a batch.",
+)
+def action_space_is_batched(trial: Trial) -> None:
+    env = trial.make()
+    _require_batched(env.action_space, env.single_action_space, env.num_envs)
+
+
+def _require_batched(given, single, lanes) -> None:
+    require(_alike(given, batch_space(single, lanes)), f"{brief(given)} for {lanes} lanes of {brief(single)}")
+
+
+def _alike(one, two) -> bool:
+    """Of the same form; bounds may differ (SyncVectorEnv's observation_mode="different")."""
+    if type(one) is not type(two) or one.shape != two.shape or one.dtype != two.dtype:
+        return False
+    if isinstance(one, spaces.Dict):
+        return one.spaces.keys() == two.spaces.keys() and all(_alike(one[key], two[key]) for key in one.spaces)
+    if isinstance(one, spaces.Tuple):
+        return len(one.spaces) == len(two.spaces) and all(map(_alike, one.spaces, two.spaces))
+    return True
+
+
+@check(
+    THEME,
+    rule='metadata["autoreset_mode"] is a gymnasium.vector.AutoresetMode.',
+    why="make_vec warns without it, and wrappers that must know the mode guess NextStep or raise TypeError for a str.",
+)
+def autoreset_mode_is_declared(trial: Trial) -> None:
+    env = trial.make()
+    metadata = getattr(env, "metadata", None)
+    require(isinstance(metadata, dict), f"metadata is {brief(metadata)}")
+    require("autoreset_mode" in metadata, f"metadata is {brief(metadata)}")
+    mode = metadata["autoreset_mode"]
+    require(isinstance(mode, AutoresetMode), f'metadata["autoreset_mode"] is {brief(mode)}, a {type(mode).__name__}')
+
+
+@check(
+    THEME,
+    rule="An env asked for an autoreset mode declares that mode.",
+    why="A learner that trusts the declaration mixes up the last observation of an episode and the first of the next.",
+)
+def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
+    if trial.asked is None:
+        raise NotApplicable("the factory was asked for no mode")
+    mode = (getattr(trial.make(), "metadata", None) or {}).get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
+        raise NotApplicable("see autoreset_mode_is_declared")
+    require(mode.value == trial.asked, f"asked for {trial.asked}, metadata says {mode.value}")
+
+
+@check(
+    THEME,
+    rule="An env's metadata is its own: making another env does not change it.",
+    why="Wrappers read the mode from there when they are put on; a shared dict tells them that of the last env made.",
+)
+def metadata_is_the_envs_own(trial: Trial) -> None:
+    env = trial.make()
+    if not isinstance(getattr(env, "metadata", None), dict):
+        raise NotApplicable("see autoreset_mode_is_declared")
+    require(
+        env.metadata is not VectorEnv.metadata or not env.metadata,
+        f"env.metadata is VectorEnv.metadata, the base class's own dict, and holds {brief(env.metadata)}",
+    )
+    if trial.asked is None:
+        return
+    before = dict(env.metadata)
+    for other in AutoresetMode:
+        if other.value == trial.asked:
+            continue
+        try:
+            trial.target.make(other.value).close()
+        except Exception:
+            continue  # a mode that is not offered
+        require(
+            dict(env.metadata) == before, f"after an env in mode {other.value} was made: {brief(dict(env.metadata))}"
+        )
+
+
+@check(
+    THEME,
+    rule="num_envs is the number of lanes asked for, an int of at least 1.",
+    why="Every buffer and loop of a learner depends on it.",
+)
+def num_envs_is_right(trial: Trial) -> None:
+    env = trial.make()
+    require(isinstance(env.num_envs, (int, np.integer)) and env.num_envs >= 1, f"num_envs is {brief(env.num_envs)}")
+    if trial.target.instance is None and trial.target.lanes is not None:
+        require(env.num_envs == trial.target.lanes, f"asked for {trial.target.lanes}, num_envs is {env.num_envs}")
+
+
+@check(
+    THEME,
+    rule="repr(env) works.",
+    why="Gymnasium's warnings and errors print the env; a repr that raises hides the message behind its own.",
+    basis=PRACTICE,
+)
+def has_a_repr(trial: Trial) -> None:
+    require(isinstance(repr(trial.make()), str), "repr(env) is no str")
+
+
+@check(
+    THEME,
+    rule="env.unwrapped.spec may be set to an EnvSpec, and the env goes on working.",
+    why="gymnasium.make_vec sets it on every env it makes: one that keeps its own state there breaks.",
+    needs_factory=True,
+)
+def spec_can_be_set(trial: Trial) -> None:
+    from gymnasium.envs.registration import EnvSpec
+
+    env = trial.make()
+    spec = EnvSpec("Checked-v0", entry_point="nothing:Nothing")
+    getattr(env, "unwrapped", env).spec = spec
+    require(env.spec is spec, f"env.spec is {brief(env.spec)} after setting it")
+    action = trial.actions(1)[0]
+    require(env.single_observation_space is not None and env.single_action_space is not None, "a single space is None")
+    env.reset(seed=0)
+    env.step(action)
+
+
+@check(
+    THEME,
+    rule="gymnasium.make_vec(env.spec) makes the env again: its class, lanes, mode and spec.",
+    why="Experiments are recorded and repeated by the spec.",
+    needs_factory=True,
+)
+def spec_round_trip(trial: Trial) -> None:
+    import gymnasium
+    from gymnasium.envs.registration import EnvSpec
+
+    env = trial.make()
+    spec = getattr(env, "spec", None)
+    if not isinstance(spec, EnvSpec):
+        raise NotApplicable(f"env.spec is {brief(spec, 60)}: not made by make_vec")
+    if getattr(env, "unwrapped", env) is not env:
+        raise NotApplicable("the spec of a vector env does not record wrappers")
+    again = gymnasium.make_vec(spec)
+    try:
+        for what, one, two in (
+            ("class", type(env), type(again)),
+            ("num_envs", env.num_envs, again.num_envs),
+            ("autoreset_mode", env.metadata.get("autoreset_mode"), again.metadata.get("autoreset_mode")),
+            ("spec", spec, again.spec),
+        ):
+            require(one == two, f"{what}: {brief(one)} became {brief(two)}")
+    finally:
+        again.close()
+
+
+@check(
+    THEME,
+    rule="get_attr(name), where there is one, gives a tuple of num_envs values, and AttributeError for unknown names.",
+    why="Code written for SyncVectorEnv reads one value per lane from it.",
+    basis=PRACTICE,
+)
+def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
+    env, _ = trial.start()
+    if not hasattr(env, "get_attr"):
+        raise NotApplicable("no get_attr, which VectorEnv does not ask for")
+    values = env.get_attr("action_space")
+    require(isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') gave {brief(values)}")
+    try:
+        values = env.get_attr("no_such_attribute")
+    except AttributeError:
+        return
+    require(False, f"get_attr('no_such_attribute') gave {brief(values)}")
+
+
+@check(
+    THEME,
+    rule="set_attr(name, values), where there is one, raises ValueError for a list of the wrong length.",
+    why="Otherwise some lanes silently keep the old value.",
+    basis=PRACTICE,
+)
+def set_attr_checks_the_length(trial: Trial) -> None:
+    env, _ = trial.start()
+    if not hasattr(env, "set_attr"):
+        raise NotApplicable("no set_attr, which VectorEnv does not ask for")
+    try:
+        env.set_attr("render_mode", [None] * (env.num_envs + 1))
+    except ValueError:
+        return
+    require(False, f"set_attr('render_mode', [None] * {env.num_envs + 1}) was taken by {env.num_envs} lanes")

@@ -1,0 +1,265 @@
+"""What reset and step return, and what step takes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+
+import numpy as np
+from gymnasium import spaces
+
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.trial import Trial, leaves, row, same
+
+RETURNED = "what step and reset return"
+ACTIONS = "actions"
+
+
+def _misfit(space: spaces.Space, obs: object) -> str:
+    """Why `obs` has not the structure, shape or dtype of a batched space; "" if it has."""
+    if isinstance(space, spaces.Dict):
+        if not isinstance(obs, dict) or set(obs) != set(space.spaces):
+            return f"{brief(obs)} for keys {list(space.spaces)}"
+        return next((text for key in obs if (text := _misfit(space[key], obs[key]))), "")
+    if isinstance(space, spaces.Tuple):
+        if not isinstance(obs, tuple) or len(obs) != len(space.spaces):
+            return f"{brief(obs)} for {brief(space)}"
+        return next((text for part, one in zip(space.spaces, obs, strict=True) if (text := _misfit(part, one))), "")
+    if isinstance(space, (spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Discrete)):
+        if not isinstance(obs, np.ndarray):
+            return f"a {type(obs).__name__}, {brief(obs, 80)}"
+        if obs.shape != space.shape or not np.can_cast(obs.dtype, space.dtype):
+            return f"{obs.dtype} of shape {obs.shape} where the space is {space.dtype} of shape {space.shape}"
+        return ""
+    return "" if space.contains(obs) else f"{brief(obs)} is not in {brief(space)}"
+
+
+def _seen(trial: Trial) -> list[tuple[str, object]]:
+    """Observations of the long run, with what they are."""
+    record = trial.record
+    seen = [("reset", record.start)]
+    seen += [(f"step {count}", step.obs) for count, step in enumerate(record.first)]
+    for end in record.ends:
+        seen += [("an end's step", end.at.obs), ("the step after an end", end.after.obs)]
+        if end.at.restart is not None:
+            seen.append(("a masked reset", end.at.restart))
+    return seen
+
+
+@check(
+    RETURNED,
+    rule="Observations have the structure, shape and dtype of observation_space (that of num_envs single spaces).",
+    why="Rollout buffers are allocated from the space: other shapes raise, or broadcast silently.",
+)
+def observations_fit_the_space(trial: Trial) -> None:
+    for what, obs in _seen(trial):
+        text = _misfit(trial.batched_obs_space, obs)
+        require(not text, f"{what}: {text}")
+
+
+@check(
+    RETURNED,
+    rule="Observations lie within the bounds of the space.",
+    why="Learners scale by the bounds; NaN and values outside end up in the network.",
+)
+def observations_are_in_bounds(trial: Trial) -> None:
+    for what, obs in _seen(trial):
+        if _misfit(trial.batched_obs_space, obs):
+            raise NotApplicable("see observations_fit_the_space")
+        if trial.batched_obs_space.contains(obs):
+            continue
+        for lane in range(trial.num_envs if isinstance(trial.obs_space, spaces.Box) else 0):
+            require(
+                trial.obs_space.contains(obs[lane]),
+                f"{what}: lane {lane} is {brief(obs[lane])}, outside {brief(trial.obs_space)}",
+            )
+        require(False, f"{what}: {brief(obs)} is not in {brief(trial.batched_obs_space)}")
+
+
+@check(
+    RETURNED,
+    rule="Rewards are a numeric array, terminations and truncations bool arrays, each of shape (num_envs,).",
+    why="Flags of another dtype break indexing (a[flags] with ints picks rows 0 and 1) and `~`.",
+)
+def rewards_and_flags_are_arrays(trial: Trial) -> None:
+    record = trial.record
+    for step in [*record.first, *(end.at for end in record.ends), *(end.after for end in record.ends)]:
+        for what, kinds in (("rewards", "fiu"), ("terminations", "b"), ("truncations", "b")):
+            value = getattr(step, what)
+            shown = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else brief(value)
+            require(
+                isinstance(value, np.ndarray) and value.shape == (trial.num_envs,) and value.dtype.kind in kinds,
+                f"{what} are {shown}",
+            )
+
+
+@check(
+    ACTIONS,
+    rule="step takes env.action_space.sample().",
+    why="It is the first thing anyone writes, and what every benchmark and test of Gymnasium does.",
+)
+def samples_are_taken(trial: Trial) -> None:
+    env, _ = trial.start()
+    wanted = trial.actions(1)[0]
+    sample = env.action_space.sample()
+    if np.shape(sample) != np.shape(wanted):
+        raise NotApplicable("it is no batch of actions, see action_space_is_batched")
+    try:
+        env.step(sample)
+    except Exception as error:
+        raise Violation(f"step({brief(sample, 60)}) raised {said(error)}") from None
+
+
+@check(
+    ACTIONS,
+    rule="step does not write into the actions.",
+    why="Learners store the same array in their rollout buffer.",
+    basis=PRACTICE,
+)
+def actions_are_left_alone(trial: Trial) -> None:
+    env, _ = trial.start()
+    for action in trial.actions():
+        before = copy.deepcopy(action)
+        ended = np.logical_or(*env.step(action)[2:4])
+        require(same(action, before), f"{brief(before, 70)} became {brief(action, 70)}")
+        if trial.mode == "Disabled" and ended.any():
+            break
+
+
+@check(
+    ACTIONS,
+    rule="step before the first reset raises.",
+    why="What it returns otherwise comes from no episode that anyone started.",
+    basis=PRACTICE,
+    needs_factory=True,
+)
+def step_before_reset_raises(trial: Trial) -> None:
+    env = trial.make()
+    _must_raise(env, trial.actions(1)[0], "step(actions) before reset")
+
+
+def _must_raise(env: object, action: object, what: str) -> None:
+    try:
+        result = env.step(action)
+    except Exception:
+        return
+    raise Violation(f"{what} was taken; rewards {brief(result[1], 60)}")
+
+
+def _some(trial: Trial, count: int) -> object:
+    """A batch of `count` valid actions."""
+    single = copy.deepcopy(trial.action_space)
+    single.seed(0)
+    return trial.batch([single.sample() for _ in range(count)])
+
+
+@check(
+    ACTIONS,
+    rule="Actions for one lane too few raise.",
+    why="Taken, some lane acts on memory that is not an action, or the process dies.",
+    basis=PRACTICE,
+)
+def too_few_actions_raise(trial: Trial) -> None:
+    trial.need_lanes()
+    env, _ = trial.start()
+    _must_raise(env, _some(trial, trial.num_envs - 1), f"{trial.num_envs - 1} actions for {trial.num_envs} lanes")
+
+
+@check(
+    ACTIONS,
+    rule="Actions for one lane too many raise.",
+    why="A batch of another size is always a mistake; dropping the surplus hides it.",
+    basis=PRACTICE,
+)
+def too_many_actions_raise(trial: Trial) -> None:
+    env, _ = trial.start()
+    _must_raise(env, _some(trial, trial.num_envs + 1), f"{trial.num_envs + 1} actions for {trial.num_envs} lanes")
+
+
+def _out_of_range(trial: Trial) -> object:
+    """Valid actions but for the last lane's, which is one above the largest."""
+    if not isinstance(trial.action_space, spaces.Discrete):
+        raise NotApplicable("the action space is not Discrete")
+    action = np.array(trial.actions(1)[0])
+    action[-1] = trial.action_space.start + trial.action_space.n
+    return action
+
+
+def _nan(trial: Trial) -> object:
+    """Valid actions but for the last lane's, which is NaN."""
+    if not isinstance(trial.action_space, spaces.Box) or trial.action_space.dtype.kind != "f":
+        raise NotApplicable("the action space is no Box of floats")
+    action = np.array(trial.actions(1)[0])
+    action[-1] = np.nan
+    return action
+
+
+@check(
+    ACTIONS,
+    rule="A discrete action outside the space raises.",
+    why="It is a bug of the caller; taken, the physics is undefined, and memory may be read out of bounds.",
+    basis=PRACTICE,
+)
+def actions_out_of_range_raise(trial: Trial) -> None:
+    action = _out_of_range(trial)
+    env, _ = trial.start()
+    _must_raise(env, action, f"actions {brief(action)} for {trial.action_space}")
+
+
+@check(
+    ACTIONS,
+    rule="An action that is NaN raises, or at least leaves no NaN in the lane's observations.",
+    why="A policy that has diverged gives NaN; a lane that turns to NaN silently spoils every batch after it.",
+    basis=PRACTICE,
+)
+def nan_actions_raise(trial: Trial) -> None:
+    action = _nan(trial)
+    env, _ = trial.start()
+    try:
+        obs, rewards, *_ = env.step(action)
+    except Exception:
+        return
+    lost = any(np.isnan(part).any() for part in leaves(obs) if np.asarray(part).dtype.kind == "f")
+    require(
+        not lost and not np.isnan(rewards).any(),
+        f"taken: rewards {brief(rewards, 60)}, the last lane's observation {brief(row(trial.obs_space, obs, -1), 80)}",
+    )
+
+
+@check(
+    ACTIONS,
+    rule="A step that is refused changes nothing: the next good step gives what it would have given.",
+    why="After catching the error, lanes that were moved already are one step ahead of what the caller knows.",
+    basis=PRACTICE,
+)
+def refused_actions_change_nothing(trial: Trial) -> None:
+    trial.need_repeatable()
+    lost = trial.lost & {"too_few_actions_raise", "actions_out_of_range_raise", "nan_actions_raise"}
+    if lost:
+        raise NotApplicable(f"bad actions are not refused, see {', '.join(sorted(lost))}")
+    bad = [("one action too few", _some(trial, trial.num_envs - 1))] if trial.num_envs > 1 else []
+    for text, make in (("an action out of range in the last lane", _out_of_range), ("NaN in the last lane", _nan)):
+        with contextlib.suppress(NotApplicable):
+            bad.append((text, make(trial)))
+    actions = trial.actions()
+    wanted = trial.roll(trial.start(2)[0], actions)
+    refused = 0
+    for text, action in bad:
+        env, _ = trial.start(2)
+        try:
+            env.step(action)
+        except Exception:
+            refused += 1
+        else:
+            continue
+        try:
+            got = trial.roll(env, actions)
+        except Exception as error:
+            raise Violation(f"after {text} was refused, a good step raised {said(error)}") from None
+        for count, (one, two) in enumerate(zip(wanted, got, strict=False)):
+            require(
+                same((one.obs, one.rewards), (two.obs, two.rewards)),
+                f"after {text} was refused, step {count} gave {brief(two.obs, 70)} instead of {brief(one.obs, 70)}",
+            )
+    if not refused:
+        raise NotApplicable("no bad action was refused")

@@ -1,0 +1,296 @@
+"""What the checks work with: envs in a known state, valid actions, and records of what envs returned."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
+
+from batchenv.check.rules import NotApplicable, said
+from batchenv.check.target import Target
+
+SHORT = 8  # steps that show what a lane does
+WINDOWS = 12  # ends of episodes to look at
+SEEDS = (1, 1001, 2002, 3003, 4004, 5005, 6006, 7007, 8008, 9009)
+CHANCE = 1e-4  # of finding fault with an env for what was a coincidence
+
+
+@dataclass
+class Step:
+    """A step's action and copies of what it returned."""
+
+    action: Any
+    obs: Any
+    rewards: Any
+    terminations: Any
+    truncations: Any
+    infos: dict[str, Any]
+    restart: Any = None  # in mode Disabled: the observations of the masked reset that followed
+
+    @property
+    def ended(self) -> np.ndarray:
+        return np.logical_or(self.terminations, self.truncations)
+
+
+@dataclass
+class End:
+    """A step at which lanes ended, and the one after it."""
+
+    at: Step
+    after: Step
+
+
+def row(space: spaces.Space, batch: Any, lane: int) -> Any:
+    """One lane of a batch of `space`'s elements."""
+    if isinstance(space, spaces.Dict):
+        return {key: row(part, batch[key], lane) for key, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(row(part, batch[place], lane) for place, part in enumerate(space.spaces))
+    return batch[lane]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal in structure, shapes and values; NaN equals NaN."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape:
+        return False
+    if a.dtype == object or b.dtype == object:
+        return all(x is y or same(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True))
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays in nested dicts and tuples."""
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in leaves(part)]
+    if isinstance(value, (tuple, list)):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [value]
+
+
+def alike(one: list[list[Any]], two: list[list[Any]]) -> bool:
+    """Two lanes' outcomes are equal as far as both go."""
+    return all(same(a, b) for part in zip(one, two, strict=True) for a, b in zip(*part, strict=False))
+
+
+class Trial:
+    """One target in one autoreset mode.
+
+    Args:
+        target: what gives the envs.
+        asked: the mode to ask its factory for, or None.
+        mode: the mode that the envs should show.
+        max_steps: steps to wait for episodes to end.
+        seconds: time to wait for that.
+    """
+
+    def __init__(self, target: Target, asked: str | None, mode: str, max_steps: int, seconds: float):
+        self.target, self.asked, self.mode = target, asked, mode
+        self.max_steps, self.seconds = max_steps, seconds
+        self.lost: set[str] = set()  # names of checks at which a process hung or died
+        self._open: list[Any] = []
+
+    # ---- envs ----------------------------------------------------------------------------------------------------
+
+    def make(self) -> Any:
+        """A new env; where the target is an instance, that."""
+        if self.target.instance is not None:
+            return self.target.instance
+        env = self.target.make(self.asked)
+        self._open.append(env)
+        return env
+
+    def start(self, seed: int = 1) -> tuple[Any, Any]:
+        """`make()`, reset; and a copy of the observations."""
+        env = self.make()
+        obs, _ = env.reset(seed=seed)
+        return env, copy.deepcopy(obs)
+
+    def close_all(self) -> None:
+        """Closes the envs made since the last call."""
+        while self._open:
+            with contextlib.suppress(Exception):  # closing has checks of its own
+                self._open.pop().close()
+
+    @cached_property
+    def _sample(self) -> tuple[int, spaces.Space, spaces.Space]:
+        env = self.make()
+        return int(env.num_envs), env.single_observation_space, env.single_action_space
+
+    @property
+    def num_envs(self) -> int:
+        return self._sample[0]
+
+    @property
+    def obs_space(self) -> spaces.Space:
+        """A single lane's."""
+        return self._sample[1]
+
+    @property
+    def action_space(self) -> spaces.Space:
+        """A single lane's."""
+        return self._sample[2]
+
+    @cached_property
+    def batched_obs_space(self) -> spaces.Space:
+        return batch_space(self.obs_space, self.num_envs)
+
+    # ---- actions -------------------------------------------------------------------------------------------------
+
+    def actions(self, count: int = SHORT, seed: int = 0) -> list[Any]:
+        """`count` batches of random valid actions."""
+        space = batch_space(copy.deepcopy(self.action_space), self.num_envs)
+        space.seed(seed)
+        return [space.sample() for _ in range(count)]
+
+    def equal_actions(self, count: int = SHORT) -> list[Any]:
+        """The same, with all lanes doing the same thing."""
+        space = copy.deepcopy(self.action_space)
+        space.seed(0)
+        return [self.batch([space.sample()] * self.num_envs) for _ in range(count)]
+
+    def batch(self, actions: list[Any]) -> Any:
+        return concatenate(self.action_space, actions, create_empty_array(self.action_space, len(actions)))
+
+    # ---- steps ---------------------------------------------------------------------------------------------------
+
+    def step(self, env: Any, action: Any) -> Step:
+        """One step, with a copy of the action, and copies of what came back."""
+        return Step(action, *copy.deepcopy(tuple(env.step(copy.deepcopy(action)))))
+
+    def roll(self, env: Any, actions: list[Any]) -> list[Step]:
+        """Steps until the actions are used up, or until an end where mode Disabled would need a reset."""
+        steps = []
+        for action in actions:
+            steps.append(self.step(env, action))
+            if self.mode == "Disabled" and steps[-1].ended.any():
+                break
+        return steps
+
+    def roll_on(self, env: Any, action: Any) -> Step:
+        """One step; in mode Disabled, followed by the masked reset of the lanes that ended."""
+        step = self.step(env, action)
+        if self.mode == "Disabled" and step.ended.any():
+            step.restart = copy.deepcopy(env.reset(options={"reset_mask": step.ended.copy()})[0])
+        return step
+
+    def outcome(self, env: Any, seed: int) -> list[list[Any]]:
+        """Per lane, all that a reset with this seed and a few equal actions show."""
+        obs = copy.deepcopy(env.reset(seed=seed)[0])
+        steps = self.roll(env, self.equal_actions())
+        shown = [obs, *(step.obs for step in steps)]
+        return [
+            [[row(self.obs_space, obs, lane) for obs in shown], [step.rewards[lane] for step in steps]]
+            for lane in range(self.num_envs)
+        ]
+
+    # ---- facts that other checks depend on -------------------------------------------------------------------------
+
+    @cached_property
+    def reseeds(self) -> bool:
+        """One env, reset twice with a seed, does the same twice."""
+        env = self.make()
+        return same(self.outcome(env, 3), self.outcome(env, 3))
+
+    @cached_property
+    def repeatable(self) -> bool:
+        """`start` twice with a seed, then the same actions: the same comes out."""
+        runs = []
+        for _ in range(2):
+            env, obs = self.start()
+            runs.append([obs, [(step.obs, step.rewards) for step in self.roll(env, self.actions())]])
+        return same(*runs)
+
+    @cached_property
+    def samples(self) -> list[list[Any]]:
+        """What lane 0 of one env does after resets with SEEDS."""
+        env = self.make()
+        return [self.outcome(env, seed)[0] for seed in SEEDS]
+
+    def need_variety(self, draws: int, start_only: bool = False) -> None:
+        """Goes on only if independent episodes would hardly be alike `draws` times in a row by chance.
+
+        Some envs have but a few different starts; their chance is estimated from `samples`.
+        """
+        samples = [[sample[0][:1], []] for sample in self.samples] if start_only else self.samples
+        pairs = list(itertools.combinations(samples, 2))
+        share = sum(alike(*pair) for pair in pairs) / len(pairs)
+        if share**draws > CHANCE:
+            raise NotApplicable(f"{share:.0%} of episodes start alike whatever the seed: too many to tell")
+
+    def need_reseeds(self) -> None:
+        if not self.reseeds:
+            raise NotApplicable("reset(seed=...) does not repeat itself, see reseeding_replays")
+
+    def need_repeatable(self) -> None:
+        if not self.repeatable:
+            raise NotApplicable("two runs with the same seed and actions differ, so nothing can be compared")
+
+    def need_lanes(self) -> None:
+        if self.num_envs < 2:
+            raise NotApplicable("needs 2 lanes")
+
+    # ---- the long run ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def record(self) -> Record:
+        """A run long enough to see episodes end."""
+        return Record(self)
+
+    def ends(self) -> list[End]:
+        """Ends of episodes, with the step after each.
+
+        Raises:
+            NotApplicable: none came within the limits.
+        """
+        if not self.record.ends:
+            raise NotApplicable(self.record.problem or f"no episode ended within {self.record.count} steps")
+        return self.record.ends
+
+
+class Record:
+    """The first steps of a long run of random actions, and those around the ends of episodes.
+
+    Attributes:
+        start, start_infos: what the reset returned.
+        first: the first 20 steps.
+        ends: up to WINDOWS of them.
+        count: steps taken.
+        problem: what stopped the run early, or "".
+    """
+
+    def __init__(self, trial: Trial):
+        env = trial.make()
+        obs, infos = env.reset(seed=1)
+        self.start, self.start_infos = copy.deepcopy(obs), copy.deepcopy(infos)
+        self.first: list[Step] = []
+        self.ends: list[End] = []
+        self.count, self.problem = 0, ""
+        space = batch_space(copy.deepcopy(trial.action_space), trial.num_envs)
+        space.seed(0)
+        deadline = time.monotonic() + trial.seconds
+        last = None
+        while self.count < trial.max_steps and time.monotonic() < deadline and len(self.ends) < WINDOWS:
+            try:
+                step = trial.roll_on(env, space.sample())
+            except Exception as error:
+                self.problem = f"after {self.count} steps: {said(error)}"
+                break
+            self.count += 1
+            if len(self.first) < 20:
+                self.first.append(step)
+            if last is not None and last.ended.any():
+                self.ends.append(End(last, step))
+            last = step

@@ -1,0 +1,51 @@
+"""Runs checks in a process of its own: reads a job from stdin, writes a line of JSON per event to stdout.
+
+Events: {"ready": ...}; then for a plan {"modes": ..., "notes": ..., "name": ...}, else {"start": check} and
+{"done": check, "status": ..., "detail": ...} for each check; {"refused": text} where the target cannot be found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+
+def main() -> None:
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what the env prints is no event
+    work(json.load(sys.stdin), events)
+    events.flush()
+    os._exit(0)  # what is left of the env must not keep this process
+
+
+def work(job: dict[str, Any], events: TextIO) -> None:
+    def tell(**event: Any) -> None:
+        print(json.dumps(event), file=events, flush=True)
+
+    from batchenv.check.run import run, selected
+    from batchenv.check.target import resolve
+    from batchenv.check.trial import Trial
+
+    try:
+        target = resolve(job["target"], job["num_envs"], job["vectorization_mode"])
+    except (TypeError, ValueError) as error:
+        return tell(refused=str(error))
+    tell(ready=True)
+    if "checks" not in job:
+        try:
+            modes, notes = target.modes()
+        except Exception:  # the first check says what is wrong
+            modes, notes = [(None, "NextStep")], []
+        return tell(modes=modes, notes=notes, name=target.name)
+    trial = Trial(target, job["asked"], job["mode"], job["max_steps"], job["seconds"])
+    trial.lost = set(job["lost"])
+    checks = [check for check in selected(job["mode"]) if check.name in job["checks"]]
+    for result in run(trial, checks, lambda check: tell(start=check.name)):
+        tell(done=result.name, status=result.status, detail=result.detail)
+    return None
+
+
+if __name__ == "__main__":
+    main()

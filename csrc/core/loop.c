@@ -1,0 +1,55 @@
+#include "core/loop.h"
+
+#include <stdatomic.h>
+
+typedef struct call {
+    be_batch *batch;
+    const be_isa *isa;
+    const uint8_t *mask;
+    const double *options;
+    const be_arrays *arrays;
+    be_error *error; /* the first */
+    _Atomic int failed;
+    _Atomic int64_t finished;
+} call;
+
+static void note(call *c, const be_error *error) {
+    if (atomic_exchange(&c->failed, 1) == 0) *c->error = *error;
+}
+
+static void step(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    call *c = context;
+    be_error error = {0};
+    int64_t finished = c->isa->step(c->batch, begin, end, c->arrays, &error);
+    if (finished < 0) {
+        note(c, &error);
+    } else {
+        atomic_fetch_add(&c->finished, finished);
+    }
+}
+
+static void reset(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    call *c = context;
+    be_error error = {0};
+    if (be_batch_reset(c->batch, begin, end, c->mask, c->options, c->arrays, &error) != BE_OK) note(c, &error);
+}
+
+static int run(be_pool *pool, int threads, call *c, void (*body)(void *, int64_t, int64_t, int)) {
+    be_pool_status status = be_pool_for(pool, c->batch->num_lanes, 1, threads, body, c);
+    if (status == BE_POOL_OK) return atomic_load(&c->failed) ? (int)c->error->status : BE_OK;
+    return be_fail(c->error, BE_ERROR_ENGINE, -1, "the workers cannot be used (status %d)", (int)status);
+}
+
+int64_t be_loop_step(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, const be_arrays *arrays,
+                     be_error *error) {
+    call c = {.batch = batch, .isa = isa, .arrays = arrays, .error = error};
+    return run(pool, threads, &c, step) == BE_OK ? atomic_load(&c.finished) : -1;
+}
+
+int be_loop_reset(be_pool *pool, int threads, be_batch *batch, const uint8_t *mask, const double *options,
+                  const be_arrays *arrays, be_error *error) {
+    call c = {.batch = batch, .mask = mask, .options = options, .arrays = arrays, .error = error};
+    return run(pool, threads, &c, reset);
+}

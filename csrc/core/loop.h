@@ -1,0 +1,17 @@
+/* Steps and resets of all lanes for types that take one lane a call (BE_LANE_BY_LANE): lanes are claimed one by one,
+ * the caller works too, and the call returns when the work is done, not when every thread has come. */
+#ifndef BE_LOOP_H
+#define BE_LOOP_H
+
+#include "core/batch.h"
+#include "core/pool.h"
+
+/* As be_isa's step, for all lanes. */
+int64_t be_loop_step(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, const be_arrays *arrays,
+                     be_error *error);
+
+/* As be_batch_reset, for all lanes. */
+int be_loop_reset(be_pool *pool, int threads, be_batch *batch, const uint8_t *mask, const double *options,
+                  const be_arrays *arrays, be_error *error);
+
+#endif
