@@ -593,7 +593,9 @@ cdef class SyncBatch:
         options.max_episode_steps = max_episode_steps
         options.grid = map_or_null
         options.transform = &changes
-        options.engine = NULL if engine is None else <const char *>engine
+        options.engine = NULL
+        if engine is not None:
+            options.engine = <const char *>engine
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
