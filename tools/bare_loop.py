@@ -35,7 +35,9 @@ def build(folder):
     c_flags, isa_flags = flags()
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     common = [path for path in (ROOT / "csrc" / "core").glob("*.c") if path.name != "isa_step.c"]
-    kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), ROOT / "csrc" / "core" / "isa_step.c"]
+    common += (ROOT / "csrc" / "engines").glob("*.c")
+    kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), *(ROOT / "csrc" / "engines").glob("*/*.c")]
+    kernels.append(ROOT / "csrc" / "core" / "isa_step.c")
     define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in isa_flags else []
     objects = []
 
@@ -50,7 +52,7 @@ def build(folder):
         for source in kernels:
             compile_one(source, isa.lower(), [*extra, f"-DBE_ISA=BE_ISA_{isa}"])
     program = folder / "bare_loop"
-    subprocess.run([compiler, *objects, "-lm", "-o", str(program)], check=True)
+    subprocess.run([compiler, *objects, "-lm", "-ldl", "-lpthread", "-o", str(program)], check=True)
     return program
 
 

@@ -15,16 +15,16 @@ if [[ $(uname -m) == x86_64 ]]; then
     flags+=(-DBE_HAVE_X86_VECTORS=1)
 fi
 for name in "${!isa[@]}"; do
-    for source in csrc/core/isa_step.c csrc/envs/*/*.c; do
+    for source in csrc/core/isa_step.c csrc/envs/*/*.c csrc/engines/*/*.c; do
         # shellcheck disable=SC2086
         printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
 core=()
-for source in csrc/core/*.c; do
+for source in csrc/core/*.c csrc/engines/*.c; do
     [[ $source == */isa_step.c ]] || core+=("$source")
 done
-gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
+gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -ldl -lpthread
 "$build/test_core"
 for name in "${!isa[@]}"; do
     # shellcheck disable=SC2086
@@ -37,5 +37,5 @@ rest=()
 for source in "${core[@]}"; do
     [[ $source == */snapshot.c ]] || rest+=("$source")
 done
-gcc "${flags[@]}" tests/c/fuzz_snapshot.c "${rest[@]}" "$build"/*.o -o "$build/fuzz_snapshot" -lm -lpthread
+gcc "${flags[@]}" tests/c/fuzz_snapshot.c "${rest[@]}" "$build"/*.o -o "$build/fuzz_snapshot" -lm -ldl -lpthread
 "$build/fuzz_snapshot" "${1:-50000}"
