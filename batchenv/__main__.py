@@ -86,7 +86,8 @@ def print_fields(rows: list[dict[str, Any]]) -> None:
 def print_info(env_id: str) -> None:
     entry = TABLE[env_id]
     tables = _core.type_info(entry.type_name)
-    env = batchenv.make(env_id, MANY)
+    lanes = MANY if entry.extra is None else 64  # a simulator a lane takes time to make
+    env = batchenv.make(env_id, lanes)
     print(env_id)
     print(f"observation space: {env.single_observation_space}")
     print(f"action space: {env.single_action_space}")
@@ -106,7 +107,7 @@ def print_info(env_id: str) -> None:
         row["default"] = entry.kwargs.get(row["name"], row["default"])
     print_params("parameters", tables["params"])
     print_params("reset options", tables["options"])
-    print(f"bytes per lane: {env._batch.nbytes / MANY:.1f}")
+    print(f"bytes per lane: {env._batch.nbytes / lanes:.1f}")
     print("build:")
     for key, value in batchenv.build_info().items():
         print(f"  {key}: {value}")

@@ -86,6 +86,12 @@ def test_envpool_spaces():
         assert batchenv.registry.TABLE[f"{game}-v5"].max_episode_steps == theirs.config.max_episode_steps
 
 
+def test_command_line():
+    command = [sys.executable, "-m", "batchenv", "info", "ALE/Pong-v5"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert "Discrete(6)" in told and "repeat_action_probability = 0.25" in told and "reward_clipping = True" in told
+
+
 def test_import_stays_light():
     code = "import batchenv, sys; print([m for m in ('ale_py', 'multi_agent_ale_py', 'cv2') if m in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
