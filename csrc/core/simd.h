@@ -86,6 +86,8 @@ static inline be_vl be_to_i64(be_vi v) {
     return __builtin_convertvector(v, be_vl);
 #endif
 }
+/* int64 to float64 for |v| < 2^51: x86 before AVX-512 has no instruction for it, and compilers go lane by lane. */
+static inline be_vd be_small_to_f64(be_vl v) { return (be_vd)(v + 0x4338000000000000) - be_set1(0x1.8p+52); }
 static inline be_vi be_to_i32(be_vl v) { return __builtin_convertvector(v, be_vi); }
 /* Rounds each lane to float32 and back. */
 static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }

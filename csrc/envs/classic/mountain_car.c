@@ -101,7 +101,7 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
             const int64_t i = first + l;
             if (per_lane) v = load_values(b, i, 1);
             be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
-            be_vd push = __builtin_convertvector(be_load_i64(action) - 1, be_vd) * v.force;
+            be_vd push = be_small_to_f64(be_load_i64(action) - 1) * v.force;
             velocity = velocity + (push + be_load(slope + l) * -v.gravity);
             velocity = be_clip(velocity, -v.max_speed, v.max_speed);
             position = be_clip(position + velocity, v.min_position, v.max_position);
