@@ -96,10 +96,11 @@ static void count_steps(const block *b) {
     uint8_t *restrict truncated = b->rows.truncated;
     const int32_t limit = b->batch->driver->max_episode_steps;
     const int has_limit = limit != INT32_MAX;
-    for (int64_t i = 0; i < b->n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
-    for (int64_t i = 0; i < b->n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
+    const int64_t n = b->n; /* a copy: flags are bytes, which might alias it, and then no loop would be vectorised */
+    for (int64_t i = 0; i < n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
+    for (int64_t i = 0; i < n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
     const uint8_t *lost = b->batch->driver->lost;
-    for (int64_t i = 0; lost && i < b->n; i++) truncated[i] |= lost[b->first + i];
+    for (int64_t i = 0; lost && i < n; i++) truncated[i] |= lost[b->first + i];
 }
 
 /* Rewards as the env gave them go into the statistics, then they are scaled and clipped. */
@@ -169,10 +170,10 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
         }
         if (reset_lanes(b, due, num_due, error) != BE_OK) return -1;
     }
-    int64_t finished = 0;
+    uint16_t finished = 0; /* narrow: more lanes to a vector */
     for (int64_t i = 0; i < n; i++) {
         pending[i] = terminated[i] | truncated[i];
-        finished += pending[i];
+        finished = (uint16_t)(finished + pending[i]);
     }
     int64_t lanes[BLOCK], count = 0;
     const int same_step = driver->autoreset == BE_SAME_STEP && finished;
