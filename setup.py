@@ -106,8 +106,14 @@ setup(
                 include_dirs=["csrc", numpy.get_include()],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                 extra_compile_args=["-O2", "-std=gnu11", "-Wno-psabi"],
-                extra_link_args=["-lm"] + ([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
-                depends=[*HEADERS, "batchenv/_async.pxi", "batchenv/_rng.pxi"],
+                extra_link_args=["-lm", "-pthread"] + ([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
+                depends=[
+                    *HEADERS,
+                    *KERNEL_SOURCES,
+                    *COMMON_SOURCES,
+                    "batchenv/_async.pxi",
+                    "batchenv/_rng.pxi",
+                ],
             )
         ],
         language_level=3,

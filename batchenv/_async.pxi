@@ -31,7 +31,7 @@ cdef class Batch(SyncBatch):
                                      &error)
         if self.queue == NULL:
             _raise(&error)
-        self.queue_pid = os.getpid()
+        self.queue_process = be_fork_count()
         self.spare = []
         self.buffers = []
         for i in range(be_async_num_buffers(self.queue)):
@@ -41,7 +41,7 @@ cdef class Batch(SyncBatch):
 
     cdef int _leave_to_parent(self) except -1:
         """In a child of fork() the queue has no workers: one without lanes in flight is replaced."""
-        if self.queue_pid == os.getpid():
+        if self.queue_process == be_fork_count():
             return 0
         if be_async_list_in_flight(self.queue, NULL, NULL, 0):
             raise RuntimeError("lanes were in flight when this process was forked, and their workers are the parent's: "
@@ -52,7 +52,7 @@ cdef class Batch(SyncBatch):
     cdef int _settle(self) except -1:
         """Waits until no lane is being worked on."""
         cdef be_pool_status status
-        if self.queue_pid != os.getpid():
+        if self.queue_process != be_fork_count():
             return self._leave_to_parent()
         while True:
             with nogil:
@@ -74,7 +74,7 @@ cdef class Batch(SyncBatch):
     cdef int _drop_in_flight(self) except -1:
         if self.queue == NULL:
             return 0
-        if self.queue_pid != os.getpid():
+        if self.queue_process != be_fork_count():
             self.queue = NULL
             return 0
         self._enter()
@@ -84,7 +84,7 @@ cdef class Batch(SyncBatch):
 
     def in_flight(self):
         """How many lanes have been sent and not received."""
-        return 0 if self.queue == NULL or self.queue_pid != os.getpid() else be_async_in_flight(self.queue)
+        return 0 if self.queue == NULL or self.queue_process != be_fork_count() else be_async_in_flight(self.queue)
 
     def lane_ns(self):
         """The measured cost of a lane's step in the background; 0.0: not known yet."""
@@ -120,7 +120,7 @@ cdef class Batch(SyncBatch):
         try:
             if not self.has_reset:
                 raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
-            if self.queue == NULL or self.queue_pid != os.getpid():
+            if self.queue == NULL or self.queue_process != be_fork_count():
                 self._start_queue()
             if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (
                     cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>env_id) and cnp.PyArray_NDIM(<cnp.ndarray>env_id) == 1):
@@ -217,7 +217,7 @@ cdef class Batch(SyncBatch):
         try:
             if self.queue == NULL:
                 raise RuntimeError("recv() with nothing in flight: async_reset() or send() first")
-            if self.queue_pid != os.getpid():
+            if self.queue_process != be_fork_count():
                 self._leave_to_parent()
                 raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
                                    "first")
@@ -298,9 +298,6 @@ cdef class Batch(SyncBatch):
         cdef be_results results
         cdef tuple held = None
         cdef int i, k, used
-        if self.buffers[buffer] is not None:
-            self.spare.append(self.buffers[buffer])
-            self.buffers[buffer] = None
         for i in range(<int>len(self.spare)):
             candidate = <tuple>self.spare[i]
             if self._unshared(candidate) and be_unshared(PyTuple_GET_ITEM(candidate, self.num_outputs)) and (
@@ -312,6 +309,8 @@ cdef class Batch(SyncBatch):
             held = self._new_results()
             if len(self.spare) > MAX_POOL:
                 del self.spare[0]
+        if self.buffers[buffer] is not None:
+            self.spare.append(self.buffers[buffer])  # it goes to the user now
         used = self.num_outputs
         self._point(held, &results.rows)
         results.rows.action = NULL
@@ -343,7 +342,7 @@ cdef class Batch(SyncBatch):
         self._enter_only()
         try:
             if self.queue != NULL:
-                if self.queue_pid == os.getpid():
+                if self.queue_process == be_fork_count():
                     be_async_destroy(self.queue)
                 self.queue = NULL
         finally:

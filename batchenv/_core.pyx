@@ -233,6 +233,7 @@ cdef extern from "core/plan.h" nogil:
 cdef extern from "core/fork.h" nogil:
     void be_fork_watch()
     bint be_forked()
+    int be_fork_count()
 
 cdef extern from "core/numpy_f32.h" nogil:
     float be_numpy_sinf(float)
@@ -541,14 +542,15 @@ cdef class SyncBatch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
     cdef be_pool *loop
-    cdef int64_t loop_pid
+    cdef int loop_process
     cdef be_async *queue  # Batch's
-    cdef int64_t batch_rows, queue_pid
+    cdef int64_t batch_rows
+    cdef int queue_process  # be_fork_count() when it was made
     cdef object affinity
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
@@ -575,6 +577,7 @@ cdef class SyncBatch:
         self.num_info = len(self.info_rows)
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
+        self.convert = changes.convert
         self.num_outputs = 4 + 2 * self.num_info + 3 * self.recording
         cdef cnp.ndarray cells
         if grid is not None:
@@ -889,7 +892,7 @@ cdef class SyncBatch:
         cdef be_pool_options options
         cdef char message[256]
         cdef cnp.ndarray cpus
-        if self.loop != NULL and self.loop_pid == os.getpid():
+        if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
         options.num_workers = self.num_threads - 1
@@ -898,15 +901,15 @@ cdef class SyncBatch:
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
             options.num_cpus = len(cpus)
         self.loop = be_pool_create(&options, message, sizeof(message))
-        self.loop_pid = os.getpid()
+        self.loop_process = be_fork_count()
         if self.loop == NULL:
             raise RuntimeError(f"cannot start {self.num_threads - 1} workers: {message.decode(errors='replace')}")
         return 0
 
     cdef void _end_workers(self) noexcept:
-        if self.queue != NULL and self.queue_pid == os.getpid():
+        if self.queue != NULL and self.queue_process == be_fork_count():
             be_async_destroy(self.queue)
-        if self.loop != NULL and self.loop_pid == os.getpid():
+        if self.loop != NULL and self.loop_process == be_fork_count():
             be_pool_destroy(self.loop, 0)
         self.queue = NULL
         self.loop = NULL
@@ -1200,28 +1203,32 @@ cdef class SyncBatch:
         cdef int i
         if (cnp.PyArray_TYPE(array) != self.observation_type or not cnp.PyArray_ISCARRAY(array)
                 or cnp.PyArray_NDIM(array) != len(self.observation_shape)
-                or <size_t>cnp.PyArray_NBYTES(array) != self.num_lanes * self.observation_row
-                or cnp.PyArray_DIM(array, 0) != self.num_lanes):
+                or <size_t>cnp.PyArray_NBYTES(array) != rows * self.observation_row
+                or cnp.PyArray_DIM(array, 0) != rows):
             return False
         for i in range(1, 4):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
                     or not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4 + 2 * self.num_info, self.num_outputs):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (not cnp.PyArray_ISCARRAY(flags) or cnp.PyArray_NDIM(flags) != 1 or cnp.PyArray_ITEMSIZE(flags) != 8
-                    or cnp.PyArray_DIM(flags, 0) != self.num_lanes):
+                    or cnp.PyArray_DIM(flags, 0) != rows):
                 return False
         for i in range(4, 4 + 2 * self.num_info):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             size = self.info_rows[(i - 4) // 2]["size"] if i % 2 == 0 else 1
             dtype = self.info_rows[(i - 4) // 2]["dtype"] if i % 2 == 0 else "bool"
             if (not cnp.PyArray_ISCARRAY(flags) or flags.dtype != dtype
-                    or (<object>flags).shape != ((self.num_lanes,) if size == 1 else (self.num_lanes, size))):
+                    or (<object>flags).shape != ((rows,) if size == 1 else (rows, size))):
                 return False
         return True
+
+    cdef str _tuple_hint(self, int place):
+        """How observations of a Tuple space are written into one array."""
+        return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
 
     cdef tuple _check_out(self, object out, object actions):
         """`out` as four arrays that can be written in place; None stands for one of ours."""
@@ -1239,7 +1246,8 @@ cdef class SyncBatch:
             out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
             if type(out[i]) is not cnp.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             array = <cnp.ndarray>out[i]
             number = self.observation_type if i == 0 else <int>cnp.NPY_FLOAT64 if i == 1 else <int>cnp.NPY_BOOL
             shape = self.observation_shape if i == 0 else (self.num_lanes,)
@@ -1288,7 +1296,7 @@ cdef class SyncBatch:
         """One lane's observation as Gymnasium's single env returns it."""
         if self.tuple_size:
             return tuple([row[..., j] for j in range(self.tuple_size)]) if row.ndim > 1 else tuple(row.tolist())
-        return row if row.ndim else int(row)
+        return row if row.ndim or self.convert else int(row)
 
     cdef dict _final_info(self, object done):
         info = {}
@@ -1430,7 +1438,8 @@ cdef class SyncBatch:
             if out[i] is None:
                 continue
             if type(out[i]) is not np.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}")
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+                                + self._tuple_hint(i))
             if out[i].dtype != held[i].dtype or out[i].shape != held[i].shape:
                 raise ValueError(f"out's {_out_names[i]} must have dtype {held[i].dtype} and shape {held[i].shape}, "
                                  f"got {out[i].dtype} and {out[i].shape}")

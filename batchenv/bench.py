@@ -29,6 +29,7 @@ BATCHES = 8  # action batches, drawn beforehand and cycled through
 WARM_UP = 64  # calls: lanes start together, so at first no episode ends
 SYNC_MAX_LANES = 4096
 OURS = "batchenv"
+ENVPOOL_IDS = {"Taxi-v4": "Taxi-v3"}  # where EnvPool has an older version only
 INSTALL = {"EnvPool": "pip install envpool", "matplotlib": "pip install matplotlib"}
 
 
@@ -96,6 +97,8 @@ def contestants_for(
                 made.update(_envpool(env_id, lanes, actions))
             elif peer == "SyncVectorEnv" and lanes > SYNC_MAX_LANES:
                 notes.append(f"SyncVectorEnv is skipped above {SYNC_MAX_LANES} lanes: a row would take minutes")
+            elif peer == "SyncVectorEnv" and env_id not in gymnasium.registry:
+                notes.append(f"Gymnasium has no {env_id}")
             elif peer == "SyncVectorEnv":
                 sync = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="sync")
                 made[peer] = Contestant(sync, actions)
@@ -117,7 +120,9 @@ def _envpool(env_id: str, lanes: int, actions: list[np.ndarray]) -> Iterator[tup
     for count in sorted({1, min(2, lanes, os.cpu_count() or 1)}):
         yield (
             f"EnvPool {count}t",
-            Contestant(envpool.make_gymnasium(env_id, num_envs=lanes, num_threads=count), actions),
+            Contestant(
+                envpool.make_gymnasium(ENVPOOL_IDS.get(env_id, env_id), num_envs=lanes, num_threads=count), actions
+            ),
         )
 
 

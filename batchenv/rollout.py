@@ -61,7 +61,7 @@ class Rollouts:
             steps = np.shape(actions)[0] if np.ndim(actions) else None
             if steps is None:
                 raise TypeError(
-                    f"actions={actions!r} must be an array of shape (T, {self.action_space.shape}); "
+                    f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
                     "for T random steps pass policy='random'"
                 )
             return Rollout(*self._batch.rollout(actions, steps, 0, 0, out))

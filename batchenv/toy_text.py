@@ -29,6 +29,10 @@ class ToyText:
         """
         return keywords, None
 
+    def lanes_differ(self, keywords: dict[str, Any]) -> bool:
+        """Whether Gymnasium, with these keywords, makes each lane another of what is one for all lanes here."""
+        return False
+
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same map again, once `to_core` was called."""
         return {}
@@ -61,6 +65,10 @@ class FrozenLake(ToyText):
             params.update(zip(self.REWARDS, self._schedule(params.pop("reward_schedule")), strict=True))
         self._desc = self._named_map(map_name) if desc is None else self._map(desc)
         return params, self._desc.view(np.uint8)
+
+    def lanes_differ(self, keywords):
+        """See `ToyText.lanes_differ`: a random map each."""
+        return keywords.get("desc") is None and keywords.get("map_name", "4x4") is None
 
     def keywords(self):
         """See `ToyText.keywords`."""

@@ -114,6 +114,8 @@ class Transforms:
         try:
             if self._bounds is not None:
                 made = [f"rescale_observation={self._bounds!r}"]
+                if not isinstance(raw, spaces.Box):
+                    raise TypeError("it needs a Box")
                 low, high = (np.broadcast_to(np.asarray(end, raw.dtype), raw.shape) for end in self._bounds)
                 env = wrappers.RescaleObservation(env, low, high)
             if self.core["time_aware"]:

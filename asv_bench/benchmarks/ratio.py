@@ -1,22 +1,28 @@
-"""How many times faster than Gymnasium: ratios move less with the machine's load than times do."""
+"""How many times faster than others: ratios move less with the machine's load than times do."""
+
+import importlib.util
+
+import gymnasium
 
 import batchenv
 from batchenv import bench
 
 
 def against(peer, env_id, lanes):
+    """The ratio to `peer`; of its numbers of threads, to the best."""
     contestants, notes = bench.contestants_for(env_id, lanes, peers=[peer])
-    if peer not in contestants:
+    peers = [name for name in contestants if name != bench.OURS]
+    if not peers:
         raise RuntimeError("; ".join(notes))
     rates = bench.measure(contestants, lanes, seconds=0.5)
-    return bench.ratio(rates[bench.OURS], rates[peer])
+    return min(bench.ratio(rates[bench.OURS], rates[name]) for name in peers)
 
 
 def track_ratio_sync_vector_env(env_id, lanes):
     return against("SyncVectorEnv", env_id, lanes)
 
 
-track_ratio_sync_vector_env.params = (batchenv.list_envs(), [1, 64])
+track_ratio_sync_vector_env.params = ([name for name in batchenv.list_envs() if name in gymnasium.registry], [1, 64])
 track_ratio_sync_vector_env.param_names = ("env", "lanes")
 track_ratio_sync_vector_env.unit = "ratio"
 
@@ -28,3 +34,18 @@ def track_ratio_cartpole_vector_env(lanes):
 track_ratio_cartpole_vector_env.params = [64, 4096, 65536]
 track_ratio_cartpole_vector_env.param_names = ("lanes",)
 track_ratio_cartpole_vector_env.unit = "ratio"
+
+
+def track_ratio_envpool(env_id):
+    return against("EnvPool", env_id, 4096)
+
+
+def needs_envpool(env_id):
+    if importlib.util.find_spec("envpool") is None:
+        raise NotImplementedError("EnvPool is not installed")  # asv's way to skip
+
+
+track_ratio_envpool.setup = needs_envpool
+track_ratio_envpool.params = batchenv.list_envs()
+track_ratio_envpool.param_names = ("env",)
+track_ratio_envpool.unit = "ratio"

@@ -10,8 +10,9 @@
 #define CHUNK 256       /* lanes in an item at most */
 #define ENGINE_CHUNK 16 /* of types that take one lane a call */
 #define ITEM_NS 20e3    /* an item should take about this long */
-#define QUIET_NS 30e3   /* what takes no longer than this is done by the caller: waking a worker costs as much */
-#define HELP_NS 50e3    /* the caller works on items of up to this */
+#define NOW_NS 30e3     /* what takes no longer than this is done by the caller: waking a worker costs as much */
+#define OUTLIER 4
+#define HELP_NS 50e3 /* the caller works on items of up to this */
 
 enum { STEP_LISTED, STEP_RANGE, RESET_LISTED }; /* an item's tag */
 
@@ -29,7 +30,7 @@ struct be_async {
     be_batch *batch;
     const be_isa *isa;
     int64_t batch_rows;
-    int num_buffers, num_scratch, by_lane, ordered, watched;
+    int num_buffers, num_scratch, by_lane, ordered;
     be_pool *pool;
     be_results *buffers;
     scratch *scratch;
@@ -260,8 +261,11 @@ static void work(void *context, const be_item *item, int worker) {
         for (int k = 0; k < n; k++) own->out.failed[k] = (uint8_t)be_batch_take_failure(async->batch, lanes[k]);
     }
     if (item->tag == RESET_LISTED) return;
-    /* A guess at the next steps' cost: other workers write it too, and any of them will do. */
-    const double ns = (be_now_ns() - start) / n, old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
+    /* A guess at the next steps' cost: other workers write it too, and any of them will do. A step in which the thread
+     * lost its CPU for a while says little. */
+    const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
+    double ns = (be_now_ns() - start) / n;
+    if (old > 0 && ns > OUTLIER * old) ns = OUTLIER * old;
     const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 16);
     atomic_store_explicit(&async->lane_ns, guess, memory_order_relaxed);
 }
@@ -449,8 +453,8 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
         }
     }
     for (int64_t k = 0; k < count; k++) async->in_flight[lanes[k]] = 1;
-    const int quiet = actions && !async->watched && lane_ns > 0 && lane_ns * (double)count < QUIET_NS;
-    be_pool_status status = be_pool_submit(async->pool, async->items, num_items, quiet ? BE_POOL_QUIET : 0);
+    const int now = actions && (lane_ns > 0 || !async->by_lane) && lane_ns * (double)count < NOW_NS;
+    be_pool_status status = be_pool_submit(async->pool, async->items, num_items, now ? BE_POOL_NOW : 0);
     if (status != BE_POOL_OK) {
         for (int64_t k = 0; k < count; k++) async->in_flight[lanes[k]] = 0;
     }
@@ -497,9 +501,6 @@ int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int6
     return count;
 }
 
-int be_async_eventfd(be_async *async) {
-    async->watched = 1;
-    return be_pool_eventfd(async->pool);
-}
+int be_async_eventfd(be_async *async) { return be_pool_eventfd(async->pool); }
 
 double be_async_lane_ns(const be_async *async) { return atomic_load_explicit(&async->lane_ns, memory_order_relaxed); }

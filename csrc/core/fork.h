@@ -5,5 +5,6 @@
 
 void be_fork_watch(void); /* once per process, at load */
 int be_forked(void);      /* 1 in a child forked since */
+int be_fork_count(void);  /* tells a process from its children */
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <time.h>
 
 #if defined(__linux__) && !defined(BE_NO_FUTEX)
@@ -18,8 +17,8 @@
 #include <pthread.h>
 #endif
 
-#define TURNS_A_CLOCK 8  /* looks between two readings of the clock */
-#define TURNS_A_YIELD 64 /* about 3 us: where threads outnumber cores, the one waited for may need this core */
+#define TURNS_A_CLOCK 8 /* looks between two readings of the clock */
+#define MAX_PENALTY 32
 
 int64_t be_clock(void) {
     struct timespec t;
@@ -120,17 +119,26 @@ void be_gate_init(be_gate *gate, int shared) {
     gate->shared = shared != 0;
 }
 
-int be_gate_spin(int (*ready)(void *), void *argument, int64_t spin) {
+int be_gate_spin(int (*ready)(void *), void *argument, be_spin *spin, int64_t limit) {
     if (ready(argument)) return 1;
-    if (spin <= 0) return 0;
-    int64_t until = be_deadline(spin);
+    if (spin->ns <= 0 || limit <= 0) return 0;
+    if (spin->skip > 0) {
+        spin->skip--;
+        return 0;
+    }
+    int64_t until = be_deadline(limit < spin->ns ? limit : spin->ns);
     for (unsigned turn = 1;; turn++) {
         relax();
-        if (ready(argument)) return 1;
+        if (ready(argument)) {
+            spin->penalty = 0;
+            return 1;
+        }
         if (turn % TURNS_A_CLOCK) continue;
-        if (be_clock() >= until) return 0;
-        if (turn % TURNS_A_YIELD == 0) sched_yield();
+        if (be_clock() >= until) break;
     }
+    spin->penalty = spin->penalty == 0 ? 1 : spin->penalty < MAX_PENALTY ? 2 * spin->penalty : MAX_PENALTY;
+    spin->skip = spin->penalty;
+    return 0;
 }
 
 int be_gate_park(be_gate *gate, int (*ready)(void *), void *argument, int64_t deadline) {
@@ -140,15 +148,15 @@ int be_gate_park(be_gate *gate, int (*ready)(void *), void *argument, int64_t de
         int found = ready(argument);
         if (!found && in_time) in_time = sleep_while(gate, epoch, deadline);
         atomic_fetch_sub(&gate->sleepers, 1);
-        /* Also when time is up: a wake-up that was spent on this thread must not be lost on the others. */
+        /* Also when time is up: it may have come in the last moment. */
         if (found || ready(argument)) return 1;
         if (!in_time) return 0;
     }
 }
 
-int be_gate_wait(be_gate *gate, int (*ready)(void *), void *argument, int64_t spin, int64_t timeout) {
+int be_gate_wait(be_gate *gate, int (*ready)(void *), void *argument, be_spin *spin, int64_t timeout) {
     if (timeout == 0) return ready(argument);
     int64_t deadline = be_deadline(timeout);
-    if (timeout > 0 && timeout < spin) spin = timeout;
-    return be_gate_spin(ready, argument, spin) || be_gate_park(gate, ready, argument, deadline);
+    return be_gate_spin(ready, argument, spin, timeout < 0 ? BE_FOREVER : timeout) ||
+           be_gate_park(gate, ready, argument, deadline);
 }

@@ -39,14 +39,22 @@ static inline void be_gate_notify(be_gate *gate, int count) {
     if (atomic_load(&gate->sleepers)) be_gate_wake(gate, count);
 }
 
-/* Asks again and again for at most `spin` ns whether `ready(argument)`, giving the core away now and then. Returns what
- * it said last. `ready` may also take what it finds: nothing is done after it has said yes. */
-int be_gate_spin(int (*ready)(void *), void *argument, int64_t spin);
+/* One waiter's way of spinning: for up to `ns`, if lately that was enough. After a time in vain the next one is left
+ * out, then the next two, and so on up to 32: who waits long does not spin, and yet finds out when things get quick.
+ * Nobody yields: where two have to share a core, sleeping hands it over faster, and is paid back on waking. */
+typedef struct be_spin {
+    int64_t ns;
+    int skip, penalty;
+} be_spin;
+
+/* Asks again and again whether `ready(argument)`, no longer than `limit` ns, and returns what it said last. `ready` may
+ * also take what it finds: nothing is done after it has said yes. */
+int be_gate_spin(int (*ready)(void *), void *argument, be_spin *spin, int64_t limit);
 
 /* Sleeps until `ready(argument)` says yes (1), or the deadline has passed (0). It is asked once more after that. */
 int be_gate_park(be_gate *gate, int (*ready)(void *), void *argument, int64_t deadline);
 
 /* First the one, then the other. */
-int be_gate_wait(be_gate *gate, int (*ready)(void *), void *argument, int64_t spin, int64_t timeout);
+int be_gate_wait(be_gate *gate, int (*ready)(void *), void *argument, be_spin *spin, int64_t timeout);
 
 #endif

@@ -59,9 +59,9 @@ struct be_pool {
     be_stream *stream;
     be_worker *workers;
     int num_started, max_spinners;
-    int64_t spin;
-    uint64_t forks; /* of the process before this pool */
-    int in_for;
+    be_spin spin, spin_for; /* the caller's, for queue and loop */
+    uint64_t forks;         /* of the process before this pool */
+    _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
     alignas(BE_CACHE_LINE) _Atomic int spinners;
@@ -165,7 +165,7 @@ static int job_done(void *argument) {
 
 be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads, for_body body, void *context) {
     if (forked(pool)) return BE_POOL_FORKED;
-    if (pool->in_for) return BE_POOL_BUSY;
+    if (atomic_load(&pool->in_for)) return BE_POOL_BUSY;
     if (n <= 0) return BE_POOL_OK;
     if (grain < 1) grain = 1;
     if (n / MAX_RANGES >= grain) grain = n / MAX_RANGES + 1;
@@ -175,7 +175,7 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
     if (ranges - 1 < helpers) helpers = ranges - 1;
     if (helpers > MAX_SEATS) helpers = MAX_SEATS;
     int index = pool->options.num_workers;
-    pool->in_for = 1;
+    atomic_store(&pool->in_for, 1);
     if (helpers <= 0) {
         for (int64_t begin = 0; begin < n; begin += grain) {
             body(context, begin, n - begin < grain ? n : begin + grain, index);
@@ -194,33 +194,34 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
         run_for(pool, index, 0);
         /* A worker that was put off its core with the last range can only come back once a core is free: so sleep
          * soon, that the system gives it this one. */
-        be_gate_wait(&job->over, job_done, job, pool->spin, -1);
+        be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
     }
-    pool->in_for = 0;
+    atomic_store(&pool->in_for, 0);
     return BE_POOL_OK;
 }
 
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
-/* Until there is work, or seems to be. Spins only where lately it has paid: if this worker was out of work for less
- * than the spinning time. And only as many spin as leave a core to the caller. */
-static void idle(be_pool *pool, int *quick) {
-    int64_t start = be_clock();
-    int spins = *quick && pool->spin > 0, found = 0;
-    if (spins) {
-        if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
-            found = be_gate_spin(more_work, pool, pool->spin);
-        }
-        atomic_fetch_sub(&pool->spinners, 1);
+/* Until there is work, or seems to be. Only as many spin as leave a core to the caller. */
+static void idle(be_pool *pool, be_spin *spin) {
+    int found = 0;
+    if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
+        found = be_gate_spin(more_work, pool, spin, BE_FOREVER);
     }
+    atomic_fetch_sub(&pool->spinners, 1);
     if (!found) be_gate_park(&pool->items->filled, more_work, pool, BE_FOREVER);
-    *quick = be_clock() - start < pool->spin;
 }
 
 static void *run_worker(void *argument) {
     be_worker *self = argument;
     be_pool *pool = self->pool;
-    int quick = 1, fresh = 0;
+    be_spin spin = {.ns = pool->spin.ns};
+    int fresh = 0;
+#ifdef __linux__
+    char name[16];
+    snprintf(name, sizeof name, "batchenv-%d", self->index);
+    pthread_setname_np(pthread_self(), name);
+#endif
     for (;;) {
         int state = atomic_load(&pool->state);
         be_item item;
@@ -234,7 +235,7 @@ static void *run_worker(void *argument) {
         } else if (state == FINISHING) {
             return NULL;
         } else {
-            idle(pool, &quick);
+            idle(pool, &spin);
             fresh = 1;
         }
     }
@@ -342,7 +343,8 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     pool->stream = be_stream_init(memory + pool_bytes + worker_bytes, options.batch_rows, options.batches, 0);
     pool->items =
         be_ring_init(memory + pool_bytes + worker_bytes + stream_bytes, (size_t)options.max_items, sizeof(be_item), 0);
-    pool->spin = options.spin_ns == 0 ? SPIN_NS : options.spin_ns < 0 ? 0 : options.spin_ns;
+    pool->spin.ns = options.spin_ns == 0 ? SPIN_NS : options.spin_ns;
+    pool->spin_for = pool->spin;
     int cpus = usable_cpus();
     pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
     pool->forks = forks;
@@ -381,12 +383,15 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
         if (items[i].count < 1) return BE_POOL_INVALID;
         rows += items[i].count;
     }
-    if (count > be_ring_room(pool->items) || !be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
-    int quiet = (flags & BE_POOL_QUIET) && atomic_load(&pool->event_write) < 0;
+    const int now = (flags & BE_POOL_NOW) != 0;
+    if (!now && count > be_ring_room(pool->items)) return BE_POOL_FULL;
+    if (!be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
+    for (int64_t i = 0; now && i < count; i++) run_item(pool, &items[i], pool->options.num_workers);
+    if (now) return BE_POOL_OK;
     for (int64_t i = 0, told = 0; i < count; i++) {
         /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
         while (!be_ring_try_push(pool->items, &items[i])) sched_yield();
-        if (!quiet && (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0)) {
+        if (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0) {
             call_workers(pool, i + 1 - told);
             told = i + 1;
         }
@@ -394,13 +399,12 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     return BE_POOL_OK;
 }
 
-/* Before the caller waits: does what it may do itself, and sees to the rest. */
+/* Before the caller waits: does what it may do itself. */
 static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stream *)) {
     if ((flags & BE_POOL_HELP) || pool->options.num_workers == 0) {
         while (!enough(pool->stream) && help(pool)) {
         }
     }
-    if (!enough(pool->stream) && !be_ring_empty(pool->items)) call_workers(pool, pool->options.num_workers);
 }
 
 /* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
@@ -423,7 +427,7 @@ static be_pool_status settle(be_pool *pool, be_wait wait) {
 be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_ready);
-    return settle(pool, be_stream_next(pool->stream, pool->spin, timeout, rows));
+    return settle(pool, be_stream_next(pool->stream, &pool->spin, timeout, rows));
 }
 
 be_pool_status be_pool_release(be_pool *pool) {
@@ -435,7 +439,7 @@ be_pool_status be_pool_release(be_pool *pool) {
 be_pool_status be_pool_finish(be_pool *pool, int64_t timeout, unsigned flags) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_finished);
-    return settle(pool, be_stream_finish(pool->stream, pool->spin, timeout));
+    return settle(pool, be_stream_finish(pool->stream, &pool->spin, timeout));
 }
 
 be_pool_status be_pool_clear(be_pool *pool) {

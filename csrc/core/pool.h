@@ -80,9 +80,9 @@ int be_pool_num_workers(const be_pool *pool);
 
 /* ---- the queue -------------------------------------------------------------------------------------- */
 
-/* All of the items or (BE_POOL_FULL) none. BE_POOL_QUIET wakes nobody: for work so short that the caller will have done
- * it by itself, in be_pool_recv with BE_POOL_HELP, before a worker is up. */
-#define BE_POOL_QUIET 1u
+/* All of the items or (BE_POOL_FULL) none. With BE_POOL_NOW the caller works them off itself, in this call: for work so
+ * short that it is done before a worker is up. */
+#define BE_POOL_NOW 1u
 be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count, unsigned flags);
 
 /* Waits for the next batch. With BE_POOL_HELP the caller works on waiting items while the batch is not ready: the best

@@ -134,14 +134,16 @@ static int has_room(be_ring *ring) {
 /* Slots are not handed on in the order of their positions: a thread may be woken for a slot that it does not get at
  * yet, because the one before it is late, and sleep on. Who gets through therefore looks whether there is more. */
 int be_ring_push(be_ring *ring, const void *entry, int64_t timeout) {
-    if (!be_gate_wait(&ring->emptied, pushed, &(transfer){ring, entry, NULL}, SPIN_NS, timeout)) return 0;
+    if (!be_gate_wait(&ring->emptied, pushed, &(transfer){ring, entry, NULL}, &(be_spin){.ns = SPIN_NS}, timeout))
+        return 0;
     be_gate_notify(&ring->filled, 1);
     if (atomic_load(&ring->emptied.sleepers) && has_room(ring)) be_gate_wake(&ring->emptied, 1);
     return 1;
 }
 
 int be_ring_pop(be_ring *ring, void *entry, int64_t timeout) {
-    if (!be_gate_wait(&ring->filled, popped, &(transfer){ring, NULL, entry}, SPIN_NS, timeout)) return 0;
+    if (!be_gate_wait(&ring->filled, popped, &(transfer){ring, NULL, entry}, &(be_spin){.ns = SPIN_NS}, timeout))
+        return 0;
     be_gate_notify(&ring->emptied, 1);
     if (atomic_load(&ring->filled.sleepers) && !be_ring_empty(ring)) be_gate_wake(&ring->filled, 1);
     return 1;

@@ -46,9 +46,10 @@ int be_stream_reserve(be_stream *stream, int64_t rows) {
 
 /* ---- who works -------------------------------------------------------------------------------------- */
 
-/* Orders nothing: what may be written was settled by reserve, which lies before the work. */
+/* A late item claims slots that were released long after it was submitted. That the slots are free it learns from those
+ * who claimed before it, some of whom were submitted after the release: so a claim acquires and releases. */
 uint64_t be_stream_claim(be_stream *stream, int64_t rows) {
-    return atomic_fetch_add_explicit(&stream->claimed, (uint64_t)rows, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&stream->claimed, (uint64_t)rows, memory_order_acq_rel);
 }
 
 be_rows be_stream_locate(const be_stream *stream, uint64_t slot, int64_t count) {
@@ -82,7 +83,7 @@ int be_stream_ready(const be_stream *stream) {
 
 static int ready(void *stream) { return be_stream_ready(stream); }
 
-be_wait be_stream_next(be_stream *stream, int64_t spin, int64_t timeout, be_rows *rows) {
+be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_rows *rows) {
     uint64_t batch = atomic_load(&stream->received);
     if (!be_stream_ready(stream)) {
         if (atomic_load(&stream->reserved) < (batch + 1) * (uint64_t)stream->batch_rows) return BE_WAIT_STARVED;
@@ -101,7 +102,7 @@ int be_stream_finished(const be_stream *stream) {
 
 static int finished(void *stream) { return be_stream_finished(stream); }
 
-be_wait be_stream_finish(be_stream *stream, int64_t spin, int64_t timeout) {
+be_wait be_stream_finish(be_stream *stream, be_spin *spin, int64_t timeout) {
     atomic_store(&stream->finishing, 1);
     int done = be_gate_wait(&stream->ready, finished, stream, spin, timeout);
     atomic_store(&stream->finishing, 0);

@@ -71,12 +71,12 @@ int be_stream_commit(be_stream *stream, const be_rows *rows);
 /* Whether a batch is ready to be received. */
 int be_stream_ready(const be_stream *stream);
 
-/* Waits up to `timeout` ns, spinning for `spin` of them, until a batch is ready, and hands it out: all its rows. */
-be_wait be_stream_next(be_stream *stream, int64_t spin, int64_t timeout, be_rows *rows);
+/* Waits up to `timeout` ns, spinning first, until a batch is ready, and hands it out: all its rows. */
+be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_rows *rows);
 
 /* Whether all that is reserved is committed; and waiting for it. */
 int be_stream_finished(const be_stream *stream);
-be_wait be_stream_finish(be_stream *stream, int64_t spin, int64_t timeout);
+be_wait be_stream_finish(be_stream *stream, be_spin *spin, int64_t timeout);
 
 /* Slots reserved and not received yet. */
 int64_t be_stream_in_flight(const be_stream *stream);

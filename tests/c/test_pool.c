@@ -64,6 +64,54 @@ static void *block(size_t bytes) {
     return memory;
 }
 
+/* ---- gates ------------------------------------------------------------------------------------------ */
+
+typedef struct turns {
+    be_gate gate;
+    _Atomic int turn;
+    int count;
+    long plain; /* whose turn it is may write it */
+} turns;
+
+typedef struct player {
+    turns *game;
+    int index;
+} player;
+
+static int my_turn(void *argument) {
+    player *self = argument;
+    return atomic_load(&self->game->turn) % 2 == self->index;
+}
+
+/* Never spins: every turn is a chance to lose a wake-up between the look and the nap. */
+static void *play(void *argument) {
+    player *self = argument;
+    uint64_t random = 99 + (uint64_t)self->index;
+    be_spin none = {.ns = 0};
+    for (int i = 0; i < self->game->count; i++) {
+        CHECK(be_gate_wait(&self->game->gate, my_turn, self, &none, i % 2 ? -1 : PATIENCE));
+        CHECK(self->game->plain++ == 2 * i + self->index);
+        for (uint64_t n = draw(&random) % 512; n > 0; n--) __asm__ __volatile__("");
+        atomic_fetch_add(&self->game->turn, 1);
+        be_gate_notify(&self->game->gate, 1);
+    }
+    return NULL;
+}
+
+static void test_gate(void) {
+    for (int shared = 0; shared < 2; shared++) {
+        turns game = {.count = (shared ? 2000 : 20000) * effort};
+        be_gate_init(&game.gate, shared);
+        player players[2] = {{&game, 0}, {&game, 1}};
+        pthread_t other;
+        pthread_create(&other, NULL, play, &players[1]);
+        play(&players[0]);
+        pthread_join(other, NULL);
+        CHECK(game.plain == 2 * game.count && atomic_load(&game.gate.sleepers) == 0);
+    }
+    CHECK(be_deadline(-1) == BE_FOREVER && be_deadline(INT64_MAX) == BE_FOREVER && be_deadline(0) <= be_clock());
+}
+
 /* ---- rings ------------------------------------------------------------------------------------------ */
 
 static void test_ring(void) {
@@ -259,13 +307,14 @@ static void test_ring_processes(void) {
 /* ---- streams ---------------------------------------------------------------------------------------- */
 
 static void test_stream(void) {
+    be_spin none = {.ns = 0};
     CHECK(be_stream_bytes(0, 1) == 0 && be_stream_bytes(1, 0) == 0);
     size_t bytes = be_stream_bytes(4, 3);
     void *memory = block(bytes);
     be_stream *stream = be_stream_init(memory, 4, 3, 0);
     CHECK(be_stream_attach(memory, bytes) == stream && be_stream_attach(memory, bytes - 64) == NULL);
     be_rows rows, first, second;
-    CHECK(be_stream_next(stream, 0, -1, &rows) == BE_WAIT_STARVED);
+    CHECK(be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
     CHECK(be_stream_reserve(stream, 12) && !be_stream_reserve(stream, 1) && be_stream_in_flight(stream) == 12);
     CHECK(be_stream_claim(stream, 3) == 0 && be_stream_claim(stream, 6) == 3);
     rows = be_stream_locate(stream, 0, 3);
@@ -276,29 +325,29 @@ static void test_stream(void) {
     second = be_stream_locate(stream, 4, 5);
     CHECK(second.batch == 1 && second.buffer == 1 && second.row == 0 && second.count == 4);
     CHECK(be_stream_commit(stream, &second) == 0); /* complete, but not its turn */
-    CHECK(be_stream_next(stream, 0, 5 * MS, &rows) == BE_WAIT_TIMEOUT && !be_stream_ready(stream));
+    CHECK(be_stream_next(stream, &none, 5 * MS, &rows) == BE_WAIT_TIMEOUT && !be_stream_ready(stream));
     CHECK(be_stream_commit(stream, &first) == 1 && be_stream_ready(stream));
     for (uint64_t batch = 0; batch < 2; batch++) {
-        CHECK(be_stream_next(stream, 0, 0, &rows) == BE_WAIT_OK);
+        CHECK(be_stream_next(stream, &none, 0, &rows) == BE_WAIT_OK);
         CHECK(rows.batch == batch && rows.buffer == (int)batch && rows.row == 0 && rows.count == 4);
     }
-    CHECK(be_stream_next(stream, 0, 0, &rows) == BE_WAIT_TIMEOUT && be_stream_in_flight(stream) == 4);
+    CHECK(be_stream_next(stream, &none, 0, &rows) == BE_WAIT_TIMEOUT && be_stream_in_flight(stream) == 4);
     CHECK(!be_stream_reserve(stream, 1));
     be_stream_release(stream);
     CHECK(!be_stream_reserve(stream, 5) && be_stream_reserve(stream, 4));
-    CHECK(!be_stream_finished(stream) && be_stream_finish(stream, 0, 1 * MS) == BE_WAIT_TIMEOUT);
+    CHECK(!be_stream_finished(stream) && be_stream_finish(stream, &none, 1 * MS) == BE_WAIT_TIMEOUT);
     rows = be_stream_locate(stream, 8, 1); /* the rest of the second claim */
     CHECK(rows.batch == 2 && rows.buffer == 2 && rows.row == 0 && be_stream_commit(stream, &rows) == 0);
     for (uint64_t slot = be_stream_claim(stream, 7), end = slot + 7; slot < end; slot += (uint64_t)rows.count) {
         rows = be_stream_locate(stream, slot, (int64_t)(end - slot));
         be_stream_commit(stream, &rows);
     }
-    CHECK(be_stream_finished(stream) && be_stream_finish(stream, 0, -1) == BE_WAIT_OK);
+    CHECK(be_stream_finished(stream) && be_stream_finish(stream, &none, -1) == BE_WAIT_OK);
     for (int i = 0; i < 9; i++) be_stream_release(stream); /* no further than what was received */
-    CHECK(be_stream_next(stream, 0, 0, &rows) == BE_WAIT_OK && rows.batch == 2 && rows.buffer == 2);
-    CHECK(be_stream_next(stream, 0, 0, &rows) == BE_WAIT_OK && rows.batch == 3 && rows.buffer == 0);
+    CHECK(be_stream_next(stream, &none, 0, &rows) == BE_WAIT_OK && rows.batch == 2 && rows.buffer == 2);
+    CHECK(be_stream_next(stream, &none, 0, &rows) == BE_WAIT_OK && rows.batch == 3 && rows.buffer == 0);
     be_stream_clear(stream);
-    CHECK(be_stream_in_flight(stream) == 0 && be_stream_next(stream, 0, -1, &rows) == BE_WAIT_STARVED);
+    CHECK(be_stream_in_flight(stream) == 0 && be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
     free(memory);
 }
 
@@ -337,7 +386,8 @@ static void work(void *context, const be_item *item, int worker) {
     world *w = context;
     CHECK(worker >= 0 && item->count >= 1 && item->tag == (uint32_t)(item->first * 3));
     if (!w->direct) step_lanes(w, item->first, item->count);
-    atomic_fetch_add(&w->worked, 1);
+    /* Relaxed: these counts must not order what the pool has to order. */
+    atomic_fetch_add_explicit(&w->worked, 1, memory_order_relaxed);
 }
 
 static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
@@ -352,7 +402,7 @@ static void deliver(void *context, const be_item *item, int64_t offset, const be
         w->row_id[at] = lane;
         w->row_steps[at] = w->steps[lane];
     }
-    atomic_fetch_add(&w->delivered, rows->count);
+    atomic_fetch_add_explicit(&w->delivered, rows->count, memory_order_relaxed);
 }
 
 static void world_open(world *w, int64_t lanes, int64_t batch_rows) {
@@ -462,7 +512,7 @@ static void test_queue_stress(void) {
             for (int64_t i = 0; i < w.lanes; i++) lanes[i] = i;
             int64_t rounds = (kind & 2 ? 40 : 150) * effort;
             for (int64_t round = 0; round < rounds; round++) {
-                unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_QUIET : 0;
+                unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_NOW : 0;
                 send_lanes(&w, pool, lanes, num_held, shapes[s][3], flags);
                 CHECK(be_pool_in_flight(pool) == w.lanes);
                 be_rows rows;
@@ -570,7 +620,7 @@ static void test_shutdown(void) {
         be_pool *pool = world_pool(&w, workers);
         int64_t lanes[64];
         for (int64_t i = 0; i < 64; i++) lanes[i] = i;
-        if (round % 7) send_lanes(&w, pool, lanes, 64, 1, round % 3 ? 0 : BE_POOL_QUIET);
+        if (round % 7) send_lanes(&w, pool, lanes, 64, 1, round % 3 ? 0 : BE_POOL_NOW);
         if (round % 2) burn((int64_t)(draw(&w.random) % 200000));
         be_pool_destroy(pool, finish);
         int64_t worked = atomic_load(&w.worked);
@@ -591,10 +641,10 @@ static void test_eventfd(void) {
     int64_t lanes[16], expected[16] = {0}, num_held = 16, needless = 0;
     for (int64_t i = 0; i < 16; i++) lanes[i] = i;
     int fd = -1;
+    nanosleep(&(struct timespec){0, 5 * MS}, NULL); /* the workers sleep: who wakes them for quiet items? */
     for (int64_t round = 0; round < 3000 * effort; round++) {
-        send_lanes(&w, pool, lanes, num_held, 2, round % 2 ? 0 : BE_POOL_QUIET);
+        send_lanes(&w, pool, lanes, num_held, 2, round % 2 ? 0 : BE_POOL_NOW);
         if (fd < 0) {
-            if (w.random % 2) CHECK(be_pool_finish(pool, PATIENCE, 0) == BE_POOL_OK);
             fd = be_pool_eventfd(pool); /* asked for late: a batch may be ready */
             CHECK(fd >= 0 && be_pool_eventfd(pool) == fd);
         }
@@ -640,9 +690,9 @@ static void body(void *context, int64_t begin, int64_t end, int worker) {
     CHECK(begin >= 0 && begin < end && end <= l->n && begin % l->grain == 0);
     CHECK(end == l->n || end - begin == l->grain);
     for (int64_t i = begin; i < end; i++) l->hits[i]++;
-    if (worker != be_pool_num_workers(l->pool)) atomic_fetch_add(&l->others, 1);
-    atomic_fetch_or(&l->threads[worker % 64], 1);
-    atomic_fetch_add(&l->ranges, 1);
+    if (worker != be_pool_num_workers(l->pool)) atomic_fetch_add_explicit(&l->others, 1, memory_order_relaxed);
+    atomic_fetch_or_explicit(&l->threads[worker % 64], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->ranges, 1, memory_order_relaxed);
     if (l->work_ns) burn(l->work_ns * (begin % 16 == 0 ? 10 : 1));
 }
 
@@ -663,10 +713,11 @@ static void test_for(void) {
             loop *l = calloc(1, sizeof *l);
             l->n = (int64_t)(draw(&random) % 200);
             l->grain = (int64_t)(draw(&random) % 9) + 1;
-            l->hits = calloc((size_t)l->n + 1, 1);
             l->pool = pool;
             l->work_ns = round % 50 == 0 ? 1000 : 0;
             int threads = (int)(draw(&random) % 5);
+            if (round % 2) l->n = 4, l->grain = 1, threads = 0; /* jobs that look alike */
+            l->hits = calloc((size_t)l->n + 1, 1);
             CHECK(be_pool_for(pool, l->n, l->grain, threads, body, l) == BE_POOL_OK);
             for (int64_t i = 0; i < l->n; i++) CHECK(l->hits[i] == 1);
             CHECK(atomic_load(&l->ranges) == (l->n + l->grain - 1) / l->grain);
@@ -744,6 +795,18 @@ static void test_for_large(void) {
 
 /* ---- the process around it -------------------------------------------------------------------------- */
 
+#ifdef __linux__
+/* Counts workers (of two) whose affinity is not the first allowed CPU alone. */
+static void where(void *context, int64_t begin, int64_t end, int worker) {
+    (void)begin, (void)end;
+    burn(20000);
+    cpu_set_t mine;
+    if (worker == 2) return;
+    CHECK(pthread_getaffinity_np(pthread_self(), sizeof mine, &mine) == 0);
+    if (CPU_COUNT(&mine) != 1) atomic_fetch_add((_Atomic int64_t *)context, 1);
+}
+#endif
+
 static void test_options(void) {
     char message[128];
     be_pool_options options = {.num_workers = -1};
@@ -765,8 +828,9 @@ static void test_options(void) {
     options.cpus = &cpu;
     be_pool *pool = be_pool_create(&options, message, sizeof message);
     CHECK(pool != NULL);
-    _Atomic int64_t sum = 0;
-    CHECK(be_pool_for(pool, 1000, 1, 0, add_range, (void *)&sum) == BE_POOL_OK && atomic_load(&sum) == 1000);
+    _Atomic int64_t elsewhere_count = 0;
+    CHECK(be_pool_for(pool, 200, 1, 0, where, (void *)&elsewhere_count) == BE_POOL_OK);
+    CHECK(atomic_load(&elsewhere_count) == 0);
     be_pool_destroy(pool, 0);
 #endif
     world_close(&w);
@@ -859,6 +923,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } tests[] = {
+        {"gate", test_gate},
         {"ring", test_ring},
         {"ring, many threads", test_ring_stress},
         {"ring, two processes", test_ring_processes},

@@ -16,7 +16,7 @@ static const be_field state[] = {
 
 enum { COST_US, TAIL_PROBABILITY, TAIL_FACTOR, END_PROBABILITY, WAIT, FAIL_STEP, FAIL_LANE };
 static const be_param params[] = {
-    [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "time of a step, us"},
+    [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "CPU time of a step, us (with `wait`: time)"},
     [TAIL_PROBABILITY] = {"tail_probability", BE_PARAM_FLOAT, 0.0, 0, 1, NULL, "chance that a step is a slow one"},
     [TAIL_FACTOR] = {"tail_factor", BE_PARAM_FLOAT, 10.0, 0, 1e4, NULL, "how many times longer a slow step takes"},
     [END_PROBABILITY] = {"end_probability", BE_PARAM_FLOAT, 0.02, 0, 1, NULL, "chance that a step ends the episode"},
@@ -64,9 +64,10 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-static double now_us(void) {
+/* CPU time: while another program has the core, no work gets done. */
+static double worked_us(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
@@ -78,8 +79,8 @@ static void spend(double us, int wait) {
         }
         return;
     }
-    const double end = now_us() + us;
-    while (now_us() < end) {
+    const double end = worked_us() + us;
+    while (worked_us() < end) {
     }
 }
 

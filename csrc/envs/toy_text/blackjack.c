@@ -27,24 +27,40 @@ static const be_param params[] = {
     {0},
 };
 
+/* What counts of a hand; `low` is its sum with every ace as 1. */
 typedef struct hand {
-    int cards, sum, usable_ace, natural;
+    int cards, low, ace;
 } hand;
 
-/* What counts of a hand: `sum` has an ace as 11 where that is no bust. */
+/* Looks at eight cards at a time; each is a byte of at most 10, so that no carry leaves it. */
 static inline hand look_at(const uint8_t *cards) {
-    int n = 0, sum = 0, ace = 0;
-    for (; n < HAND && cards[n]; n++) {
-        sum += cards[n];
-        ace |= cards[n] == ACE;
+    const uint64_t ones = UINT64_C(0x0101010101010101), below_top = 0x7f * ones, top = 0x80 * ones;
+    uint64_t total = 0, used = 0, no_ace = top;
+    for (int j = 0; j < HAND; j += 8) {
+        uint64_t word;
+        memcpy(&word, cards + j, 8);
+        total += word;
+        used += (word + below_top) >> 7 & ones;
+        no_ace &= (word ^ ones * ACE) + below_top;
     }
-    const int usable = ace && sum + 10 <= 21;
-    return (hand){n, usable ? sum + 10 : sum, usable, n == 2 && ace && sum == ACE + TEN};
+    return (hand){(int)(used * ones >> 56), (int)(total * ones >> 56), no_ace != top};
 }
+
+static inline int has_usable_ace(hand h) { return h.ace & (h.low + 10 <= 21); }
+static inline int sum_of(hand h) { return h.low + 10 * has_usable_ace(h); }
+static inline int is_natural(hand h) { return (h.cards == 2) & h.ace & (h.low == ACE + TEN); }
+static inline int score_of(hand h) { return h.low > 21 ? 0 : sum_of(h); }
 
 static inline uint8_t draw_card(be_rng *rng) {
     const int64_t card = be_rng_choice(rng, 13) + 1;
     return (uint8_t)(card < TEN ? card : TEN);
+}
+
+/* One more card for the hand `h` that `cards` are. */
+static inline hand take_card(hand h, uint8_t *cards, be_rng *rng) {
+    const uint8_t card = draw_card(rng);
+    cards[h.cards] = card;
+    return (hand){h.cards + 1, h.low + card, h.ace | (card == ACE)};
 }
 
 static int prepare(be_setup *setup, be_error *error) {
@@ -62,10 +78,12 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
         for (int who = PLAYER; who <= DEALER; who++) {
             const uint8_t *cards = (const uint8_t *)columns[who] + i * HAND;
             const int n = look_at(cards).cards;
-            int before_last = 0, after = 0;
-            for (int j = 0; j < n - 1; j++) before_last += cards[j];
-            for (int j = n; j < HAND; j++) after |= cards[j];
-            if (n < 2 || after || before_last > 21) {
+            int before_last = 0, gap = 0;
+            for (int j = 0; j < HAND; j++) {
+                before_last += j < n - 1 ? cards[j] : 0;
+                gap |= (cards[j] != 0) != (j < n);
+            }
+            if (n < 2 || gap || before_last > 21) {
                 return be_fail(error, BE_ERROR_VALUE, i,
                                "%s of lane %lld must be two or more cards, then zeros, and not be bust before its last",
                                state[who].name, (long long)i);
@@ -80,9 +98,9 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
 }
 
 static inline void write_observation(int64_t *observation, hand player, const uint8_t *dealer) {
-    observation[0] = player.sum;
+    observation[0] = sum_of(player);
     observation[1] = dealer[0];
-    observation[2] = player.usable_ace;
+    observation[2] = has_usable_ace(player);
 }
 
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
@@ -128,21 +146,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         uint8_t *dealer_cards = (uint8_t *)b->state[DEALER] + i * HAND;
         hand player = look_at(player_cards);
         if (action[k]) { /* hit */
-            if (player.cards < HAND) player_cards[player.cards] = draw_card(&b->rng[i]);
-            player = look_at(player_cards);
-            terminated[k] = player.sum > 21;
-            reward[k] = terminated[k] ? -1.0 : 0.0;
+            if (player.cards < HAND) player = take_card(player, player_cards, &b->rng[i]);
+            terminated[k] = player.low > 21;
+            reward[k] = player.low > 21 ? -1.0 : 0.0;
         } else { /* stick */
             hand dealer = look_at(dealer_cards);
-            while (dealer.sum < 17) {
-                dealer_cards[dealer.cards] = draw_card(&b->rng[i]);
-                dealer = look_at(dealer_cards);
-            }
-            const int mine = player.sum > 21 ? 0 : player.sum, theirs = dealer.sum > 21 ? 0 : dealer.sum;
-            double result = (double)(mine > theirs) - (double)(mine < theirs);
+            while (sum_of(dealer) < 17) dealer = take_card(dealer, dealer_cards, &b->rng[i]);
+            const int mine = score_of(player), theirs = score_of(dealer);
+            double result = (double)((mine > theirs) - (mine < theirs));
             if (sab) {
-                if (player.natural && !dealer.natural) result = 1.0;
-            } else if (pays && player.natural && result == 1.0) {
+                if (is_natural(player) & !is_natural(dealer)) result = 1.0;
+            } else if (pays & is_natural(player) & (mine > theirs)) {
                 result = 1.5;
             }
             reward[k] = result;
