@@ -94,10 +94,10 @@ cdef class Batch(SyncBatch):
         """Sends every lane off to be reset. seeds as `reset` takes them."""
         cdef double numbers[32]
         cdef double *values = NULL
-        self._drop_in_flight()
         if options:
             values = numbers
             self._fill_options(options, values)
+        self._drop_in_flight()
         self._enter()
         try:
             self._start_queue()

@@ -817,11 +817,11 @@ cdef class SyncBatch:
         cdef double *values = NULL
         cdef const uint8_t *mask_data = NULL
         cdef int part, parts
-        if mask is None:
-            self._drop_in_flight()
         if options:
             values = numbers
             self._fill_options(options, values)
+        if mask is None:
+            self._drop_in_flight()  # not before the options are known to be right
         cdef cnp.ndarray mask_array
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
@@ -1486,18 +1486,26 @@ cdef class SyncBatch:
                 values[k, j] = numbers[j]
         return {row["name"]: table[:, j] for j, row in enumerate(self.param_rows) if row["per_lane"]}
 
-    def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
-        """Puts rows of a checked snapshot into lanes; all lanes have then been started if `lanes` are all."""
-        cdef const char *source = data
+    def refuse_in_flight(self, str doing, const int64_t[::1] lanes):
+        """RuntimeError if one of the lanes is in flight."""
         cdef const uint8_t[::1] flags
+        touched = np.zeros(self.num_lanes, np.uint8)
+        touched[lanes] = 1
+        flags = touched
+        self._enter()
+        try:
+            self._refuse_in_flight(doing, &flags[0])
+        finally:
+            be_leave(&self.busy)
+
+    def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
+        """Puts rows of a checked snapshot into lanes, none of them in flight; all lanes have then been started if
+        `lanes` are all."""
+        cdef const char *source = data
         self._enter()
         try:
             if not self.has_reset and lanes.shape[0] != self.num_lanes:
                 raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first, or restore all")
-            touched = np.zeros(self.num_lanes, np.uint8)
-            touched[lanes] = 1
-            flags = touched
-            self._refuse_in_flight("restore()", &flags[0])
             with nogil:
                 be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
             self.has_reset = 1

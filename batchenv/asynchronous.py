@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ class Asynchronous:
     batch_size: int
     _batch: Any
     _step_pending: bool
+    _wake: Callable[[], Any] | None = None  # the task that waits in arecv
 
     @property
     def is_async(self) -> bool:
@@ -124,7 +127,7 @@ class Asynchronous:
         self._check_open()
         if self.is_async:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
-        if self._step_pending:
+        if self._step_pending and self._batch.in_flight():
             raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
         self._batch.send(actions, np.arange(self.num_envs))
         self._step_pending = True
@@ -138,7 +141,7 @@ class Asynchronous:
             LaneError: as `step`.
         """
         self._check_open()
-        if not self._step_pending:
+        if not (self._step_pending and self._batch.in_flight()):  # recv() may have taken it
             raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
         try:
             result = self.recv(timeout)
@@ -167,8 +170,14 @@ class Asynchronous:
         return self._batch.fileno()
 
     async def arecv(self):
-        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread."""
+        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
+
+        Raises:
+            As `recv`; RuntimeError: another task is waiting for this env.
+        """
         self._check_open()
+        if self._wake is not None:
+            raise RuntimeError("another task is waiting for this env: let one task receive, and share what it gets")
         descriptor = self._batch.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
@@ -178,12 +187,22 @@ class Asynchronous:
             except TimeoutError:
                 ready.clear()
             loop.add_reader(descriptor, ready.set)
+            self._wake = functools.partial(loop.call_soon_threadsafe, ready.set)
             try:
                 await ready.wait()
             finally:
+                self._wake = None
                 loop.remove_reader(descriptor)
+
+    def _wake_task(self) -> None:
+        """So that a task in arecv sees that the env is closed."""
+        if self._wake is not None:
+            with contextlib.suppress(RuntimeError):  # its loop is closed, too
+                self._wake()
 
     async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
         """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
+        self._check_open()
         while self._batch.in_flight() >= self.batch_size:
             yield await self.arecv()
+            self._check_open()

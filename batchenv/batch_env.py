@@ -518,5 +518,6 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             self._batch.close_queue()
         self._core_step = self._closed_step
         self._batch = None
+        self._wake_task()
         if self._renderer is not None:
             self._renderer.close()

@@ -142,6 +142,7 @@ class Lanes:
             TypeError: not a snapshot.
             ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
                 changed.
+            RuntimeError: one of these lanes is in flight. Nothing has changed.
             gymnasium.error.ResetNeeded: some lanes before the first reset.
         """
         self._check_open()
@@ -164,8 +165,10 @@ class Lanes:
             )
         if self._seeds is None and len(targets) != self.num_envs:
             raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
+        sources, targets = np.ascontiguousarray(sources), np.ascontiguousarray(targets)
+        self._batch.refuse_in_flight("restore()", targets)
         self._take_params(data, sources, targets)
-        self._batch.load(data, np.ascontiguousarray(sources), np.ascontiguousarray(targets))
+        self._batch.load(data, sources, targets)
         if self._seeds is None:
             self._seeds = self._entropy()
         return self._batch.observe()

@@ -219,6 +219,12 @@ def test_step_async_is_step():
         ours.step(actions)
     ours.step_wait()
     ours.step(actions)
+    ours.step_async(actions)
+    ours.recv()  # takes what step_wait would
+    with pytest.raises(NoAsyncCallError, match="step_async"):
+        ours.step_wait()
+    ours.step_async(actions)
+    ours.step_wait()
     with pytest.raises(RuntimeError, match="batch_size=2"):
         batchenv.make("CartPole-v1", 4, batch_size=2).step_async(actions)
 
@@ -306,6 +312,12 @@ def test_what_touches_lanes_in_flight():
     with pytest.raises(RuntimeError, match="in flight"):
         copy.deepcopy(env)
     env.set_params(gravity=3.0)
+    with pytest.raises(RuntimeError, match=r"restore.*env_id 1"):
+        env.restore(saved, [0, 1], rows=[0, 1])
+    assert env.get_params()["gravity"] == 3.0  # the snapshot's has not come
+    for call in (env.reset, env.async_reset):
+        with pytest.raises(ValueError, match="low"):
+            call(options={"low": "x"})
     assert sorted(env.recv()[4]["env_id"]) == [1, 4]
     env.restore(saved)
     pickle.loads(pickle.dumps(env)).send([1, 0], [1, 4])
@@ -454,6 +466,49 @@ def test_cheap_lanes_under_asyncio():
             env.send(np.zeros(32, int), result[4]["env_id"])
 
     asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_two_tasks_cannot_both_wait():
+    env = batchenv.make("Synthetic-v0", 4, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True)
+    env.reset(seed=0)
+    env.send([0, 0, 0, 0], [0, 1, 2, 3])
+
+    async def run():
+        return await asyncio.gather(env.arecv(), env.arecv(), return_exceptions=True)
+
+    first, second = asyncio.run(asyncio.wait_for(run(), 20))
+    assert len(first) == 5
+    assert isinstance(second, RuntimeError) and "another task" in str(second)
+    assert len(asyncio.run(env.arecv())) == 5
+
+
+def test_closing_under_asyncio():
+    def start():
+        env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=100_000.0, wait=True)
+        env.async_reset(seed=0)
+        env.recv()
+        env.send([0, 0], [0, 1])
+        return env
+
+    async def close_while_waiting():
+        env = start()
+        waiting = asyncio.create_task(env.arecv())
+        await asyncio.sleep(0.01)
+        env.close()
+        with pytest.raises(ClosedEnvironmentError):
+            await waiting
+
+    async def close_inside_the_loop():
+        env = start()
+        with pytest.raises(ClosedEnvironmentError):
+            async for _ in env:
+                env.close()
+        with pytest.raises(ClosedEnvironmentError):
+            async for _ in env:
+                pass
+
+    asyncio.run(asyncio.wait_for(close_while_waiting(), 20))
+    asyncio.run(asyncio.wait_for(close_inside_the_loop(), 20))
 
 
 def test_selectors():
