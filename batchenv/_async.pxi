@@ -1,12 +1,16 @@
 # Lanes stepped in the background: csrc/core/async.h.
 
 @cython.final
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
 cdef class Batch(SyncBatch):
     """Lanes that are stepped together, or sent off some at a time and received as they get finished."""
 
     cdef list buffers  # of the queue: where results are being written
     cdef list spare  # sets of arrays handed out before, to be used again when nobody else holds them
     cdef cnp.ndarray last_ids
+
+    def __dealloc__(self):
+        self._end_workers()  # before `buffers` goes, which the base's __dealloc__ would be too late for
 
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
@@ -185,7 +189,7 @@ cdef class Batch(SyncBatch):
         if type(actions) is not cnp.ndarray or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>actions) or (
                 cnp.PyArray_TYPE(<cnp.ndarray>actions) != self.action_type):
             array = self._read_actions(actions, (count, *self.action_shape[1:]))
-            array = array.astype(np.int64 if discrete else np.float32, copy=False)
+            array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
         else:
             array = actions
         if cnp.PyArray_NDIM(array) != self.action_ndim or cnp.PyArray_DIM(array, 0) != count or (
@@ -340,10 +344,5 @@ cdef class Batch(SyncBatch):
     def close_queue(self):
         """Ends the workers."""
         self._enter_only()
-        try:
-            if self.queue != NULL:
-                if self.queue_process == be_fork_count():
-                    be_async_destroy(self.queue)
-                self.queue = NULL
-        finally:
-            be_leave(&self.busy)
+        self._end_workers()
+        be_leave(&self.busy)

@@ -524,6 +524,7 @@ cdef enum:
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
 
 
+@cython.no_gc
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
@@ -907,12 +908,14 @@ cdef class SyncBatch:
         return 0
 
     cdef void _end_workers(self) noexcept:
-        if self.queue != NULL and self.queue_process == be_fork_count():
-            be_async_destroy(self.queue)
-        if self.loop != NULL and self.loop_process == be_fork_count():
-            be_pool_destroy(self.loop, 0)
+        """Waits for the lanes that workers are at; other Python threads go on meanwhile."""
+        cdef be_async *queue = self.queue if self.queue_process == be_fork_count() else NULL
+        cdef be_pool *loop = self.loop if self.loop_process == be_fork_count() else NULL
         self.queue = NULL
         self.loop = NULL
+        with nogil:
+            be_async_destroy(queue)
+            be_pool_destroy(loop, 0)
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
