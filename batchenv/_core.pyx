@@ -555,7 +555,8 @@ cdef class SyncBatch:
     cdef object affinity
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
-                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None):
+                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
+                  bytes engine=None):
         cdef be_error error
         cdef be_transform changes
         cdef be_grid map_of
@@ -593,7 +594,7 @@ cdef class SyncBatch:
         options.max_episode_steps = max_episode_steps
         options.grid = map_or_null
         options.transform = &changes
-        options.engine = NULL
+        options.engine = NULL if engine is None else <const char *>engine
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)

@@ -143,18 +143,22 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
-        self._transforms = Transforms(max_episode_steps, **transforms)
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         self._keywords: dict[str, Any] = {}
         if self._adapter is not None:
             own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
             for name in params:
                 if name not in names:
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
+            for name, value in self._adapter.transforms.items():
+                if transforms[name] == DEFAULTS[name]:
+                    transforms[name] = value
+        self._transforms = Transforms(max_episode_steps, **transforms)
         self._batch: Any = _core.Batch(
             entry.type_name,
             self.num_envs,
@@ -166,6 +170,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
+            engine=None if self._adapter is None else self._adapter.engine,
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
@@ -192,8 +197,13 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
+            self._renderer = self._make_renderer(entry.type_name)
             self._core_step = self._watched_step
+
+    def _make_renderer(self, type_name: str) -> Any:
+        if hasattr(self._adapter, "renderer"):
+            return self._adapter.renderer()
+        return Renderer(self._id, type_name, self.render_mode, self.action_space.shape, self._keywords)
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv import _core
+from batchenv.engines import games
 
 NAMESPACE = "batchenv"
 
@@ -22,6 +23,7 @@ class Entry:
 
     kwargs: the keywords that make this id of its type.
     adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
+    extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
     """
 
     type_name: str
@@ -31,6 +33,7 @@ class Entry:
     kwargs: dict[str, Any] = field(default_factory=dict)
     adapter: str | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
+    extra: str | None = None
 
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
@@ -56,12 +59,16 @@ TABLE = {
     "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
     "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
     "NChain-v0": Entry("NChain", 1000, None, 4),
+    **{
+        name: Entry("Atari", limit, None, 30, keywords, "batchenv.engines.atari:Atari", extra="atari")
+        for name, (limit, keywords) in games.ids().items()
+    },
 }
 
 
-def list_envs() -> list[str]:
-    """All environment ids, sorted."""
-    return sorted(name for name, entry in TABLE.items() if entry.listed)
+def list_envs(extra: str | None = "any") -> list[str]:
+    """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none."""
+    return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 
 def lookup(env_id: str) -> tuple[str, Entry]:
@@ -74,6 +81,8 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     if not isinstance(env_id, str):
         raise TypeError(f"id={env_id!r} must be a str such as 'CartPole-v1', not {type(env_id).__name__}")
     name = env_id.removeprefix(f"{NAMESPACE}/")
+    if name.startswith("ALE-"):
+        name = name.replace("-", "/", 1)
     if name not in TABLE:
         near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "batchenv.list_envs() lists all."
@@ -81,10 +90,20 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     return name, TABLE[name]
 
 
+def gymnasium_id(name: str) -> str:
+    """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5).
+
+    Two games have one name: the Atari one stands aside, or Gymnasium would take it for a newer version of the other.
+    """
+    if name == "Blackjack-v5":
+        return f"{NAMESPACE}/Atari-Blackjack-v5"
+    return f"{NAMESPACE}/{name.replace('/', '-')}"
+
+
 def spec(env_id: str) -> EnvSpec:
     """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
     name, _ = lookup(env_id)
-    return copy.deepcopy(gymnasium.registry[f"{NAMESPACE}/{name}"])
+    return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
@@ -126,9 +145,11 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
 def register_with_gymnasium() -> None:
     """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
     for name, entry in TABLE.items():
-        if f"{NAMESPACE}/{name}" not in gymnasium.registry:
-            gymnasium.register(
-                f"{NAMESPACE}/{name}",
+        registered = gymnasium_id(name)
+        if registered not in gymnasium.registry:
+            # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+            gymnasium.registry[registered] = EnvSpec(
+                registered,
                 entry_point=f"batchenv.entry_points:single {name}",
                 vector_entry_point=f"batchenv.entry_points:vector {name}",
                 max_episode_steps=entry.max_episode_steps,

@@ -15,11 +15,15 @@ class ToyText:
     """What an environment has beside the parameters and state of its C type. Made once a BatchEnv.
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
-    names: the lane attributes that `attribute` answers.
+    ALIASES: other names of keywords. names: the lane attributes that `attribute` answers.
+    engine: bytes for the C type's open(), or None. transforms: what keywords mean for BatchEnv's own ones.
     """
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
+    ALIASES: dict[str, str] = {}
     names: tuple[str, ...] = ("lastaction",)
+    engine: bytes | None = None
+    transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
         """The C type's params and map that the user's keywords stand for.

@@ -169,6 +169,7 @@ typedef struct be_io {
     void *info[BE_MAX_INFO]; /* reset and step: to be written whole, in the order of the type's table */
     double *reward;          /* step: to be written */
     uint8_t *terminated;     /* step: to be written, 0 or 1 */
+    uint8_t *truncated;      /* step, with BE_LANE_BY_LANE: 0; a type with limits of its own writes 1 */
     const uint8_t *skip;     /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
                                 padding lanes. Whatever is done with them, their rng must be left alone. */
     const double *options;   /* reset: values in the order of the type's `options` */

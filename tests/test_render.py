@@ -21,7 +21,7 @@ from batchenv.render import DRAWINGS, Renderer
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
 
-IDS = [env_id for env_id in batchenv.list_envs() if env_id in gymnasium.registry]
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 
 
 @pytest.fixture(autouse=True)

@@ -157,7 +157,7 @@ struct be_driver {
     size_t arena_bytes;
     be_error *failures; /* BE_LANE_BY_LANE: each lane's last one */
     uint8_t *failed;    /* not reported yet */
-    uint8_t *lost;      /* in the present step */
+    uint8_t *lost;      /* in the present step: failed, or truncated by the type itself */
     int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;

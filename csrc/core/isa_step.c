@@ -263,6 +263,7 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
     memcpy(io.info, b->rows.info, sizeof io.info);
     if (!lane_by_lane) return b->batch->type->step(b->batch, b->first, b->first + b->n, &io, error);
     uint8_t *lost = b->batch->driver->lost + b->first;
+    io.truncated = lost;
     for (int64_t i = 0; i < b->n; i++) {
         be_error lane_error;
         lost[i] = 0;
