@@ -31,9 +31,11 @@ def relative(paths):
     return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 
-# Compiled once per instruction set: every env, and the driver's hot loops.
+# Compiled once per instruction set: every env, and the driver's hot loops. Those over engines are not: see
+# csrc/engines/list.h.
 KERNEL_SOURCES = [*relative((ROOT / "csrc" / "envs").rglob("*.c")), "csrc/core/isa_step.c"]
 COMMON_SOURCES = [path for path in relative((ROOT / "csrc" / "core").glob("*.c")) if path != "csrc/core/isa_step.c"]
+COMMON_SOURCES += relative((ROOT / "csrc" / "engines").rglob("*.c"))
 HEADERS = relative((ROOT / "csrc").rglob("*.h"))
 
 OPENMP_PROBE = """

@@ -13,7 +13,7 @@ cimport numpy as cnp
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 include "_rng.pxi"
 
@@ -54,6 +54,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)
 
 cdef extern from "batchenv.h" nogil:
     ctypedef enum be_status:
@@ -64,11 +65,14 @@ cdef extern from "batchenv.h" nogil:
         char message[512]
     ctypedef enum be_dtype:
         BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
+    ctypedef enum be_when:
+        BE_ALWAYS, BE_IN_STEPS, BE_WHERE_NOT_0
     ctypedef struct be_field:
         const char *name
         be_dtype dtype
         int size
         const char *doc
+        be_when when
     ctypedef enum be_param_kind:
         BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
@@ -139,6 +143,7 @@ cdef extern from "core/batch.h" nogil:
         void *info[16]
         void *final_observation
         void *final_info[16]
+        uint8_t *started
         double *episode_return
         double *episode_seconds
         int64_t *episode_length
@@ -376,7 +381,8 @@ cdef object _param_value(const be_param *param, double value):
 cdef list _field_table(const be_field *field):
     rows = []
     while field != NULL and field.name != NULL:
-        rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+        name = field.name.decode()
+        rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
                      "doc": field.doc.decode()})
         field += 1
     return rows
@@ -506,13 +512,17 @@ cdef class Batch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane
+    cdef int info_when[16]
+    cdef int num_info, num_outputs, tuple_size, recording, lane_by_lane, partial_info
+    cdef uint8_t *started
+    cdef object engine
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
-                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None):
+                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
+                  cnp.ndarray engine=None):
         cdef be_error error
         cdef be_transform changes
         cdef be_grid map_of
@@ -533,6 +543,13 @@ cdef class Batch:
         self.columns = [None] * len(self.param_rows)
         self.info_rows = _field_table(env_type.info)
         self.num_info = len(self.info_rows)
+        for i in range(self.num_info):
+            self.info_when[i] = env_type.info[i].when
+            self.partial_info |= self.info_when[i] != BE_ALWAYS
+        if self.partial_info:
+            self.started = <uint8_t *>PyMem_Calloc(num_lanes, 1)
+            if self.started == NULL:
+                raise MemoryError()
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
         self.num_outputs = 4 + 2 * self.num_info + 3 * self.recording
@@ -549,7 +566,8 @@ cdef class Batch:
         options.max_episode_steps = max_episode_steps
         options.grid = map_or_null
         options.transform = &changes
-        options.engine = NULL
+        options.engine = NULL if engine is None else cnp.PyArray_DATA(engine)
+        self.engine = engine  # the C side reads it as long as it lives
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
@@ -583,6 +601,7 @@ cdef class Batch:
         be_batch_destroy(self.batch)
         PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
+        PyMem_Free(self.started)
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
@@ -793,7 +812,7 @@ cdef class Batch:
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
-        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._info(held, mask)
+        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -846,6 +865,7 @@ cdef class Batch:
                 held = self._check_out(out, actions)
             self._point(held, &arrays)
             be_batch_point_final(self.batch, &arrays)
+            arrays.started = self.started
             if self.autoreset == BE_DISABLED:
                 pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
                 if pending >= 0:
@@ -867,7 +887,7 @@ cdef class Batch:
                 if timed:
                     be_plan_note(&self.plan, be_now_ns() - start)
             self._raise_first(parts)
-            info = self._info(held, None) if self.num_info else {}
+            info = self._step_info(held) if self.num_info else {}
             if finished and self.recording:
                 info["episode"] = self._episode(held)
                 info["_episode"] = held[2] | held[3]
@@ -904,6 +924,7 @@ cdef class Batch:
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
         for k in range(self.num_info):
             arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k))
+        arrays.started = NULL
         arrays.episode_return = arrays.episode_seconds = NULL
         arrays.episode_length = NULL
         if self.recording:
@@ -922,16 +943,42 @@ cdef class Batch:
             return tuple([observation[..., j] for j in range(self.tuple_size)])
         return observation
 
-    cdef dict _info(self, tuple held, object mask):
-        """The info of a reset (of the lanes in `mask`) or a step, with Gymnasium's masks."""
+    cdef dict _reset_info(self, tuple held, object mask):
+        """The info of a reset of the lanes in `mask`, with Gymnasium's masks."""
         info = {}
         cdef int k
         for k in range(self.num_info):
-            name = self.info_rows[k]["name"]
-            present = held[5 + 2 * k]
-            present[...] = True if mask is None else mask
-            info[name] = held[4 + 2 * k]
-            info[f"_{name}"] = present
+            if self.info_when[k] == BE_ALWAYS:
+                row = self.info_rows[k]
+                present = held[5 + 2 * k]
+                present[...] = True if mask is None else mask
+                info[row["name"]] = held[4 + 2 * k]
+                info[row["mask"]] = present
+        return info
+
+    cdef dict _step_info(self, tuple held):
+        """The info of a step, with Gymnasium's masks; a key that no lane has is left out."""
+        info = {}
+        cdef int k
+        cdef int64_t i
+        cdef uint8_t *mask
+        cdef bint some_started = self.partial_info and memchr(self.started, 1, self.num_lanes) != NULL
+        for k in range(self.num_info):
+            present = <object>PyTuple_GET_ITEM(held, 5 + 2 * k)
+            mask = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>present)
+            memset(mask, 1, self.num_lanes)
+            if self.info_when[k] == BE_WHERE_NOT_0:
+                if not held[4 + 2 * k].any():
+                    continue
+                np.not_equal(held[4 + 2 * k], 0, out=present)
+            elif self.info_when[k] == BE_IN_STEPS and some_started:
+                for i in range(self.num_lanes):
+                    mask[i] = not self.started[i]
+                if memchr(mask, 1, self.num_lanes) == NULL:
+                    continue
+            row = <object>PyList_GET_ITEM(self.info_rows, k)
+            info[row["name"]] = <object>PyTuple_GET_ITEM(held, 4 + 2 * k)
+            info[row["mask"]] = present
         return info
 
     cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
@@ -1168,8 +1215,13 @@ cdef class Batch:
             array = np.empty((self.num_lanes, row["size"]) if row["size"] > 1 else self.num_lanes, row["dtype"])
             memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
             array[~done] = 0
+            present = done.copy()
+            if self.info_when[k] == BE_WHERE_NOT_0:
+                present &= array != 0
+                if not present.any():
+                    continue
             info[row["name"]] = array
-            info[f"_{row['name']}"] = done.copy()
+            info[row["mask"]] = present
         return info
 
     # -- rollouts ----------------------------------------------------------------------------------------------------

@@ -144,8 +144,11 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
+        # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
+        type_name = getattr(self._adapter, "type_name", None) or entry.type_name
+        engine = self._adapter.engine(self.num_envs) if hasattr(self._adapter, "engine") else None
         self._batch: Any = _core.Batch(
-            entry.type_name,
+            type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
@@ -155,6 +158,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
+            engine=engine,
         )
         self._arguments = {
             "num_envs": self.num_envs,

@@ -21,7 +21,7 @@ for name in "${!isa[@]}"; do
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
 core=()
-for source in csrc/core/*.c; do
+for source in csrc/core/*.c $(find csrc/engines -name '*.c' | sort); do
     [[ $source == */isa_step.c ]] || core+=("$source")
 done
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
