@@ -129,7 +129,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         self._transforms = Transforms(max_episode_steps, **transforms)
@@ -181,14 +181,19 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
+            if hasattr(self._adapter, "renderer"):
+                self._renderer = self._adapter.renderer(render_mode)
+            else:
+                shape = self.action_space.shape
+                self._renderer = Renderer(self._id, entry.type_name, render_mode, shape, self._keywords)
             self._core_step = self._watched_step
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
         name, entry = lookup(env_id)
-        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
+        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
+        return {"render_modes": modes, "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()

@@ -110,8 +110,8 @@ def render_modes(env_id: str, type_name: str) -> list[str]:
     return [] if cls is None else list(cls.metadata["render_modes"])
 
 
-def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
-    """Nothing, if `mode` can be drawn.
+def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int, pygame: bool = True) -> None:
+    """Nothing, if `mode` can be drawn, by pygame or by something else.
 
     Raises:
         ValueError: it is none of `modes`, or "human" for more than one lane.
@@ -125,7 +125,7 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
             f"render_mode='human' shows one lane, but num_envs={num_envs}: take num_envs=1, or render_mode='rgb_array' "
             "with gymnasium.wrappers.vector.HumanRendering"
         )
-    if mode != "ansi" and importlib.util.find_spec("pygame") is None:
+    if pygame and mode != "ansi" and importlib.util.find_spec("pygame") is None:
         raise DependencyNotInstalled(f"render_mode={mode!r} needs pygame: pip install 'batchenv[render]'")
 
 

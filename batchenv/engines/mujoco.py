@@ -132,6 +132,15 @@ class MuJoCo:
         self.lanes = mujoco_library.Lanes(self._model, num_envs, self._own_flags, self._own_bodies)
         return self.lanes.source
 
+    def renderer(self, mode: str) -> Any:
+        """What draws the lanes, once `engine` was called."""
+        from batchenv.engines.mujoco_render import MuJoCoRenderer
+
+        settings = {name: self._value(name) for name, _, _ in _RENDERING}
+        if settings["default_camera_config"] is None:
+            settings["default_camera_config"] = self.camera
+        return MuJoCoRenderer(self.lanes, mode, settings)
+
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same again, once `to_core` was called."""
         return dict(self._given)

@@ -107,7 +107,9 @@ def read_model(path: str | Path) -> Any:
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
-        raise ValueError(f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+        raise ValueError(
+            f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}"
+        ) from None
 
 
 def fingerprint(model: Any) -> int:

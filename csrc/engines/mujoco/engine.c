@@ -191,8 +191,23 @@ void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_io *io, 
 
 /* ---- making and keeping -------------------------------------------------------------------------------- */
 
-int be_mujoco_spaces(be_setup *setup, int64_t observation_size) {
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                     be_error *error) {
     const be_mujoco_source *source = setup->engine;
+    if (source->num_qpos < positions || source->num_qvel < velocities || source->num_ctrl < 1 || observation_size < 1) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "xml_file: the model has %lld positions, %lld velocities and %lld actuators, but at least %lld, "
+                       "%lld and 1 are needed",
+                       (long long)source->num_qpos, (long long)source->num_qvel, (long long)source->num_ctrl,
+                       (long long)positions, (long long)velocities);
+    }
+    for (int64_t i = 1; source->num_ctrl > BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
+        if (source->control_low[i] != source->control_low[0] || source->control_high[i] != source->control_high[0]) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "xml_file: the model has %lld actuators; of more than %d, all need the same ctrlrange",
+                           (long long)source->num_ctrl, BE_MAX_BOUNDS);
+        }
+    }
     setup->observation_space =
         (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F64, .ndim = 1, .shape = {observation_size}};
     for (int i = 0; i < BE_MAX_BOUNDS; i++) {

@@ -118,8 +118,8 @@ static inline double be_mujoco_dt(const be_batch *batch) {
 
 /* ---- what types are made of -------------------------------------------------------------------------- */
 
-/* prepare() once the size of an observation is known. */
-int be_mujoco_spaces(be_setup *setup, int64_t observation_size);
+/* prepare() once the size of an observation is known; the model must have so many positions and velocities. */
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
 
 /* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. BE_OK; BE_TRUNCATED
  * (the step is to be completed, and it returned); or a failure, to be returned at once. */

@@ -68,20 +68,14 @@ static int is_v4(const be_batch *b) { return b->type->info != info; }
 /* The first of cfrc_ext's values observed: -v5 leaves out the world's, which are 0. */
 static int64_t first_force(const be_batch *b) { return is_v4(b) ? 0 : 6; }
 
-static int prepare_any(be_setup *setup, int64_t first) {
+static int prepare_any(be_setup *setup, int64_t first, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     int64_t size = source->num_qpos + source->num_qvel - 2 * source->flags[MJ_EXCLUDE_POSITIONS];
     if (source->flags[MJ_INCLUDE_CFRC_EXT]) size += 6 * source->num_body - first;
-    return be_mujoco_spaces(setup, size);
+    return be_mujoco_spaces(setup, size, 3, 0, error);
 }
-static int prepare(be_setup *setup, be_error *error) {
-    (void)error;
-    return prepare_any(setup, 6);
-}
-static int prepare_v4(be_setup *setup, be_error *error) {
-    (void)error;
-    return prepare_any(setup, 0);
-}
+static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 6, error); }
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, error); }
 
 static double clipped_force(const be_batch *b, int64_t lane, double force) {
     return be_clip_one(force, be_param_of(b, FORCE_MIN, lane), be_param_of(b, FORCE_MAX, lane));

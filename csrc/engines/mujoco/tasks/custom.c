@@ -17,11 +17,10 @@ static const be_field info[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 enum { CONTACT_FORCES };
 
 static int prepare(be_setup *setup, be_error *error) {
-    (void)error;
     const be_mujoco_source *source = setup->engine;
     int64_t size = 0;
     for (int64_t j = MJ_ARRAYS; j < source->num_arrays; j++) size += source->sizes[j];
-    return be_mujoco_spaces(setup, size);
+    return be_mujoco_spaces(setup, size, 0, 0, error);
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {

@@ -112,14 +112,13 @@ static int is_v4(const be_batch *b) { return b->type->info == info_v4 || b->type
 /* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves. */
 static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->num_qpos < 7 || source->num_qvel < 6) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model has no free joint as its root");
-    }
     const int64_t bodies = source->num_body - world, *flags = source->flags;
-    return be_mujoco_spaces(setup, source->num_qpos - 2 * flags[MJ_EXCLUDE_POSITIONS] + source->num_qvel +
-                                       10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
-                                       (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] +
-                                       6 * bodies * flags[MJ_INCLUDE_CFRC_EXT]);
+    return be_mujoco_spaces(setup,
+                            source->num_qpos - 2 * flags[MJ_EXCLUDE_POSITIONS] + source->num_qvel +
+                                10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
+                                (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] +
+                                6 * bodies * flags[MJ_INCLUDE_CFRC_EXT],
+                            7, 6, error);
 }
 static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -260,7 +259,7 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_io *io,
     const double control = be_param_of(b, STANDUP_CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
     const double impact =
         be_clip_one(be_param_of(b, IMPACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body),
-                be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
+                    be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
     write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
     io->reward[lane - io->first] = up - control - impact + 1;
     io->terminated[lane - io->first] = 0;

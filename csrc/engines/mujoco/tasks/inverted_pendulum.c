@@ -14,10 +14,7 @@ static const be_field info_v4[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
 static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->num_qpos < 2) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model has no second joint, the pole's");
-    }
-    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel);
+    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel, 2, 0, error);
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {

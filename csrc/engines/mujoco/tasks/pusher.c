@@ -30,12 +30,7 @@ enum { TIPS_ARM, OBJECT, GOAL };
 enum { JOINTS = 7 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
-    if (source->num_qpos < JOINTS + 4 || source->num_qvel < JOINTS + 4) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "xml_file: the model must have %d joints and four more, the object's and the goal's", JOINTS);
-    }
-    return be_mujoco_spaces(setup, 2 * JOINTS + 9);
+    return be_mujoco_spaces(setup, 2 * JOINTS + 9, JOINTS + 4, JOINTS + 4, error);
 }
 
 static const double *body(const be_batch *b, int64_t lane, int index) {

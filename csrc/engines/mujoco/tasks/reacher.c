@@ -22,11 +22,7 @@ enum { FINGERTIP, TARGET };
 
 static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    if (source->num_qpos < 4 || source->num_qvel < 4) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "xml_file: the model must have four joints, the last two the target's");
-    }
-    return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector);
+    return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector, 4, 4, error);
 }
 static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 2, error); }
 static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 3, error); }
