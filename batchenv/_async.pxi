@@ -256,7 +256,8 @@ cdef class Batch(SyncBatch):
         cdef dict info
         cdef cnp.ndarray failed = <cnp.ndarray>held[ids + 1]
         cdef const uint8_t *flags = <const uint8_t *>cnp.PyArray_DATA(failed)
-        info = self._info(held, None) if self.num_info else {}
+        info = self._step_info(held, <const uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[ids + 2]),
+                               self.batch_rows) if self.num_info else {}
         self.last_ids = held[ids]
         info["env_id"] = held[ids]
         if self.recording or self.autoreset == BE_SAME_STEP:
@@ -275,22 +276,21 @@ cdef class Batch(SyncBatch):
 
     cdef dict _final(self, tuple held, object done):
         """final_obs and final_info of a batch, as `_add_final`."""
-        final = held[self.num_outputs + 2:]
+        final = held[self.num_outputs + 3:]
         observations = np.empty(len(done), dtype=object)
         for i in np.flatnonzero(done):
             observations[i] = self._present_row(final[0][i].copy())
         infos = {}
         for k in range(self.num_info):
-            rows = final[1 + k].copy()
-            rows[~done] = 0
-            infos[self.info_rows[k]["name"]] = rows
-            infos[f"_{self.info_rows[k]['name']}"] = done.copy()
+            self._put_final_info(infos, k, final[1 + k].copy(), done)
         return {"final_obs": observations, "_final_obs": done, "final_info": infos, "_final_info": done.copy()}
 
     cdef tuple _new_results(self):
-        """Arrays for a batch: as `_new_output`, then lane numbers, failures, and the rows that end episodes."""
+        """Arrays for a batch: as `_new_output`, then lane numbers, failures, which rows start episodes,
+        and the rows that end them."""
         cdef tuple held = self._new_arrays(self.batch_rows)
-        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8))
+        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8),
+                 np.empty(self.batch_rows, np.uint8))
         if self.autoreset == BE_SAME_STEP:
             held += (np.empty_like(held[0]),)
             for k in range(self.num_info):
@@ -320,10 +320,11 @@ cdef class Batch(SyncBatch):
         results.rows.action = NULL
         results.lanes = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used])
         results.failed = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 1])
+        results.rows.started = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
         if self.autoreset == BE_SAME_STEP:
-            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
+            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3])
             for k in range(self.num_info):
-                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3 + k])
+                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 4 + k])
         be_async_set_buffer(self.queue, buffer, &results)
         self.buffers[buffer] = held
         return 0

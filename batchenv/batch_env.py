@@ -140,7 +140,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         params = {**entry.kwargs, **params}
@@ -159,8 +159,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 if transforms[name] == DEFAULTS[name]:
                     transforms[name] = value
         self._transforms = Transforms(max_episode_steps, **transforms)
+        # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
+        type_name = getattr(self._adapter, "type_name", None) or entry.type_name
         self._batch: Any = _core.Batch(
-            entry.type_name,
+            type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
@@ -170,7 +172,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
-            engine=None if self._adapter is None else self._adapter.engine,
+            engine=None if self._adapter is None else self._adapter.engine(self.num_envs),
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
@@ -202,14 +204,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
 
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
-            return self._adapter.renderer()
+            return self._adapter.renderer(self.render_mode)
         return Renderer(self._id, type_name, self.render_mode, self.action_space.shape, self._keywords)
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
         name, entry = lookup(env_id)
-        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
+        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
+        return {"render_modes": modes, "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()

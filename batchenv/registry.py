@@ -24,6 +24,7 @@ class Entry:
     kwargs: the keywords that make this id of its type.
     adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
+    modes: the render modes; None: those of Gymnasium's class.
     """
 
     type_name: str
@@ -32,6 +33,7 @@ class Entry:
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
     adapter: str | None = None
+    modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
 
@@ -64,6 +66,39 @@ TABLE = {
         for name, (limit, keywords) in games.ids().items()
     },
 }
+
+
+def _add_mujoco() -> None:
+    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
+    modes = ("human", "rgb_array", "depth_array")
+    rows = [
+        ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
+        ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),
+        ("Hopper", 1000, 3800.0, 125, "Hopper", "Hopper"),
+        ("Humanoid", 1000, None, 67, "Humanoid", "HumanoidV4"),
+        ("HumanoidStandup", 1000, None, 67, "HumanoidStandup", "HumanoidStandupV4"),
+        ("InvertedDoublePendulum", 1000, 9100.0, 20, "InvertedDoublePendulum", "InvertedDoublePendulum"),
+        ("InvertedPendulum", 1000, 950.0, 25, "InvertedPendulum", "InvertedPendulum"),
+        ("Pusher", 100, 0.0, 20, "Pusher", "PusherV4"),
+        ("Reacher", 50, -3.75, 50, "Reacher", "Reacher"),
+        ("Swimmer", 1000, 360.0, 25, "Swimmer", "Swimmer"),
+        ("Walker2d", 1000, None, 125, "Walker2d", "Walker2dV4"),
+    ]
+    for name, steps, threshold, fps, *adapters in rows:
+        for version, suffix, adapter in zip(("v5", "v4"), ("", "V4"), adapters, strict=True):
+            TABLE[f"{name}-{version}"] = Entry(
+                f"{name}{suffix}",
+                steps,
+                threshold,
+                fps,
+                {},
+                f"batchenv.engines.mujoco:{adapter}",
+                modes,
+                extra="mujoco",
+            )
+
+
+_add_mujoco()
 
 
 def list_envs(extra: str | None = "any") -> list[str]:

@@ -16,13 +16,12 @@ class ToyText:
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords. names: the lane attributes that `attribute` answers.
-    engine: bytes for the C type's open(), or None. transforms: what keywords mean for BatchEnv's own ones.
+    transforms: what keywords mean for BatchEnv's own ones.
     """
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
     ALIASES: dict[str, str] = {}
     names: tuple[str, ...] = ("lastaction",)
-    engine: bytes | None = None
     transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
@@ -32,6 +31,10 @@ class ToyText:
             TypeError, ValueError: a wrong keyword or value.
         """
         return keywords, None
+
+    def engine(self, num_envs: int) -> Any:
+        """What the C type's open() is given of `num_envs` lanes, once `to_core` was called; None: nothing."""
+        return None
 
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:
         """Whether Gymnasium, with these keywords, makes each lane another of what is one for all lanes here."""

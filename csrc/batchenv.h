@@ -26,6 +26,7 @@ typedef enum be_status {
     BE_ERROR_VALUE,  /* a bad value: ValueError */
     BE_ERROR_MEMORY, /* out of memory */
     BE_ERROR_ENGINE, /* a lane's simulator failed; `lane` says which */
+    BE_TRUNCATED,    /* no error: the lane's episode ends here (BE_LANE_BY_LANE: see step()) */
 } be_status;
 
 typedef struct be_error {
@@ -47,6 +48,14 @@ static inline size_t be_dtype_size(be_dtype dtype) {
     return sizes[dtype];
 }
 
+/* The rows of a lane's info that have a field: as Gymnasium's infos, those of other lanes lack the key. Values of the
+ * rows that lack it are 0. */
+typedef enum be_when {
+    BE_ALWAYS,
+    BE_IN_STEPS,    /* not in the first of an episode */
+    BE_WHERE_NOT_0, /* where its value is not 0 */
+} be_when;
+
 /* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
  * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
  * come from this table. The same struct describes a field of a lane's info. */
@@ -58,6 +67,7 @@ typedef struct be_field {
     /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
      * one, or a check_state. */
     int64_t low, high;
+    be_when when; /* info: which rows have it */
 } be_field;
 
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
@@ -214,7 +224,7 @@ struct be_env_type {
      * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and io->first may be before it.
      * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
      * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
-     * number. */
+     * number. BE_TRUNCATED is no failure: rows are as written, and the lane is truncated. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
 
     /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,

@@ -16,6 +16,7 @@ typedef struct be_arrays {
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
     /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
     void *final_observation, *final_info[BE_MAX_INFO];
+    uint8_t *started; /* 1 where a row is an episode's first; may be NULL */
     /* With record_statistics: of the lanes that finish, 0 for the others. */
     double *episode_return, *episode_seconds;
     int64_t *episode_length;

@@ -1,6 +1,7 @@
 /* The driver's hot loops, compiled once per instruction set beside the env kernels. */
 #include "core/batch.h"
 #include "core/exact_math.h"
+#include "engines/list.h"
 #include "envs/list.h"
 
 /* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
@@ -75,6 +76,7 @@ static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_e
         b->batch->elapsed[lanes[k]] = 0;
         be_start_statistics(driver, lanes[k], b->now);
     }
+    for (int64_t k = 0; b->rows.started && k < count; k++) b->rows.started[lanes[k] - b->first] = 1;
     if (!(b->batch->type->flags & BE_LANE_BY_LANE)) return b->batch->type->reset(b->batch, lanes, count, &io, error);
     for (int64_t k = 0; k < count; k++) {
         be_error lane_error;
@@ -162,6 +164,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     uint8_t *restrict terminated = b->rows.terminated, *restrict truncated = b->rows.truncated;
 
     treat_rewards(b);
+    if (b->rows.started && n > 0) memset(b->rows.started, 0, (size_t)n);
     if (num_due && driver->autoreset != BE_DISABLED) { /* SAME_STEP: only lanes whose restart has failed */
         for (int64_t k = 0; k < num_due; k++) {
             int64_t i = due[k] - b->first;
@@ -203,6 +206,7 @@ static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64
         .terminated = arrays->terminated + row,
         .truncated = arrays->truncated + row,
         .final_observation = row_of(arrays->final_observation, row, driver->observation_bytes),
+        .started = row_of(arrays->started, row, 1),
         .episode_return = row_of(arrays->episode_return, row, sizeof(double)),
         .episode_seconds = row_of(arrays->episode_seconds, row, sizeof(double)),
         .episode_length = row_of(arrays->episode_length, row, sizeof(int64_t)),
@@ -270,9 +274,11 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
         if (skip[i]) {
             b->rows.reward[i] = 0;
             b->rows.terminated[i] = 0;
-        } else if (b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error) != BE_OK) {
-            lose_lane(b, b->first + i, &lane_error);
+            continue;
         }
+        const int status = b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error);
+        lost[i] = status != BE_OK;
+        if (status != BE_OK && status != BE_TRUNCATED) lose_lane(b, b->first + i, &lane_error);
     }
     return BE_OK;
 }
@@ -572,7 +578,10 @@ static void probe(int64_t mismatches[5]) {
 #define DECLARE(name) extern const be_env_type BE_ENV(name);
 BE_ENV_LIST(DECLARE)
 #define POINTER(name) &BE_ENV(name),
-static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) NULL};
+#define DECLARE_ENGINE(name) extern const be_env_type be_env_##name;
+BE_ENGINE_LIST(DECLARE_ENGINE)
+#define ENGINE_POINTER(name) &be_env_##name,
+static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) BE_ENGINE_LIST(ENGINE_POINTER) NULL};
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)

@@ -116,6 +116,7 @@ static void allocate(const be_batch *batch, be_results *rows, size_t n) {
     rows->rows.reward = malloc(n * sizeof(double));
     rows->rows.terminated = malloc(n);
     rows->rows.truncated = malloc(n);
+    rows->rows.started = malloc(n);
     rows->rows.episode_return = malloc(n * sizeof(double));
     rows->rows.episode_seconds = malloc(n * sizeof(double));
     rows->rows.episode_length = malloc(n * sizeof(int64_t));
@@ -133,6 +134,7 @@ static void release(be_results *rows) {
     free(rows->rows.reward);
     free(rows->rows.terminated);
     free(rows->rows.truncated);
+    free(rows->rows.started);
     free(rows->rows.episode_return);
     free(rows->rows.episode_seconds);
     free(rows->rows.episode_length);
