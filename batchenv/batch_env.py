@@ -160,7 +160,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                     transforms[name] = value
         self._transforms = Transforms(max_episode_steps, **transforms)
         # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
-        type_name = getattr(self._adapter, "type_name", None) or entry.type_name
+        type_name = entry.type_name if self._adapter is None else self._adapter.type_name or entry.type_name
         self._batch: Any = _core.Batch(
             type_name,
             self.num_envs,

@@ -22,7 +22,7 @@ class Entry:
     """An environment id: its type in the C core, its limits, and how it is drawn.
 
     kwargs: the keywords that make this id of its type.
-    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
+    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
     modes: the render modes; None: those of Gymnasium's class.
     """

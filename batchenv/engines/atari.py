@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.adapter import Adapter
 from batchenv.engines.games import GAMES, TWO_PLAYER_GAMES
 from batchenv.lanes import integer
 from batchenv.transforms import flag
@@ -103,13 +104,8 @@ def rom_path(game: str) -> Path:
     return path
 
 
-class Atari:
-    """What an Atari environment has beside its C type's parameters. Made once a BatchEnv.
-
-    KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
-    names: the lane attributes that `attribute` answers.
-    transforms: BatchEnv's own keywords that follow from these.
-    """
+class Atari(Adapter):
+    """What an Atari environment has beside its C type's parameters."""
 
     KEYWORDS = (
         ("game", None, "snake_case name of the game, as in ale-py"),

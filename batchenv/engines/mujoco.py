@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.adapter import Adapter
 from batchenv.engines import mujoco_library
 from batchenv.lanes import integer
 
@@ -55,19 +56,15 @@ def _range(name: str, value: Any) -> list[float]:
     return [min(max(bound, -ANY), ANY) for bound in bounds]
 
 
-class MuJoCo:
-    """What a MuJoCo environment has beside the params of its C type. Made once a BatchEnv.
+class MuJoCo(Adapter):
+    """What a MuJoCo environment has beside the params of its C type; see Adapter.
 
-    KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
-    names: the lane attributes that `attribute` answers.
     flags: keywords, in the order of the C type's flags; None: not one of its own.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
     bodies: names of bodies, in the order of the C type's.
     """
 
     xml_file = ""
-    type_name: str | None = None  # in place of the entry's
-    transforms: dict[str, Any] = {}
     camera: dict[str, Any] | None = None
     flags: Sequence[str | None] = ()
     ranges: Sequence[str] = ()
