@@ -26,7 +26,6 @@ typedef enum be_status {
     BE_ERROR_VALUE,  /* a bad value: ValueError */
     BE_ERROR_MEMORY, /* out of memory */
     BE_ERROR_ENGINE, /* a lane's simulator failed; `lane` says which */
-    BE_TRUNCATED,    /* no error: the lane's episode ends here (BE_LANE_BY_LANE: see step()) */
 } be_status;
 
 typedef struct be_error {
@@ -224,7 +223,7 @@ struct be_env_type {
      * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and io->first may be before it.
      * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
      * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
-     * number. BE_TRUNCATED is no failure: rows are as written, and the lane is truncated. */
+     * number. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
 
     /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,

@@ -40,6 +40,7 @@ class _Cartridge(ctypes.Structure):
         ("difficulty", ctypes.c_int32),
         ("palette", ctypes.c_int32),
         ("lives", ctypes.c_int32),
+        ("ends_without_lives", ctypes.c_int32),
     ]
 
 
@@ -158,6 +159,7 @@ class Atari(Adapter):
             -1 if numbers["difficulty"] is None else numbers["difficulty"],
             PALETTES.index(game.palette),
             game.lives,
+            game.ends_without_lives,
         )
         self._values = {**values, **numbers}
         layout = hashlib.blake2b(repr((game.md5, sorted(self._values.items()))).encode(), digest_size=8).digest()

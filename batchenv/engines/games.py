@@ -10,6 +10,7 @@ class Game(NamedTuple):
 
     md5: of the ROM; any other file is refused, since the emulator ends the process over one that it does not know.
     palette: the television standard of its colours. legacy: it has the ids of 2018 too, such as PongNoFrameskip-v4.
+    ends_without_lives: libale_c misses the end of some games; it comes when no lives are left.
     actions: those that mean something in the game, where libale_c's list is not ale-py's; else empty.
     lives: added to libale_c's count of lives to make it ale-py's; -1: one until the game is over.
     """
@@ -18,6 +19,7 @@ class Game(NamedTuple):
     palette: str = "NTSC"
     legacy: bool = True
     lives: int = 0
+    ends_without_lives: bool = False
     actions: tuple[int, ...] = ()
 
 
@@ -46,7 +48,7 @@ GAMES = {
     "carnival": Game("028024fb8e5e5f18ea586652f9799c96"),
     "casino": Game("b816296311019ab69a21cb9e9e235d12", legacy=False, lives=-1),
     "centipede": Game("91c2098e88a6b13f977af8c003e0bca5"),
-    "chopper_command": Game("c1cb228470a87beb5f36e90ac745da26"),
+    "chopper_command": Game("c1cb228470a87beb5f36e90ac745da26", ends_without_lives=True),
     "crazy_climber": Game("55ef7b65066428367844342ed59f956c"),
     "crossbow": Game("8cd26dcf249456fe4aeb8db42d49df74", legacy=False, lives=-1),
     "darkchambers": Game("106855474c69d08c8ffa308d47337269", legacy=False, lives=-1),

@@ -277,8 +277,7 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
             continue;
         }
         const int status = b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error);
-        lost[i] = status != BE_OK;
-        if (status != BE_OK && status != BE_TRUNCATED) lose_lane(b, b->first + i, &lane_error);
+        if (status != BE_OK) lose_lane(b, b->first + i, &lane_error);
     }
     return BE_OK;
 }

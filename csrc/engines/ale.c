@@ -77,7 +77,7 @@ typedef struct machine {
     be_emulator emulator;
     ale_machine *ale;
     uint64_t game; /* tells its states from those of other games */
-    int lives_offset;
+    int lives_offset, ends_without_lives;
 } machine;
 
 static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
@@ -219,6 +219,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.getMinimalActionSet(m->ale, emulator->minimal);
     emulator->palette = ale.palettes[cartridge->palette];
     m->lives_offset = cartridge->lives;
+    m->ends_without_lives = cartridge->ends_without_lives;
     emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
     m->game = UINT64_C(0xcbf29ce484222325);
     for (const char *c = strrchr(cartridge->rom, '/') ? strrchr(cartridge->rom, '/') : cartridge->rom; *c; c++) {
@@ -253,17 +254,24 @@ static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error)
 
 static void reset(be_emulator *emulator) { ale.reset_game(ale_of(emulator)); }
 static int act(be_emulator *emulator, int action) { return ale.act(ale_of(emulator), action); }
-static int over(const be_emulator *emulator) { return ale.game_over(ale_of(emulator)); }
 static int episode_frames(const be_emulator *emulator) { return ale.getEpisodeFrameNumber(ale_of(emulator)); }
 static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen(ale_of(emulator), pixels); }
 static void ram(const be_emulator *emulator, uint8_t *bytes) { ale.getRAM(ale_of(emulator), bytes); }
 
+static int count_lives(const be_emulator *emulator) {
+    int count = 0; /* load_game has seen that it is one number */
+    ale.lives(ale_of(emulator), &count);
+    return count;
+}
+
+static int over(const be_emulator *emulator) {
+    if (ale.game_over(ale_of(emulator))) return 1;
+    return ((const machine *)emulator)->ends_without_lives && count_lives(emulator) == 0;
+}
+
 static int lives(const be_emulator *emulator) {
     const machine *m = (const machine *)emulator;
-    int count = 0; /* load_game has seen that it is one number */
-    if (m->lives_offset < 0) return !over(emulator);
-    ale.lives(m->ale, &count);
-    return count + m->lives_offset;
+    return m->lives_offset < 0 ? !over(emulator) : count_lives(emulator) + m->lives_offset;
 }
 
 /* ---- states ----------------------------------------------------------------------------------------- */

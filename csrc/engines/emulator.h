@@ -21,6 +21,7 @@ typedef struct be_cartridge {
     int32_t mode, difficulty; /* -1: the game's own */
     int32_t palette;          /* BE_PALETTE_... */
     int32_t lives; /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
+    int32_t ends_without_lives; /* 1: the emulator may miss the end; it comes when no lives are left */
 } be_cartridge;
 
 enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };

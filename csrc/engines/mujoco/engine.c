@@ -148,7 +148,8 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstab
                        "the simulation is unstable (MuJoCo's warning %s); on_unstable='ignore' or 'reset' goes on",
                        names[unstable]);
     case RESET:
-        return BE_TRUNCATED;
+        io->truncated[lane - io->first] = 1;
+        return BE_OK;
     default:
         return BE_OK;
     }

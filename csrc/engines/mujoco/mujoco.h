@@ -121,11 +121,10 @@ static inline double be_mujoco_dt(const be_batch *batch) {
 /* prepare() once the size of an observation is known; the model must have so many positions and velocities. */
 int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
 
-/* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. BE_OK; BE_TRUNCATED
- * (the step is to be completed, and it returned); or a failure, to be returned at once. */
+/* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. What is not
+ * BE_OK is a failure, to be returned at once. */
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstable_info, int contact_forces,
                       be_error *error);
-#define BE_MUJOCO_FAILED(status) ((status) != BE_OK && (status) != BE_TRUNCATED)
 
 /* mj_resetData; then the caller writes qpos and qvel; then mj_forward. */
 int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error);

@@ -142,7 +142,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const double before[] = {position[0], position[1]};
     const int v4 = is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, forces, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(position[0] - before[0]) / dt, (position[1] - before[1]) / dt};
     const double forward = velocity[0] * (v4 ? 1.0 : be_param_of(b, FORWARD, lane));
     const float control =

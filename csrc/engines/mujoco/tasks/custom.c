@@ -50,7 +50,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
     (void)end;
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, be_mujoco_of(b)->flags[CONTACT_FORCES] != 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
     io->reward[lane - io->first] = 0;
     io->terminated[lane - io->first] = 0;

@@ -56,7 +56,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;
     /* Gymnasium squares and sums float32 actions; the product with a Python float is float32, too. */

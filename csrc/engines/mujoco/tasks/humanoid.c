@@ -193,7 +193,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     double before[2], after[2];
     mass_center(b, lane, before);
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 1, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     mass_center(b, lane, after);
     const double dt = be_mujoco_dt(b), velocity[] = {(after[0] - before[0]) / dt, (after[1] - before[1]) / dt};
     const double forward = be_param_of(b, FORWARD, lane) * velocity[0];
@@ -254,7 +254,7 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_io *io,
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const int status = be_mujoco_advance(b, lane, io, STANDUP_UNSTABLE, 1, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     const double up = arrays[MJ_QPOS][2] / source->timestep;
     const double control = be_param_of(b, STANDUP_CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
     const double impact =

@@ -63,7 +63,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     (void)end;
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
     const double x = arrays[MJ_SITE_XPOS][0], y = arrays[MJ_SITE_XPOS][2];
     const double distance = 0.01 * square(x) + square(y - 2);

@@ -33,7 +33,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
     (void)end;
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     double *row = MJ_OBSERVATION(b, io, lane);
     write_observation(b, lane, row);
     int terminated = fabs(row[1]) > 0.2;

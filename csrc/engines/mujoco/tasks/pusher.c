@@ -78,7 +78,7 @@ static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error
     double near = 0, far = 0;
     if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     if (!v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL);
     const float squares = -be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
     const float control = squares * (float)be_param_of(b, CONTROL, lane);

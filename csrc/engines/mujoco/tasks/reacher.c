@@ -74,7 +74,7 @@ static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error
     double vector[3];
     if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     if (!v4) find_vector(b, lane, vector);
     const double distance = -be_norm(vector, 3, (int)source->fused_dot) * be_param_of(b, DISTANCE, lane);
     const float control =

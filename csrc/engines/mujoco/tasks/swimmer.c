@@ -74,7 +74,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before[] = {qpos[0], qpos[1]};
     const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(qpos[0] - before[0]) / dt, (qpos[1] - before[1]) / dt};
     const double forward = be_param_of(b, FORWARD, lane) * velocity[0];
     const float cost =

@@ -107,7 +107,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
     const int v4 = is_v4(b);
     const int status = be_mujoco_advance(b, lane, io, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, 0, error);
-    if (BE_MUJOCO_FAILED(status)) return status;
+    if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;
     const float cost =
