@@ -140,7 +140,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
             for name in params:
-                if name not in names:
+                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
@@ -421,6 +421,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
+            "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
             "extra": extra,
         }
 
@@ -431,6 +432,8 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             return
         if state["normalizer"] is not None:
             self.normalizer.__dict__.update(state["normalizer"].__dict__)
+        if state["model"]:
+            self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeds = state["seeds"]

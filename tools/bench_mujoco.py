@@ -12,6 +12,8 @@ their resets, against ours as they are.
 
 import argparse
 import ctypes
+import functools
+import itertools
 import statistics
 import subprocess
 import tempfile
@@ -24,15 +26,17 @@ import numpy as np
 import batchenv
 from batchenv.engines import mujoco_library
 
-TASKS = (
-    "Ant HalfCheetah Hopper Humanoid HumanoidStandup InvertedDoublePendulum InvertedPendulum Pusher Reacher Swimmer "
-    "Walker2d"
-).split()
+TASKS = [
+    *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
+    *("Pusher", "Reacher", "Swimmer", "Walker2d"),
+]
 POST = ("Ant", "Humanoid", "HumanoidStandup")  # whose rewards need contact forces
 ENDLESS = ("Ant", "Hopper", "Humanoid", "Walker2d")  # that take terminate_when_unhealthy
+BALANCED = ("InvertedDoublePendulum", "InvertedPendulum")  # that go on for ever only where nothing moves
 CYCLE = 32
 
 
+@functools.cache
 def bare_library():
     folder = Path(tempfile.mkdtemp())
     source = Path(__file__).with_name("bare_mujoco.c")
@@ -41,15 +45,15 @@ def bare_library():
 
 
 class Ours:
-    def __init__(self, task, lanes, threads, **kwargs):
-        limit = {"max_episode_steps": None} if kwargs else {}
+    def __init__(self, task, lanes, threads, endless=False, still=False, **kwargs):
+        limit = {"max_episode_steps": None} if endless else {}
         self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, **kwargs, **limit)
         self.env.reset(seed=0)
         if threads > 1:
             self.env._batch.force_parallel(True)
         rng = np.random.default_rng(1)
         low, high = self.env.action_space.low, self.env.action_space.high
-        self.actions = [rng.uniform(low, high).astype(np.float32) for _ in range(CYCLE)]
+        self.actions = [rng.uniform(low, high).astype(np.float32) * (not still) for _ in range(CYCLE)]
 
     def run(self, steps):
         for t in range(steps):
@@ -59,7 +63,7 @@ class Ours:
 class Bare:
     """The same lanes' physics in a C loop; starts where `ours` is."""
 
-    def __init__(self, library, task, ours, threads):
+    def __init__(self, task, ours, threads):
         mujoco, functions = mujoco_library.load()
         lanes = ours.env._adapter.lanes
         self.data = [mujoco.MjData(lanes.model) for _ in lanes.data]
@@ -67,7 +71,7 @@ class Bare:
             mujoco.mj_copyData(mine, lanes.model, theirs)
         rows = [[lanes.model._address, d._address, d.ctrl.ctypes.data] for d in self.data]
         self.table = np.array(rows, np.int64)
-        self.library, self.threads = library, threads
+        self.library, self.threads = bare_library(), threads
         self.actions = ours.actions
         self.sizes = len(rows), lanes.model.nu, ours.env.get_params()["frame_skip"]
         self.step = functions["mj_step"]
@@ -172,6 +176,42 @@ def slices(contenders, seconds):
     return result
 
 
+def same_physics(task, lanes, threads, options, clock):
+    """Ratios to contenders that step the same states: no resets, and the same number of steps for all."""
+    names = [name for name in ("bare", "rollout") if name in options.only]
+    if not names:
+        return {}, 0.0
+    kwargs = {"terminate_when_unhealthy": False} if task in ENDLESS else {}
+    balanced = task in BALANCED
+    if balanced:
+        kwargs["reset_noise_scale"] = 0.0
+    ours = Ours(task, lanes, threads, endless=True, still=balanced, **kwargs)
+    contenders = {"ours": ours}
+    if "bare" in names:
+        contenders["bare"] = Bare(task, ours, threads)
+    if "rollout" in names:
+        contenders["rollout"] = Rollout(ours, threads)
+    steps = min(slices(contenders, options.seconds).values())
+    return ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, clock)
+
+
+def same_tasks(task, lanes, threads, options, clock):
+    """Ratios to contenders that run the task as it is."""
+    contenders = {"ours": Ours(task, lanes, threads)}
+    if "envpool" in options.only:
+        contenders["envpool"] = EnvPool(task, lanes, threads)
+    if "sync" in options.only:
+        contenders["sync"] = Gymnasium(task, lanes, "sync")
+    if "async" in options.only and lanes <= 64:  # a process a lane
+        contenders["async"] = Gymnasium(task, lanes, "async")
+    if len(contenders) == 1:
+        return {}, 0.0
+    result = ratios(contenders, slices(contenders, options.seconds), options.rounds, clock)
+    for contender in contenders.values():
+        contender.env.close()
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="*", default=TASKS)
@@ -184,40 +224,17 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     clock = time.process_time if options.cpu else time.perf_counter
-    library = bare_library()
     print(f"mujoco {mujoco_library.load()[0].__version__}; ours / theirs\n")
     print("| task | lanes | threads | ours, steps/s | " + " | ".join(options.only) + " |")
     print("|" + "---|" * (4 + len(options.only)))
-    for task in options.tasks:
-        for lanes in options.lanes:
-            for threads in options.threads:
-                endless = {"terminate_when_unhealthy": False} if task in ENDLESS else {"frame_skip": None}
-                endless = {name: value for name, value in endless.items() if value is not None}
-                found, cost = {}, 0.0
-                same = [name for name in ("bare", "rollout") if name in options.only]
-                if same:
-                    ours = Ours(task, lanes, threads, on_unstable="ignore", **endless)
-                    makers = {"bare": lambda o=ours: Bare(library, task, o, threads)}
-                    makers["rollout"] = lambda o=ours: Rollout(o, threads)
-                    contenders = {"ours": ours, **{name: makers[name]() for name in same}}
-                    # The same number of steps for all, so that they stay in the same states.
-                    steps = min(slices(contenders, options.seconds).values())
-                    ratio, cost = ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, clock)
-                    found.update(ratio)
-                makers = {
-                    "envpool": lambda: EnvPool(task, lanes, threads),
-                    "sync": lambda: Gymnasium(task, lanes, "sync"),
-                    "async": lambda: Gymnasium(task, lanes, "async"),
-                }
-                tasks = [name for name in makers if name in options.only and (name != "async" or lanes <= 64)]
-                if tasks:
-                    contenders = {"ours": Ours(task, lanes, threads), **{name: makers[name]() for name in tasks}}
-                    ratio, cost = ratios(contenders, slices(contenders, options.seconds), options.rounds, clock)
-                    found.update(ratio)
-                    for name in tasks:
-                        contenders[name].env.close()
-                cells = [f"{found[name]:.2f}" if name in found else "-" for name in options.only]
-                print(f"| {task} | {lanes} | {threads} | {lanes / cost:,.0f} | " + " | ".join(cells) + " |", flush=True)
+    for task, lanes, threads in itertools.product(options.tasks, options.lanes, options.threads):
+        found, cost = {}, 0.0
+        for compare in (same_physics, same_tasks):
+            ratio, seconds = compare(task, lanes, threads, options, clock)
+            found.update(ratio)
+            cost = seconds or cost
+        cells = [f"{found[name]:.2f}" if name in found else "-" for name in options.only]
+        print(f"| {task} | {lanes} | {threads} | {lanes / cost:,.0f} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
