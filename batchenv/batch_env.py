@@ -151,7 +151,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
             params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
             for name in params:
-                if name not in names:
+                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
@@ -469,6 +469,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
+            "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
             "extra": extra,
         }
 
@@ -479,6 +480,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             return
         if state["normalizer"] is not None:
             self.normalizer.__dict__.update(state["normalizer"].__dict__)
+        if state["model"]:
+            self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeds = state["seeds"]

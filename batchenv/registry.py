@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,8 @@ def _add_mujoco() -> None:
                 extra="mujoco",
             )
 
+    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False)
+
 
 _add_mujoco()
 
@@ -175,6 +178,31 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
     return env if wrap is None else wrap(env)
+
+
+def make_mujoco(
+    xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
+):
+    """Makes `num_envs` lanes of a MuJoCo model of your own.
+
+    Physics run in C; rewards are 0 and episodes end at the time limit alone: compute yours from the observations, which
+    are one array for all lanes, and start lanes again with `env.reset(options={"reset_mask": done})`.
+
+    Args:
+        xml: path of an XML file, or XML text.
+        num_envs: number of lanes.
+        frame_skip: MuJoCo's steps in one.
+        observation: fields of mjData, arrays of floats such as "qpos", "sensordata", "xpos"; an observation is these,
+            one after the other, flattened. `env.get_attr("observation_fields")[0]` says where each is. As in Gymnasium,
+            what MuJoCo computes from positions is of the instant before the step's last integration.
+        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 and velocities of 0, plus
+            uniform numbers between -noise and noise.
+
+    Raises:
+        TypeError, ValueError, OSError: an argument has a wrong type or value.
+        gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
+    """
+    return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
 
 
 def register_with_gymnasium() -> None:

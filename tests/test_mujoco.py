@@ -384,3 +384,93 @@ def test_pictures(env_id, mode):
         actions = ours.action_space.sample()
         ours.step(actions), theirs.step(actions)
     ours.close(), theirs.close()
+
+
+# ---- models that differ from lane to lane --------------------------------------------------------------------------
+
+
+def test_lanes_with_models_of_their_own():
+    gravity = np.array([[0, 0, -9.81], [0, 0, -3.7], [0, 1.0, -9.81]])
+    mass = batchenv.make("Hopper-v5", 1).get_attr("model")[0].body_mass * np.array([[1.0], [1.5], [0.7]])
+    friction = np.array([2.0, 0.1, 0.1])
+    env = batchenv.make("Hopper-v5", 4, gravity=np.vstack([gravity, gravity[:1]]))
+    env.set_params(lanes=[1, 2], body_mass=np.vstack([mass, mass[:1]]))
+    env.set_params(lanes=2, geom_friction=np.tile(friction, (5, 1)))
+
+    def changed(lane):
+        one = gymnasium_env("Hopper-v5")
+        model = one.unwrapped.model
+        model.opt.gravity[:] = gravity[lane]
+        if lane:
+            model.body_mass[:] = mass[lane]
+            mujoco.mj_setConst(model, mujoco.MjData(model))
+        if lane == 2:
+            model.geom_friction[:] = friction
+        return one
+
+    theirs = SyncVectorEnv([lambda lane=lane: changed(lane) for lane in (0, 1, 2, 0)])
+    compare(env, theirs, 60)
+    copy = pickle.loads(pickle.dumps(env))
+    actions = env.action_space.high
+    for _ in range(5):
+        assert_step_equal(copy.step(actions), env.step(actions), "")
+
+
+@pytest.mark.parametrize(
+    "values, error, words",
+    [
+        ({"gravity": [0.0, 1.0]}, ValueError, "gravity has shape"),
+        ({"gravity": [0.0, np.nan, 1.0]}, ValueError, "gravity of lane 0"),
+        ({"gravity": "down"}, TypeError, "gravity must be numbers"),
+        ({"body_mass": 0.0}, ValueError, "body_mass has shape"),
+        ({"nq": 3}, TypeError, "'nq'"),
+    ],
+)
+def test_bad_model_fields(values, error, words):
+    env = batchenv.make("Hopper-v5", 2)
+    with pytest.raises(error, match=words):
+        env.set_params(**values)
+    assert env.get_attr("model")[0] is env.get_attr("model")[1]
+
+
+def test_a_model_of_ones_own():
+    xml = PENDULUM.format(joints=JOINTS, gear="3")
+    env = batchenv.make_mujoco(xml, 3, frame_skip=4, observation=["qvel", "xpos", "cfrc_ext"], qpos_noise=0.1)
+    fields = env.get_attr("observation_fields")[0]
+    observation, _ = env.reset(seed=4)
+    assert observation.shape == (3, 2 + 6 + 12) and (observation[:, fields["xpos"]].std(axis=0) > 0).any()
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = [mujoco.MjData(model) for _ in range(3)]
+    for i, lane in enumerate(data):
+        lane.qpos[:] += np.random.default_rng(4 + i).uniform(-0.1, 0.1, 2)
+        mujoco.mj_forward(model, lane)
+    for t in range(20):
+        actions = np.full((3, 1), np.sin(t), np.float32)
+        observation, reward, *_ = env.step(actions)
+        for lane, row in zip(data, observation, strict=True):
+            lane.ctrl[:] = actions[0]
+            mujoco.mj_step(model, lane, nstep=4)
+            mujoco.mj_rnePostConstraint(model, lane)
+            np.testing.assert_array_equal(row, np.concatenate([lane.qvel, lane.xpos.ravel(), lane.cfrc_ext.ravel()]))
+        assert not reward.any()
+    snapshot = env.snapshot()
+    after = env.step(actions)[0]
+    env.restore(snapshot)
+    np.testing.assert_array_equal(env.step(actions)[0], after)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        ({"observation": ["qpo"]}, ValueError, "did you mean qpos"),
+        ({"observation": ["efc_pos"]}, ValueError, "efc_pos"),
+        ({"observation": ["sensordata"]}, ValueError, "empty"),
+        ({"observation": "qpos"}, TypeError, "must be a list"),
+        ({"xml": "<mujoco><x/></mujoco>"}, ValueError, "xml is not a model"),
+        ({"xml": "no_such.xml"}, OSError, "no_such.xml"),
+        ({"xml": "<mujoco/>"}, ValueError, "'qpos' is empty"),
+    ],
+)
+def test_bad_models_of_ones_own(arguments, error, words):
+    with pytest.raises(error, match=words):
+        batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})

@@ -43,6 +43,7 @@ def build(folder, shared=False):
     c_flags, isa_flags = flags()
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     common = [path for path in (ROOT / "csrc" / "core").glob("*.c") if path.name != "isa_step.c"]
+    common += (ROOT / "csrc" / "engines").rglob("*.c")
     kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), ROOT / "csrc" / "core" / "isa_step.c"]
     define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in isa_flags else []
     objects = []

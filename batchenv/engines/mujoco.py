@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
-from batchenv.engines import mujoco_library
+from batchenv.engines import mujoco_fields, mujoco_library
 from batchenv.lanes import integer
 
 # What tables of finite numbers call "no bound".
@@ -71,7 +71,12 @@ class MuJoCo(Adapter):
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
+    model_fields = mujoco_fields.MODEL_FIELDS
     lanes: mujoco_library.Lanes
+    _observed: list[str] | None = None
+
+    def __init__(self) -> None:
+        self._changes: dict[int, dict[str, NDArray[np.float64]]] = {}
 
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:
@@ -89,6 +94,7 @@ class MuJoCo(Adapter):
         """
         mujoco_library.load()
         params = dict(keywords)
+        self._at_start = {name: params.pop(name) for name in self.model_fields if name in params}
         self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
         for name in self.ranges:
             if f"{name}_range" not in self._given:
@@ -101,9 +107,12 @@ class MuJoCo(Adapter):
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
         self._own_flags = [int(name is not None and self._flag(name)) for name in self.flags]
-        self._model = mujoco_library.read_model(model_path(self._value("xml_file")))
+        self._model = self._read(self._value("xml_file"))
         self._own_bodies = [self._body(name) for name in self.bodies]
         return params, None
+
+    def _read(self, xml: Any) -> Any:
+        return mujoco_library.read_model(model_path(xml))
 
     def _value(self, name: str) -> Any:
         defaults = {keyword: default for keyword, default, _ in self.KEYWORDS}
@@ -127,8 +136,26 @@ class MuJoCo(Adapter):
 
     def engine(self, num_envs: int) -> NDArray[np.int64]:
         """What the C core is given of `num_envs` lanes of the model."""
-        self.lanes = mujoco_library.Lanes(self._model, num_envs, self._own_flags, self._own_bodies)
+        self.lanes = mujoco_library.Lanes(self._model, num_envs, self._own_flags, self._own_bodies, self._observed)
+        if self._at_start:
+            self.set_model(np.arange(num_envs), self._at_start)
         return self.lanes.source
+
+    def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+        """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
+        mujoco_fields.set_fields(self.lanes, chosen, values)
+        for name in values:
+            for lane in chosen.tolist():
+                self._changes.setdefault(lane, {})[name] = mujoco_fields.read(self.lanes.models[lane], name)
+
+    def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
+        """What `set_model` has set: {lane: {name: value}}."""
+        return self._changes
+
+    def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
+        """Makes the changes of another environment, as `changes` had them."""
+        for lane, fields in changes.items():
+            self.set_model(np.array([lane]), fields)
 
     def renderer(self, mode: str) -> Any:
         """What draws the lanes, once `engine` was called."""
@@ -309,3 +336,42 @@ class PusherV4(Pusher):
     """Pusher-v4, which Gymnasium itself makes with MuJoCo 2 only."""
 
     xml_file = "pusher.xml"
+
+
+class Custom(MuJoCo):
+    """A user's own model: see `batchenv.make_mujoco`."""
+
+    own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
+    names = (*MuJoCo.names, "observation_fields")
+    FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
+
+    def to_core(self, keywords):
+        """See `MuJoCo.to_core`."""
+        if "xml_file" not in keywords:
+            raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
+        result = super().to_core(keywords)
+        self._observed = mujoco_fields.observable(self._model, self._value("observation"))
+        self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
+        return result
+
+    def _read(self, xml):
+        text = isinstance(xml, str) and xml.lstrip().startswith("<")
+        return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
+
+    def engine(self, num_envs):
+        """See `MuJoCo.engine`. Actuators without limits take any action."""
+        source = super().engine(num_envs)
+        free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
+        self.lanes.low[free], self.lanes.high[free] = -np.inf, np.inf
+        return source
+
+    def attribute(self, name, batch):
+        """See `MuJoCo.attribute`."""
+        if name != "observation_fields":
+            return super().attribute(name, batch)
+        slices, start = {}, 0
+        for field in self._observed:
+            size = getattr(self.lanes.data[0], field).size
+            slices[field] = slice(start, start + size)
+            start += size
+        return [slices] * len(self.lanes.data)

@@ -112,6 +112,15 @@ def read_model(path: str | Path) -> Any:
         ) from None
 
 
+def parse_model(text: str) -> Any:
+    """The mjModel of XML text. Raises ValueError: it is no model."""
+    mujoco, _ = load()
+    try:
+        return mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        raise ValueError(f"xml is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+
+
 def fingerprint(model: Any) -> int:
     """A number that differs between models and between versions of MuJoCo."""
     mujoco, _ = load()
@@ -154,7 +163,7 @@ class Lanes:
         first = self.data[0]
         self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
         self.fields = [*_FIELDS, *(observed or [])]
-        self._low, self._high = (np.ascontiguousarray(bound) for bound in model.actuator_ctrlrange.T)
+        self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
         sizes = [getattr(first, name).size for name in self.fields]
         sizes.insert(len(_FIELDS), model.nbody)
         self._sizes = np.array(sizes, np.int64)
@@ -174,7 +183,7 @@ class Lanes:
             model.nu,
             model.nbody,
             struct.unpack("<q", struct.pack("<d", model.opt.timestep))[0],
-            *(_address(array) for array in (self.init_qpos, self.init_qvel, self._low, self._high)),
+            *(_address(array) for array in (self.init_qpos, self.init_qvel, self.low, self.high)),
             int(mujoco.mjtState.mjSTATE_INTEGRATION),
             warnings.strides[0],
             *(int(getattr(mujoco.mjtWarning, name)) for name in _UNSTABLE),
