@@ -1,12 +1,16 @@
 # Lanes stepped in the background: csrc/core/async.h.
 
 @cython.final
+@cython.no_gc_clear  # nor may the garbage collector take those arrays first
 cdef class Batch(SyncBatch):
     """Lanes that are stepped together, or sent off some at a time and received as they get finished."""
 
     cdef list buffers  # of the queue: where results are being written
     cdef list spare  # sets of arrays handed out before, to be used again when nobody else holds them
     cdef cnp.ndarray last_ids
+
+    def __dealloc__(self):
+        self._end_workers()  # before the arrays go that they write into
 
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""

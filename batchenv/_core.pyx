@@ -524,6 +524,7 @@ cdef enum:
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
 
 
+@cython.no_gc_clear  # workers and kernels use what its lists hold until __dealloc__
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 

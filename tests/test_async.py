@@ -413,6 +413,27 @@ def test_workers_go_with_their_env():
     assert tasks() <= before
 
 
+@pytest.mark.parametrize("collected", [False, True])
+def test_envs_forgotten_with_lanes_in_flight(collected):
+    """The workers end before the arrays go that they write into, in whatever order the parts are let go of."""
+    code = f"""
+import batchenv, gc
+gc.disable()
+for i in range(400):
+    env = batchenv.make("CartPole-v1", 6, batch_size=2, num_threads=3)
+    if {collected}:
+        env.itself = env
+    env.async_reset(seed=i)
+    del env
+    if i % 20 == 0:
+        gc.collect()
+gc.collect()
+print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "fine", done.stdout + done.stderr
+
+
 def test_two_threads_at_once_are_refused():
     env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=300_000.0, wait=True)
     env.reset(seed=0)
