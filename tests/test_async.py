@@ -221,8 +221,10 @@ def test_step_async_is_step():
     ours.step(actions)
     ours.step_async(actions)
     ours.recv()  # takes what step_wait would
+    ours.send([0], [7])
     with pytest.raises(NoAsyncCallError, match="step_async"):
         ours.step_wait()
+    ours.reset(seed=1)
     ours.step_async(actions)
     ours.step_wait()
     with pytest.raises(RuntimeError, match="batch_size=2"):
