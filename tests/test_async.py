@@ -417,19 +417,21 @@ def test_workers_go_with_their_env():
 
 @pytest.mark.parametrize("collected", [False, True])
 def test_envs_forgotten_with_lanes_in_flight(collected):
-    """The workers end before the arrays go that they write into, in whatever order the parts are let go of."""
+    """The workers end before the arrays go that they write into, also where the garbage collector lets go of them."""
     code = f"""
 import batchenv, gc
 gc.disable()
-for i in range(400):
-    env = batchenv.make("CartPole-v1", 6, batch_size=2, num_threads=3)
+for i in range(100):
+    env = batchenv.make("Synthetic-v0", 6, batch_size=2, num_threads=3, cost_us=300.0)
+    cycle = [env._batch]
     if {collected}:
-        env.itself = env
+        cycle.append(cycle)
     env.async_reset(seed=i)
-    del env
-    if i % 20 == 0:
-        gc.collect()
-gc.collect()
+    for _ in range(3):
+        env.recv()
+    env.send([0] * 6, list(range(6)))
+    del env, cycle
+    gc.collect()
 print("fine")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
