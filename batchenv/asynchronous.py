@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.lanes import integer
 
 
@@ -114,7 +115,13 @@ class Asynchronous:
             timeout = float(timeout)
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-        return self._batch.recv(timeout)
+        try:
+            result = self._batch.recv(timeout)
+        except _core.LaneError:
+            self._step_pending = False
+            raise
+        self._step_pending = False  # if there was one, this is it
+        return result
 
     # ---- step in two halves ------------------------------------------------------------------------------------
 
@@ -127,7 +134,7 @@ class Asynchronous:
         self._check_open()
         if self.is_async:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
-        if self._step_pending and self._batch.in_flight():
+        if self._step_pending:
             raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
         self._batch.send(actions, np.arange(self.num_envs))
         self._step_pending = True
@@ -141,19 +148,14 @@ class Asynchronous:
             LaneError: as `step`.
         """
         self._check_open()
-        if not (self._step_pending and self._batch.in_flight()):  # recv() may have taken it
+        if not self._step_pending:
             raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
         try:
             result = self.recv(timeout)
-        except TimeoutError:
+        except _core.LaneError as error:
+            del error.result[4]["env_id"]
             raise
-        except BaseException as error:
-            self._step_pending = self._batch.in_flight() > 0
-            if hasattr(error, "result") and error.result is not None:
-                error.result[4].pop("env_id", None)
-            raise
-        self._step_pending = False
-        result[4].pop("env_id", None)
+        del result[4]["env_id"]
         return result
 
     # ---- event loops -------------------------------------------------------------------------------------------

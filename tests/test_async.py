@@ -222,8 +222,10 @@ def test_step_async_is_step():
     ours.step(actions)
     ours.step_async(actions)
     ours.recv()  # takes what step_wait would
+    ours.send([0], [7])
     with pytest.raises(NoAsyncCallError, match="step_async"):
         ours.step_wait()
+    ours.reset(seed=1)
     ours.step_async(actions)
     ours.step_wait()
     with pytest.raises(RuntimeError, match="batch_size=2"):
@@ -412,6 +414,29 @@ def test_workers_go_with_their_env():
             env.close()
         del env
     assert tasks() <= before
+
+
+@pytest.mark.parametrize("collected", [False, True])
+def test_envs_forgotten_with_lanes_in_flight(collected):
+    """The workers end before the arrays go that they write into, also where the garbage collector lets go of them."""
+    code = f"""
+import batchenv, gc
+gc.disable()
+for i in range(100):
+    env = batchenv.make("Synthetic-v0", 6, batch_size=2, num_threads=3, cost_us=300.0)
+    cycle = [env._batch]
+    if {collected}:
+        cycle.append(cycle)
+    env.async_reset(seed=i)
+    for _ in range(3):
+        env.recv()
+    env.send([0] * 6, list(range(6)))
+    del env, cycle
+    gc.collect()
+print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "fine", done.stdout + done.stderr
 
 
 def test_two_threads_at_once_are_refused():

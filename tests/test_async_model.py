@@ -346,7 +346,7 @@ class Machine(RuleBasedStateMachine):
             return
         ids = rng.permutation(idle)[: 1 + salt % 3]
         actions = rng.integers(self.num_actions, size=len(ids))
-        error, words = ValueError, ""
+        error, words = ValueError, None
         if wrong == "high id":
             ids[-1], words = self.lanes, "is not in 0.."
         elif wrong == "low id":
@@ -370,7 +370,7 @@ class Machine(RuleBasedStateMachine):
             error, words = (RuntimeError, "in flight") if wrong == "in flight" else (ResetNeeded, "nothing was sent")
             actions = np.zeros(len(ids), int)
         if not self.started:
-            error, words = ResetNeeded, ""
+            error, words = ResetNeeded, None
         with pytest.raises(error, match=words):
             self.env.send(actions, ids)
 
