@@ -42,7 +42,10 @@ class Asynchronous:
     num_envs: int
     batch_size: int
     _batch: Any
+    render_mode: str | None
+    _renderer: Any
     _step_pending: bool
+    _stop_waiting: Any = None  # of the task that waits in arecv
 
     @property
     def is_async(self) -> bool:
@@ -88,7 +91,9 @@ class Asynchronous:
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
         self._check_open()
-        self._batch.send(actions, env_id)
+        lanes = self._batch.send(actions, env_id)
+        if self._renderer is not None:
+            self._renderer.watch(actions, lanes)
 
     def recv(self, timeout: float | None = None):
         """Waits for the first `batch_size` lanes to be finished.
@@ -108,10 +113,18 @@ class Asynchronous:
         """
         self._check_open()
         if timeout is not None:
-            timeout = float(timeout)
+            try:
+                timeout = float(timeout)
+            except (TypeError, ValueError):
+                raise TypeError(f"timeout={timeout!r} must be a number of seconds, or None") from None
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-        return self._batch.recv(timeout)
+        result = self._batch.recv(timeout)
+        if not self.is_async:
+            self._step_pending = False
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     # ---- step in two halves ------------------------------------------------------------------------------------
 
@@ -126,7 +139,7 @@ class Asynchronous:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
         if self._step_pending:
             raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
-        self._batch.send(actions, np.arange(self.num_envs))
+        self.send(actions, np.arange(self.num_envs))
         self._step_pending = True
 
     def step_wait(self, timeout: float | None = None):
@@ -167,21 +180,36 @@ class Asynchronous:
         return self._batch.fileno()
 
     async def arecv(self):
-        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread."""
+        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
+
+        Raises:
+            As `recv`; RuntimeError: another task is waiting here already; gymnasium.error.ClosedEnvironmentError: the
+                env was closed meanwhile.
+        """
         self._check_open()
+        if self._stop_waiting is not None:
+            raise RuntimeError("arecv() while another task waits in it: one receives, and hands on what it gets")
         descriptor = self._batch.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
+
+        def stop_waiting():
+            loop.remove_reader(descriptor)
+            ready.set()
+
         while True:
             try:
                 return self.recv(0)
             except TimeoutError:
                 ready.clear()
             loop.add_reader(descriptor, ready.set)
+            self._stop_waiting = stop_waiting
             try:
                 await ready.wait()
             finally:
-                loop.remove_reader(descriptor)
+                if self._stop_waiting is not None:  # else the descriptor is gone
+                    stop_waiting()
+                self._stop_waiting = None
 
     async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
         """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""

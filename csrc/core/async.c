@@ -493,6 +493,7 @@ int64_t be_async_in_flight(const be_async *async) { return be_pool_in_flight(asy
 
 int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int64_t *lanes, int64_t room) {
     int64_t count = 0;
+    if (be_async_in_flight(async) == 0) return 0;
     for (int64_t i = 0; i < async->batch->num_lanes; i++) {
         if (!async->in_flight[i] || (mask && !mask[i])) continue;
         if (count < room) lanes[count] = i;
