@@ -177,11 +177,16 @@ cdef class Batch(SyncBatch):
             if self.last_ids is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
             return self.last_ids
-        ids = np.atleast_1d(np.asarray(env_id))
+        try:
+            ids = np.atleast_1d(np.asarray(env_id))
+        except ValueError:  # ragged
+            ids = np.empty((), object)
         if ids.size == 0:
             return np.empty(0, np.int64)
         if ids.dtype.kind not in "iu" or ids.ndim != 1:
             raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
+        if ids.dtype.kind == "u" and ids.max() >= self.num_lanes:  # may not fit into int64
+            self._raise_bad_id(ids.max(), int(ids.argmax()), BE_ASYNC_RANGE)
         return np.ascontiguousarray(ids, np.int64)
 
     cdef object _raise_bad_id(self, lane, int64_t row, int what):
@@ -205,6 +210,9 @@ cdef class Batch(SyncBatch):
         if type(actions) is not cnp.ndarray or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>actions) or (
                 cnp.PyArray_TYPE(<cnp.ndarray>actions) != self.action_type):
             array = self._read_actions(actions, (count, *self.action_shape[1:]))
+            if array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1:
+                raise ValueError(f"action {array.max()} of lane {ids[array.argmax()]} is not in "
+                                 f"0..{self.batch.action_space.n - 1}; nothing was sent")
             array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
         else:
             array = actions

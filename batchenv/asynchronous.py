@@ -42,6 +42,7 @@ class Asynchronous:
     num_envs: int
     batch_size: int
     _batch: Any
+    closed: bool
     render_mode: str | None
     _renderer: Any
     _step_pending: bool
@@ -213,5 +214,6 @@ class Asynchronous:
 
     async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
         """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
-        while self._batch.in_flight() >= self.batch_size:
+        self._check_open()
+        while not self.closed and self._batch.in_flight() >= self.batch_size:
             yield await self.arecv()

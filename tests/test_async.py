@@ -246,6 +246,9 @@ def ready(lanes=6, **options):
         ([[0], [1]], [0, 1], ValueError, "shape"),
         (np.empty(0, int), [], ValueError, "env_id is empty"),
         ([0, 1], [0.0, 1.0], TypeError, "env_id"),
+        ([0, 1], [[0], [1, 2]], TypeError, "env_id"),
+        ([0, 1], np.array([0, 2**64 - 1], np.uint64), ValueError, r"env_id\[1\]=18446744073709551615 is not in 0..5"),
+        (np.array([0, 2**64 - 1], np.uint64), [0, 4], ValueError, "action 18446744073709551615 of lane 4"),
         ([0, 1], None, ValueError, "none have been"),
     ],
 )
@@ -777,3 +780,44 @@ def test_rollouts_of_slow_lanes(normalize):
     with pytest.raises(batchenv.LaneError) as again:
         ours.rollout(12, policy="random")
     assert (again.value.result.actions != rollout.actions).any()
+
+
+def test_a_closed_env_is_not_iterated():
+    env = ready()
+    env.send([0, 0], [0, 1])
+
+    async def run():
+        async for _ in env:
+            env.close()
+
+    asyncio.run(run())
+    with pytest.raises(ClosedEnvironmentError):
+        asyncio.run(run())
+
+
+def test_pictures_of_lanes_in_flight():
+    """The arrow of Pendulum's picture is the lane's last action, by whichever way it was sent."""
+    pytest.importorskip("pygame")
+    ours = batchenv.make("Pendulum-v1", 3, batch_size=2, render_mode="rgb_array")
+    sync = batchenv.make("Pendulum-v1", 3, render_mode="rgb_array")
+    ours.reset(seed=1), sync.reset(seed=1)
+    actions = np.array([[2.0], [-1.5], [0.5]], np.float32)
+    sync.step(actions)
+    ours.send(actions[[2, 0]], [2, 0])
+    ours.send(actions[[1]], [1])
+    for a, b in zip(ours.render(), sync.render(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_recv_draws_the_window(monkeypatch):
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = batchenv.make("CartPole-v1", 1, render_mode="human")
+    drawn = []
+    monkeypatch.setattr(env._renderer, "draw", lambda batch, lanes: drawn.append(1))
+    env.async_reset(seed=0)
+    env.recv()
+    env.step_async([0])
+    env.step_wait()
+    assert len(drawn) == 2
+    env.close()
