@@ -821,3 +821,32 @@ def test_recv_draws_the_window(monkeypatch):
     env.step_wait()
     assert len(drawn) == 2
     env.close()
+
+
+def test_lanes_that_become_slow_go_one_by_one():
+    """Cheap lanes are worked off several at a time: those of now costlier params not, which would all come late."""
+    env = batchenv.make("Synthetic-v0", 32, batch_size=1, num_threads=2, cost_us=0.0, end_probability=0.0, wait=True)
+    env.async_reset(seed=0)
+    for _ in range(400):
+        env.send([0], env.recv(10)[4]["env_id"])
+    while env._batch.in_flight():
+        env.recv(10)
+    env.set_params(cost_us=30_000.0)
+    start = time.perf_counter()
+    env.send(np.zeros(32, int), np.arange(32))
+    env.recv(10)
+    assert time.perf_counter() - start < 0.2
+
+
+def test_snapshots_of_restarts_that_failed():
+    options = {"autoreset_mode": "SameStep", "max_episode_steps": 2, "cost_us": 0.0}
+    env = batchenv.make("Synthetic-v0", 3, **options)
+    env.reset(seed=1)
+    env.step(np.zeros(3, int))
+    env.set_params(fail_reset=1)
+    with pytest.raises(batchenv.LaneError):
+        env.step(np.zeros(3, int))
+    env.set_params(fail_reset=-1)
+    twin = copy.deepcopy(env)
+    for a, b in zip(env.step(np.zeros(3, int))[:4], twin.step(np.zeros(3, int))[:4], strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -234,7 +234,10 @@ int be_batch_take_failure(be_batch *batch, int64_t lane) {
     return failed && __atomic_exchange_n(&failed[lane], 0, __ATOMIC_RELAXED);
 }
 
-const be_error *be_batch_failure(const be_batch *batch, int64_t lane) { return &batch->driver->failures[lane]; }
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
+    static const be_error whole_range = {BE_ERROR_ENGINE, -1, "the step failed"}; /* kernels give no lane's reasons */
+    return batch->driver->failures ? &batch->driver->failures[lane] : &whole_range;
+}
 
 int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
