@@ -14,6 +14,9 @@ cdef class Batch(SyncBatch):
 
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
+        if (self.num_lanes + batch_rows - 1) // batch_rows >= 1 << 20:
+            raise ValueError(f"batch_size={batch_rows} makes more than a million batches of {self.num_lanes} lanes: "
+                             f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
         self.batch_rows = batch_rows
         self.affinity = affinity
 
@@ -31,9 +34,6 @@ cdef class Batch(SyncBatch):
             cpus = np.array(self.affinity, np.intc)
             cpu_data = <const int *>cnp.PyArray_DATA(cpus)
             num_cpus = len(cpus)
-        if (self.num_lanes + self.batch_rows - 1) // self.batch_rows >= 1 << 20:
-            raise ValueError(f"batch_size={self.batch_rows} makes more than a million batches of {self.num_lanes} "
-                             f"lanes: make it at least {self.num_lanes // ((1 << 20) - 2) + 1}")
         self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, min(self.num_threads, self.num_lanes),
                                      cpu_data, num_cpus, &error)
         if self.queue == NULL:

@@ -691,6 +691,7 @@ def test_a_refused_restore_changes_no_params():
     assert env.get_params()["gravity"] == 9.8
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
 def test_more_threads_than_lanes_and_tiny_batches():
     before = tasks()
     env = batchenv.make("Synthetic-v0", 2, batch_size=1, num_threads=1024, cost_us=1.0)
@@ -699,9 +700,8 @@ def test_more_threads_than_lanes_and_tiny_batches():
     assert tasks() <= before + 2
     env.reset(seed=0)
     assert tasks() <= before + 3
-    huge = batchenv.make("CartPole-v1", 1 << 21, batch_size=1)
     with pytest.raises(ValueError, match=r"batch_size=1 .*at least 3"):
-        huge.async_reset(seed=0)
+        batchenv.make("CartPole-v1", 1 << 21, batch_size=1)
 
 
 @pytest.mark.parametrize("timeout", ["x", [1], float("nan"), -0.5])
