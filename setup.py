@@ -31,9 +31,19 @@ def relative(paths):
     return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 
-# Compiled once per instruction set: every env, and the driver's hot loops.
-KERNEL_SOURCES = [*relative((ROOT / "csrc" / "envs").rglob("*.c")), "csrc/core/isa_step.c"]
-COMMON_SOURCES = [path for path in relative((ROOT / "csrc" / "core").glob("*.c")) if path != "csrc/core/isa_step.c"]
+# Compiled once per instruction set: every env, and the driver's hot loops. Those over engines only where they have hot
+# loops of their own: see csrc/engines/list.h.
+ENGINES = ROOT / "csrc" / "engines"
+KERNEL_SOURCES = [
+    *relative((ROOT / "csrc" / "envs").rglob("*.c")),
+    *relative((ENGINES / "atari").glob("*.c")),
+    "csrc/core/isa_step.c",
+]
+COMMON_SOURCES = [
+    *(path for path in relative((ROOT / "csrc" / "core").glob("*.c")) if path != "csrc/core/isa_step.c"),
+    *relative(ENGINES.glob("*.c")),
+    *relative((ENGINES / "mujoco").rglob("*.c")),
+]
 HEADERS = relative((ROOT / "csrc").rglob("*.h"))
 
 OPENMP_PROBE = """
@@ -106,7 +116,7 @@ setup(
                 include_dirs=["csrc", numpy.get_include()],
                 define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                 extra_compile_args=["-O2", "-std=gnu11", "-Wno-psabi"],
-                extra_link_args=["-lm", "-pthread"] + ([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
+                extra_link_args=["-lm", "-ldl", "-pthread"] + ([f"-fsanitize={SANITIZE}"] if SANITIZE else []),
                 depends=[
                     *HEADERS,
                     *KERNEL_SOURCES,

@@ -56,6 +56,9 @@ def brief(space: Any) -> str:
 def print_list() -> None:
     lines = [["id", "observation", "action", "step limit"]]
     for env_id in batchenv.list_envs():
+        if TABLE[env_id].extra is not None:  # what making it needs may be missing, and it takes a while
+            lines.append([env_id, f"needs batchenv[{TABLE[env_id].extra}]", "", str(TABLE[env_id].max_episode_steps)])
+            continue
         env = batchenv.make(env_id)
         both = [brief(env.single_observation_space), brief(env.single_action_space)]
         lines.append([env_id, *both, str(TABLE[env_id].max_episode_steps)])

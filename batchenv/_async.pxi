@@ -1,7 +1,7 @@
 # Lanes stepped in the background: csrc/core/async.h.
 
 @cython.final
-@cython.no_gc_clear  # nor may the garbage collector take those arrays first
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
 cdef class Batch(SyncBatch):
     """Lanes that are stepped together, or sent off some at a time and received as they get finished."""
 
@@ -10,7 +10,7 @@ cdef class Batch(SyncBatch):
     cdef cnp.ndarray last_ids
 
     def __dealloc__(self):
-        self._end_workers()  # before the arrays go that they write into
+        self._end_workers()  # before `buffers` goes, which the base's __dealloc__ would be too late for
 
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
@@ -189,7 +189,7 @@ cdef class Batch(SyncBatch):
         if type(actions) is not cnp.ndarray or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>actions) or (
                 cnp.PyArray_TYPE(<cnp.ndarray>actions) != self.action_type):
             array = self._read_actions(actions, (count, *self.action_shape[1:]))
-            array = array.astype(np.int64 if discrete else np.float32, copy=False)
+            array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
         else:
             array = actions
         if cnp.PyArray_NDIM(array) != self.action_ndim or cnp.PyArray_DIM(array, 0) != count or (
@@ -256,7 +256,8 @@ cdef class Batch(SyncBatch):
         cdef dict info
         cdef cnp.ndarray failed = <cnp.ndarray>held[ids + 1]
         cdef const uint8_t *flags = <const uint8_t *>cnp.PyArray_DATA(failed)
-        info = self._info(held, None) if self.num_info else {}
+        info = self._step_info(held, <const uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[ids + 2]),
+                               self.batch_rows) if self.num_info else {}
         self.last_ids = held[ids]
         info["env_id"] = held[ids]
         if self.recording or self.autoreset == BE_SAME_STEP:
@@ -275,22 +276,21 @@ cdef class Batch(SyncBatch):
 
     cdef dict _final(self, tuple held, object done):
         """final_obs and final_info of a batch, as `_add_final`."""
-        final = held[self.num_outputs + 2:]
+        final = held[self.num_outputs + 3:]
         observations = np.empty(len(done), dtype=object)
         for i in np.flatnonzero(done):
             observations[i] = self._present_row(final[0][i].copy())
         infos = {}
         for k in range(self.num_info):
-            rows = final[1 + k].copy()
-            rows[~done] = 0
-            infos[self.info_rows[k]["name"]] = rows
-            infos[f"_{self.info_rows[k]['name']}"] = done.copy()
+            self._put_final_info(infos, k, final[1 + k].copy(), done)
         return {"final_obs": observations, "_final_obs": done, "final_info": infos, "_final_info": done.copy()}
 
     cdef tuple _new_results(self):
-        """Arrays for a batch: as `_new_output`, then lane numbers, failures, and the rows that end episodes."""
+        """Arrays for a batch: as `_new_output`, then lane numbers, failures, which rows start episodes,
+        and the rows that end them."""
         cdef tuple held = self._new_arrays(self.batch_rows)
-        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8))
+        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8),
+                 np.empty(self.batch_rows, np.uint8))
         if self.autoreset == BE_SAME_STEP:
             held += (np.empty_like(held[0]),)
             for k in range(self.num_info):
@@ -320,10 +320,11 @@ cdef class Batch(SyncBatch):
         results.rows.action = NULL
         results.lanes = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used])
         results.failed = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 1])
+        results.rows.started = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
         if self.autoreset == BE_SAME_STEP:
-            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
+            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3])
             for k in range(self.num_info):
-                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3 + k])
+                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 4 + k])
         be_async_set_buffer(self.queue, buffer, &results)
         self.buffers[buffer] = held
         return 0
@@ -344,10 +345,5 @@ cdef class Batch(SyncBatch):
     def close_queue(self):
         """Ends the workers."""
         self._enter_only()
-        try:
-            if self.queue != NULL:
-                if self.queue_process == be_fork_count():
-                    be_async_destroy(self.queue)
-                self.queue = NULL
-        finally:
-            be_leave(&self.busy)
+        self._end_workers()
+        be_leave(&self.busy)

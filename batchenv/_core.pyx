@@ -14,7 +14,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 include "_rng.pxi"
 
@@ -55,6 +55,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)
 
 cdef extern from "batchenv.h" nogil:
     ctypedef enum be_status:
@@ -65,11 +66,14 @@ cdef extern from "batchenv.h" nogil:
         char message[512]
     ctypedef enum be_dtype:
         BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
+    ctypedef enum be_when:
+        BE_ALWAYS, BE_IN_STEPS, BE_WHERE_NOT_0
     ctypedef struct be_field:
         const char *name
         be_dtype dtype
         int size
         const char *doc
+        be_when when
     ctypedef enum be_param_kind:
         BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
@@ -140,6 +144,7 @@ cdef extern from "core/batch.h" nogil:
         void *info[16]
         void *final_observation
         void *final_info[16]
+        uint8_t *started
         double *episode_return
         double *episode_seconds
         int64_t *episode_length
@@ -412,7 +417,8 @@ cdef object _param_value(const be_param *param, double value):
 cdef list _field_table(const be_field *field):
     rows = []
     while field != NULL and field.name != NULL:
-        rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+        name = field.name.decode()
+        rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
                      "doc": field.doc.decode()})
         field += 1
     return rows
@@ -524,7 +530,7 @@ cdef enum:
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
 
 
-@cython.no_gc_clear  # workers and kernels use what its lists hold until __dealloc__
+@cython.no_gc
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
@@ -543,7 +549,10 @@ cdef class SyncBatch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
+    cdef int info_when[16]
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane, partial_info
+    cdef uint8_t *started
+    cdef cnp.ndarray engine
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
@@ -555,7 +564,8 @@ cdef class SyncBatch:
     cdef object affinity
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
-                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None):
+                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
+                  engine=None):
         cdef be_error error
         cdef be_transform changes
         cdef be_grid map_of
@@ -576,6 +586,13 @@ cdef class SyncBatch:
         self.columns = [None] * len(self.param_rows)
         self.info_rows = _field_table(env_type.info)
         self.num_info = len(self.info_rows)
+        for i in range(self.num_info):
+            self.info_when[i] = env_type.info[i].when
+            self.partial_info |= self.info_when[i] != BE_ALWAYS
+        if self.partial_info:
+            self.started = <uint8_t *>PyMem_Calloc(num_lanes, 1)
+            if self.started == NULL:
+                raise MemoryError()
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
         self.convert = changes.convert
@@ -593,7 +610,9 @@ cdef class SyncBatch:
         options.max_episode_steps = max_episode_steps
         options.grid = map_or_null
         options.transform = &changes
-        options.engine = NULL
+        if engine is not None:
+            self.engine = np.frombuffer(engine, np.uint8)  # the C side may read it as long as it lives
+        options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
@@ -630,6 +649,7 @@ cdef class SyncBatch:
         be_batch_destroy(self.batch)
         PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
+        PyMem_Free(self.started)
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
@@ -853,7 +873,7 @@ cdef class SyncBatch:
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
-        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._info(held, mask)
+        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
 
     cdef int _fill_options(self, dict options, double *values) except -1:
         cdef be_error error
@@ -908,12 +928,14 @@ cdef class SyncBatch:
         return 0
 
     cdef void _end_workers(self) noexcept:
-        if self.queue != NULL and self.queue_process == be_fork_count():
-            be_async_destroy(self.queue)
-        if self.loop != NULL and self.loop_process == be_fork_count():
-            be_pool_destroy(self.loop, 0)
+        """Waits for the lanes that workers are at; other Python threads go on meanwhile."""
+        cdef be_async *queue = self.queue if self.queue_process == be_fork_count() else NULL
+        cdef be_pool *loop = self.loop if self.loop_process == be_fork_count() else NULL
         self.queue = NULL
         self.loop = NULL
+        with nogil:
+            be_async_destroy(queue)
+            be_pool_destroy(loop, 0)
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -968,6 +990,7 @@ cdef class SyncBatch:
                 held = self._check_out(out, actions)
             self._point(held, &arrays)
             be_batch_point_final(self.batch, &arrays)
+            arrays.started = self.started
             if self.autoreset == BE_DISABLED:
                 pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
                 if pending >= 0:
@@ -994,7 +1017,7 @@ cdef class SyncBatch:
                 if timed:
                     be_plan_note(&self.plan, be_now_ns() - start)
             self._raise_first(1 if self.lane_by_lane else parts)
-            info = self._info(held, None) if self.num_info else {}
+            info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
             if finished and self.recording:
                 info["episode"] = self._episode(held)
                 info["_episode"] = held[2] | held[3]
@@ -1034,6 +1057,7 @@ cdef class SyncBatch:
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
         for k in range(self.num_info):
             arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k))
+        arrays.started = NULL
         arrays.episode_return = arrays.episode_seconds = NULL
         arrays.episode_length = NULL
         if self.recording:
@@ -1052,16 +1076,43 @@ cdef class SyncBatch:
             return tuple([observation[..., j] for j in range(self.tuple_size)])
         return observation
 
-    cdef dict _info(self, tuple held, object mask):
-        """The info of a reset (of the lanes in `mask`) or a step, with Gymnasium's masks."""
+    cdef dict _reset_info(self, tuple held, object mask):
+        """The info of a reset of the lanes in `mask`, with Gymnasium's masks."""
         info = {}
         cdef int k
         for k in range(self.num_info):
-            name = self.info_rows[k]["name"]
-            present = held[5 + 2 * k]
-            present[...] = True if mask is None else mask
-            info[name] = held[4 + 2 * k]
-            info[f"_{name}"] = present
+            if self.info_when[k] == BE_ALWAYS:
+                row = self.info_rows[k]
+                present = held[5 + 2 * k]
+                present[...] = True if mask is None else mask
+                info[row["name"]] = held[4 + 2 * k]
+                info[row["mask"]] = present
+        return info
+
+    cdef dict _step_info(self, tuple held, const uint8_t *started, int64_t rows):
+        """The info of a step, with Gymnasium's masks; a key that no lane has is left out. started: the rows that are an
+        episode's first."""
+        info = {}
+        cdef int k
+        cdef int64_t i
+        cdef uint8_t *mask
+        cdef bint some_started = self.partial_info and memchr(started, 1, rows) != NULL
+        for k in range(self.num_info):
+            present = <object>PyTuple_GET_ITEM(held, 5 + 2 * k)
+            mask = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>present)
+            memset(mask, 1, rows)
+            if self.info_when[k] == BE_WHERE_NOT_0:
+                if not held[4 + 2 * k].any():
+                    continue
+                np.not_equal(held[4 + 2 * k], 0, out=present)
+            elif self.info_when[k] == BE_IN_STEPS and some_started:
+                for i in range(rows):
+                    mask[i] = not started[i]
+                if memchr(mask, 1, rows) == NULL:
+                    continue
+            row = <object>PyList_GET_ITEM(self.info_rows, k)
+            info[row["name"]] = <object>PyTuple_GET_ITEM(held, 4 + 2 * k)
+            info[row["mask"]] = present
         return info
 
     cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
@@ -1309,10 +1360,21 @@ cdef class SyncBatch:
             row = self.info_rows[k]
             array = np.empty((self.num_lanes, row["size"]) if row["size"] > 1 else self.num_lanes, row["dtype"])
             memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
-            array[~done] = 0
-            info[row["name"]] = array
-            info[f"_{row['name']}"] = done.copy()
+            self._put_final_info(info, k, array, done)
         return info
+
+    cdef int _put_final_info(self, dict info, int k, object array, object done) except -1:
+        """An info of finished lanes with its mask; `array` is ours to change."""
+        row = self.info_rows[k]
+        array[~done] = 0
+        present = done.copy()
+        if self.info_when[k] == BE_WHERE_NOT_0:
+            present &= array != 0
+            if not present.any():
+                return 0
+        info[row["name"]] = array
+        info[row["mask"]] = present
+        return 0
 
     # -- rollouts ----------------------------------------------------------------------------------------------------
 

@@ -140,23 +140,29 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
-        self._transforms = Transforms(max_episode_steps, **transforms)
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         self._keywords: dict[str, Any] = {}
         if self._adapter is not None:
             own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
             for name in params:
-                if name not in names:
+                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
+            for name, value in self._adapter.transforms.items():
+                if transforms[name] == DEFAULTS[name]:
+                    transforms[name] = value
+        self._transforms = Transforms(max_episode_steps, **transforms)
+        # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
+        type_name = entry.type_name if self._adapter is None else self._adapter.type_name or entry.type_name
         self._batch: Any = _core.Batch(
-            entry.type_name,
+            type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
@@ -166,6 +172,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
+            engine=None if self._adapter is None else self._adapter.engine(self.num_envs),
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
@@ -192,14 +199,20 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
-            self._renderer = Renderer(self._id, entry.type_name, render_mode, self.action_space.shape, self._keywords)
+            self._renderer = self._make_renderer(entry.type_name)
             self._core_step = self._watched_step
+
+    def _make_renderer(self, type_name: str) -> Any:
+        if hasattr(self._adapter, "renderer"):
+            return self._adapter.renderer(self.render_mode)
+        return Renderer(self._id, type_name, self.render_mode, self.action_space.shape, self._keywords)
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
         name, entry = lookup(env_id)
-        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
+        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
+        return {"render_modes": modes, "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -456,6 +469,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
+            "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
             "extra": extra,
         }
 
@@ -466,6 +480,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             return
         if state["normalizer"] is not None:
             self.normalizer.__dict__.update(state["normalizer"].__dict__)
+        if state["model"]:
+            self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeds = state["seeds"]

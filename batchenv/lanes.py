@@ -63,6 +63,7 @@ class Lanes:
 
     num_envs: int
     _batch: Any
+    _adapter: Any
     _seeds: Any
 
     def get_params(self) -> dict[str, Any]:
@@ -78,11 +79,18 @@ class Lanes:
             **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
                 values are taken. What is not a number (choices, flags) is one for all lanes.
 
+        MuJoCo's lanes also take fields of mjModel, of the model's shape or (num_envs, *that): gravity, geom_friction,
+        body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do not hold these.
+
         Raises:
             TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
                 Nothing has changed.
         """
         self._check_open()
+        own = getattr(self._adapter, "model_fields", ())
+        model = {name: params.pop(name) for name in own if name in params}
+        if model:
+            self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
         mask = None
         if lanes is not None:
             mask = np.zeros(self.num_envs, np.bool_)

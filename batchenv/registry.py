@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv import _core
+from batchenv.engines import games
 
 NAMESPACE = "batchenv"
 
@@ -21,7 +23,9 @@ class Entry:
     """An environment id: its type in the C core, its limits, and how it is drawn.
 
     kwargs: the keywords that make this id of its type.
-    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
+    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
+    extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
+    modes: the render modes; None: those of Gymnasium's class.
     """
 
     type_name: str
@@ -30,7 +34,9 @@ class Entry:
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
     adapter: str | None = None
+    modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
+    extra: str | None = None
 
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
@@ -56,12 +62,51 @@ TABLE = {
     "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
     "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
     "NChain-v0": Entry("NChain", 1000, None, 4),
+    **{
+        name: Entry("Atari", limit, None, 30, keywords, "batchenv.engines.atari:Atari", extra="atari")
+        for name, (limit, keywords) in games.ids().items()
+    },
 }
 
 
-def list_envs() -> list[str]:
-    """All environment ids, sorted."""
-    return sorted(name for name, entry in TABLE.items() if entry.listed)
+def _add_mujoco() -> None:
+    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
+    modes = ("human", "rgb_array", "depth_array")
+    rows = [
+        ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
+        ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),
+        ("Hopper", 1000, 3800.0, 125, "Hopper", "Hopper"),
+        ("Humanoid", 1000, None, 67, "Humanoid", "HumanoidV4"),
+        ("HumanoidStandup", 1000, None, 67, "HumanoidStandup", "HumanoidStandupV4"),
+        ("InvertedDoublePendulum", 1000, 9100.0, 20, "InvertedDoublePendulum", "InvertedDoublePendulum"),
+        ("InvertedPendulum", 1000, 950.0, 25, "InvertedPendulum", "InvertedPendulum"),
+        ("Pusher", 100, 0.0, 20, "Pusher", "PusherV4"),
+        ("Reacher", 50, -3.75, 50, "Reacher", "Reacher"),
+        ("Swimmer", 1000, 360.0, 25, "Swimmer", "Swimmer"),
+        ("Walker2d", 1000, None, 125, "Walker2d", "Walker2dV4"),
+    ]
+    for name, steps, threshold, fps, *adapters in rows:
+        for version, suffix, adapter in zip(("v5", "v4"), ("", "V4"), adapters, strict=True):
+            TABLE[f"{name}-{version}"] = Entry(
+                f"{name}{suffix}",
+                steps,
+                threshold,
+                fps,
+                {},
+                f"batchenv.engines.mujoco:{adapter}",
+                modes,
+                extra="mujoco",
+            )
+
+    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False)
+
+
+_add_mujoco()
+
+
+def list_envs(extra: str | None = "any") -> list[str]:
+    """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none."""
+    return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 
 def lookup(env_id: str) -> tuple[str, Entry]:
@@ -74,6 +119,8 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     if not isinstance(env_id, str):
         raise TypeError(f"id={env_id!r} must be a str such as 'CartPole-v1', not {type(env_id).__name__}")
     name = env_id.removeprefix(f"{NAMESPACE}/")
+    if name.startswith("ALE-"):
+        name = name.replace("-", "/", 1)
     if name not in TABLE:
         near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "batchenv.list_envs() lists all."
@@ -81,10 +128,20 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     return name, TABLE[name]
 
 
+def gymnasium_id(name: str) -> str:
+    """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5).
+
+    Two games have one name: the Atari one stands aside, or Gymnasium would take it for a newer version of the other.
+    """
+    if name == "Blackjack-v5":
+        return f"{NAMESPACE}/Atari-Blackjack-v5"
+    return f"{NAMESPACE}/{name.replace('/', '-')}"
+
+
 def spec(env_id: str) -> EnvSpec:
     """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
     name, _ = lookup(env_id)
-    return copy.deepcopy(gymnasium.registry[f"{NAMESPACE}/{name}"])
+    return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
@@ -123,12 +180,39 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     return env if wrap is None else wrap(env)
 
 
+def make_mujoco(
+    xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
+):
+    """Makes `num_envs` lanes of a MuJoCo model of your own.
+
+    Physics run in C; rewards are 0 and episodes end at the time limit alone: compute yours from the observations, which
+    are one array for all lanes, and start lanes again with `env.reset(options={"reset_mask": done})`.
+
+    Args:
+        xml: path of an XML file, or XML text.
+        num_envs: number of lanes.
+        frame_skip: MuJoCo's steps in one.
+        observation: fields of mjData, arrays of floats such as "qpos", "sensordata", "xpos"; an observation is these,
+            one after the other, flattened. `env.get_attr("observation_fields")[0]` says where each is. As in Gymnasium,
+            what MuJoCo computes from positions is of the instant before the step's last integration.
+        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 and velocities of 0, plus
+            uniform numbers between -noise and noise.
+
+    Raises:
+        TypeError, ValueError, OSError: an argument has a wrong type or value.
+        gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
+    """
+    return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
+
+
 def register_with_gymnasium() -> None:
     """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
     for name, entry in TABLE.items():
-        if f"{NAMESPACE}/{name}" not in gymnasium.registry:
-            gymnasium.register(
-                f"{NAMESPACE}/{name}",
+        registered = gymnasium_id(name)
+        if registered not in gymnasium.registry:
+            # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+            gymnasium.registry[registered] = EnvSpec(
+                registered,
                 entry_point=f"batchenv.entry_points:single {name}",
                 vector_entry_point=f"batchenv.entry_points:vector {name}",
                 max_episode_steps=entry.max_episode_steps,

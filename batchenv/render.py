@@ -106,12 +106,14 @@ def _gymnasium_class(env_id: str) -> Any:
 
 def render_modes(env_id: str, type_name: str) -> list[str]:
     """The render modes of an id: those of Gymnasium's environment. Imports no pygame."""
+    if type_name == "Atari":
+        return ["rgb_array"]
     cls = _gymnasium_class(env_id) if type_name in DRAWINGS else None
     return [] if cls is None else list(cls.metadata["render_modes"])
 
 
-def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
-    """Nothing, if `mode` can be drawn.
+def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int, pygame: bool = True) -> None:
+    """Nothing, if `mode` can be drawn, by pygame or by something else.
 
     Raises:
         ValueError: it is none of `modes`, or "human" for more than one lane.
@@ -125,6 +127,10 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
             f"render_mode='human' shows one lane, but num_envs={num_envs}: take num_envs=1, or render_mode='rgb_array' "
             "with gymnasium.wrappers.vector.HumanRendering"
         )
+    if not pygame or env_id not in gymnasium.registry:
+        return
+    if gymnasium.registry[env_id].entry_point == "ale_py.env:AtariEnv":
+        return  # drawn without pygame
     if mode != "ansi" and importlib.util.find_spec("pygame") is None:
         raise DependencyNotInstalled(f"render_mode={mode!r} needs pygame: pip install 'batchenv[render]'")
 

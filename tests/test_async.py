@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import gc
 import os
 import pickle
 import selectors
@@ -634,3 +635,31 @@ def test_normalized_rows():
     env.async_reset(seed=1)
     rows, *_ = env.recv()
     assert rows.dtype == np.float32 and env.normalizer.obs_rms.count > 2
+
+
+def test_actions_that_are_not_contiguous():
+    ours, sync = batchenv.make("CartPole-v1", 8, batch_size=8), batchenv.make("CartPole-v1", 8)
+    ours.reset(seed=0), sync.reset(seed=0)
+    actions = np.arange(32) // 2 % 2
+    ours.send(actions[::4], np.arange(8))
+    np.testing.assert_array_equal(ours.recv()[0], sync.step(np.ascontiguousarray(actions[::4]))[0])
+
+
+def test_arrays_outlive_the_workers():
+    """Results are still being written when the last reference to an env goes, or the collector finds it."""
+    code = """
+import batchenv, gc, numpy as np
+for round in range(6):
+    env = batchenv.make("CartPole-v1", 20_000, batch_size=1 + round % 2, num_threads=3)
+    env.async_reset(seed=0)
+    env.recv()
+    if round % 3 == 0:
+        env.cycle = [env]
+    del env
+    gc.collect()
+    [np.empty(n) for n in range(1, 300)]
+print("alive")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "alive", (done.returncode, done.stderr)
+    assert not gc.is_tracked(ready()._batch)  # or the collector could empty the list of arrays being written

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 import batchenv
 
-IDS = [env_id for env_id in batchenv.list_envs() if env_id in gymnasium.registry]
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 
 
 def sync(env_id, lanes, **kwargs):

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 
-IDS = [env_id for env_id in batchenv.list_envs() if env_id in gymnasium.registry]
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 MODES = list(AutoresetMode)
 
 

@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import batchenv
 
-IDS = [env_id for env_id in batchenv.list_envs() if env_id in gymnasium.registry]
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 ORIGINAL = gymnasium.make_vec
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

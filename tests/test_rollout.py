@@ -6,7 +6,7 @@ import pytest
 
 import batchenv
 
-IDS = batchenv.list_envs()
+IDS = batchenv.list_envs(None)
 STEPS = 60
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import batchenv
 
-IDS = batchenv.list_envs()
+IDS = batchenv.list_envs(None)
 MODES = ["NextStep", "SameStep", "Disabled"]
 LANES = 70
 

@@ -56,6 +56,7 @@ static int num_episode_arrays(const be_batch *batch) { return batch->driver->tra
         f(rows.reward, sizeof(double));                                                                                \
         f(rows.terminated, 1);                                                                                         \
         f(rows.truncated, 1);                                                                                          \
+        f(rows.started, 1);                                                                                            \
         for (int j_ = 0; j_ < d_->num_info; j_++) f(rows.info[j_], d_->info_bytes[j_]);                                \
         if (d_->autoreset == BE_SAME_STEP) {                                                                           \
             f(rows.final_observation, d_->observation_bytes);                                                          \
@@ -213,6 +214,7 @@ static void reset_one(be_async *async, const be_results *out, int64_t k, int64_t
     be_error error;
     *rows.reward = 0;
     *rows.terminated = *rows.truncated = 0;
+    *rows.started = 1;
     if (num_episode_arrays(async->batch)) {
         *rows.episode_return = *rows.episode_seconds = 0;
         *rows.episode_length = 0;

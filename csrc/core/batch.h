@@ -16,6 +16,7 @@ typedef struct be_arrays {
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
     /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
     void *final_observation, *final_info[BE_MAX_INFO];
+    uint8_t *started; /* 1 where a row is an episode's first; may be NULL */
     /* With record_statistics: of the lanes that finish, 0 for the others. */
     double *episode_return, *episode_seconds;
     int64_t *episode_length;
@@ -157,7 +158,7 @@ struct be_driver {
     size_t arena_bytes;
     be_error *failures; /* BE_LANE_BY_LANE: each lane's last one */
     uint8_t *failed;    /* not reported yet */
-    uint8_t *lost;      /* in the present step */
+    uint8_t *lost;      /* in the present step: failed, or truncated by the type itself */
     int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;

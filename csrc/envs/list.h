@@ -11,4 +11,5 @@
     X(blackjack)                                                                                                       \
     X(catch)                                                                                                           \
     X(nchain)                                                                                                          \
-    X(synthetic)
+    X(synthetic)                                                                                                       \
+    X(atari)

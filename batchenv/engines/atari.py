@@ -1,0 +1,221 @@
+"""The Atari games: finds the emulator and the ROMs, and puts the keywords into the C core's terms."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from batchenv.adapter import Adapter
+from batchenv.engines.games import GAMES, TWO_PLAYER_GAMES
+from batchenv.lanes import integer
+from batchenv.transforms import flag
+
+OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
+PALETTES = ("NTSC", "PAL", "SECAM")  # as in csrc/engines/emulator.h
+ACTIONS = (
+    *("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN", "UPRIGHT", "UPLEFT", "DOWNRIGHT", "DOWNLEFT", "UPFIRE"),
+    *("RIGHTFIRE", "LEFTFIRE", "DOWNFIRE", "UPRIGHTFIRE", "UPLEFTFIRE", "DOWNRIGHTFIRE", "DOWNLEFTFIRE"),
+)
+SCREEN_WIDTH = 160
+_MAX_STACK = 1024
+_MISSING = "pip install 'batchenv[atari]'"
+
+
+class _Cartridge(ctypes.Structure):
+    """be_cartridge."""
+
+    _fields_ = [
+        ("library", ctypes.c_char_p),
+        ("rom", ctypes.c_char_p),
+        ("mode", ctypes.c_int32),
+        ("difficulty", ctypes.c_int32),
+        ("palette", ctypes.c_int32),
+        ("lives", ctypes.c_int32),
+        ("ends_without_lives", ctypes.c_int32),
+    ]
+
+
+class _Setup(ctypes.Structure):
+    """be_atari_setup."""
+
+    _fields_ = [
+        ("bytes", ctypes.c_uint64),
+        ("cartridge", _Cartridge),
+        ("observation", ctypes.c_int32),
+        ("height", ctypes.c_int32),
+        ("width", ctypes.c_int32),
+        ("stack", ctypes.c_int32),
+        ("num_actions", ctypes.c_int32),
+        ("actions", ctypes.c_int32 * len(ACTIONS)),
+        ("layout", ctypes.c_uint64),
+    ]
+
+
+def library_path() -> Path:
+    """libale_c of the installed multi-agent-ale-py.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: there is none.
+    """
+    spec = importlib.util.find_spec("multi_agent_ale_py")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / "libale_c.so"
+        if path.exists():
+            return path
+    raise DependencyNotInstalled(f"Atari games need libale_c of multi-agent-ale-py: {_MISSING}")
+
+
+def rom_path(game: str) -> Path:
+    """The ROM of a game: in the folder that the environment variable ALE_ROMS_DIR names, or else in ale-py's.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: no ALE_ROMS_DIR and no ale-py.
+        FileNotFoundError: the folder has no such ROM.
+        ValueError: not a game that can be played, or the file is not the ROM that it should be.
+    """
+    if game not in GAMES:
+        reason = (
+            "it needs two players" if game in TWO_PLAYER_GAMES else "it must be one of batchenv.engines.games.GAMES"
+        )
+        raise ValueError(f"game={game!r} cannot be played: {reason}")
+    folder = os.environ.get("ALE_ROMS_DIR")
+    if not folder:
+        spec = importlib.util.find_spec("ale_py")
+        if spec is None or not spec.submodule_search_locations:
+            raise DependencyNotInstalled(f"Atari games need the ROMs of ale-py: {_MISSING}")
+        folder = os.path.join(spec.submodule_search_locations[0], "roms")
+    path = Path(folder) / f"{game}.bin"
+    if not path.exists():
+        raise FileNotFoundError(f"there is no ROM {path}: {_MISSING}, or set ALE_ROMS_DIR to a folder that has it")
+    md5 = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    if md5 != GAMES[game].md5:
+        raise ValueError(
+            f"{path} is damaged or another version: its MD5 is {md5}, and the emulator knows {GAMES[game].md5}; "
+            "pip install --force-reinstall ale-py"
+        )
+    return path
+
+
+class Atari(Adapter):
+    """What an Atari environment has beside its C type's parameters."""
+
+    KEYWORDS = (
+        ("game", None, "snake_case name of the game, as in ale-py"),
+        ("mode", None, "the game's mode; None: its own default"),
+        ("difficulty", None, "the game's difficulty; None: its own default"),
+        ("obs_type", "grayscale", "what is seen: 'grayscale', 'rgb' or 'ram'"),
+        ("img_height", 84, "rows of a frame, at most the screen's; None: the screen's (210, or 250)"),
+        ("img_width", 84, "columns of a frame, at most 160; None: 160"),
+        ("stack_num", 4, "frames in an observation, oldest first; None: one, without an axis of its own"),
+        ("full_action_space", False, "all 18 actions, instead of those that mean something in the game"),
+        ("reward_clipping", False, "rewards are clipped to -1..1 (the same as clip_reward=(-1, 1))"),
+    )
+    ALIASES = {"frame_skip": "frameskip", "reward_clip": "reward_clipping"}
+    names = ("game", "action_meanings")
+
+    def __init__(self):
+        self._values: dict[str, Any] = {}
+        self._kept: list[bytes] = []
+        self._setup = b""
+        self.transforms: dict[str, Any] = {}
+
+    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
+        """The C type's params that the user's keywords stand for; `transforms` is set.
+
+        Raises:
+            TypeError, ValueError: a wrong keyword or value.
+            FileNotFoundError, gymnasium.error.DependencyNotInstalled: the emulator or the ROM is missing.
+        """
+        params = dict(keywords)
+        values = {name: params.pop(name, default) for name, default, _ in self.KEYWORDS}
+        rom = rom_path(values["game"])
+        if values["obs_type"] not in OBSERVATIONS:
+            raise ValueError(f"obs_type={values['obs_type']!r} must be one of {', '.join(map(repr, OBSERVATIONS))}")
+        numbers = {}
+        for name, low, high in (
+            ("mode", 0, 2**31 - 1),
+            ("difficulty", 0, 2**31 - 1),
+            ("img_height", 1, 256),
+            ("img_width", 1, SCREEN_WIDTH),
+            ("stack_num", 1, _MAX_STACK),
+        ):
+            hint = "" if name == "stack_num" else "; None: the game's own"
+            numbers[name] = None if values[name] is None else integer(name, values[name], low, high, hint)
+        game = GAMES[values["game"]]
+        actions = tuple(range(len(ACTIONS))) if flag("full_action_space", values["full_action_space"]) else game.actions
+        self._kept = [os.fsencode(library_path()), os.fsencode(rom)]
+        cartridge = _Cartridge(
+            *self._kept,
+            -1 if numbers["mode"] is None else numbers["mode"],
+            -1 if numbers["difficulty"] is None else numbers["difficulty"],
+            PALETTES.index(game.palette),
+            game.lives,
+            game.ends_without_lives,
+        )
+        self._values = {**values, **numbers}
+        layout = hashlib.blake2b(repr((game.md5, sorted(self._values.items()))).encode(), digest_size=8).digest()
+        setup = _Setup(
+            ctypes.sizeof(_Setup),
+            cartridge,
+            OBSERVATIONS.index(values["obs_type"]),
+            numbers["img_height"] or 0,
+            numbers["img_width"] or 0,
+            numbers["stack_num"] or 0,
+            len(actions),
+            (ctypes.c_int32 * len(ACTIONS))(*actions),
+            int.from_bytes(layout, "little"),
+        )
+        self._setup = bytes(setup)
+        self.transforms = {"clip_reward": (-1, 1)} if flag("reward_clipping", values["reward_clipping"]) else {}
+        return params, None
+
+    def keywords(self) -> dict[str, Any]:
+        """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
+        return dict(self._values)
+
+    def engine(self, num_envs: int) -> bytes:
+        """What the C type's open() is given."""
+        return self._setup
+
+    def renderer(self, mode: str) -> AtariRenderer:
+        """What draws lanes of this environment."""
+        return AtariRenderer(self._values["game"])
+
+    def attribute(self, name: str, batch: Any) -> list[Any]:
+        """A lane attribute: one value a lane."""
+        lanes = len(batch.elapsed())
+        if name == "game":
+            return [self._values["game"]] * lanes
+        return [list(ACTIONS)] * lanes
+
+
+class AtariRenderer:
+    """Pictures of lanes: the screens as they are, in RGB."""
+
+    def __init__(self, game: str):
+        self._height = 250 if GAMES[game].palette == "PAL" else 210
+        symbols = {"NTSC": "_ZN3ale11NTSCPaletteE", "PAL": "_ZN3ale10PALPaletteE"}
+        table = (ctypes.c_uint32 * 256).in_dll(ctypes.CDLL(str(library_path())), symbols[GAMES[game].palette])
+        colours = np.array(table, np.uint32)
+        self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
+
+    def watch(self, actions: Any) -> None:
+        """Nothing: the screen shows all."""
+
+    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+        """A frame per lane: uint8 (height, 160, 3)."""
+        screens = batch.state()["screen"]
+        size = self._height * SCREEN_WIDTH
+        return tuple(self._palette[screens[i, :size]].reshape(self._height, SCREEN_WIDTH, 3) for i in lanes)
+
+    def close(self) -> None:
+        """Nothing is open."""

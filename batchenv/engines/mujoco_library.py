@@ -1,0 +1,244 @@
+"""libmujoco, as the installed `mujoco` has it: its functions, models and data as addresses for the C core.
+
+Nothing here knows the layout of MuJoCo's structs: the official bindings make models and data, and say where they and
+their arrays are. csrc/engines/mujoco/mujoco.h says what is done with that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import struct
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+OLDEST = (3, 1)
+INSTALL = 'pip install "batchenv[mujoco]"'
+
+# In the order of be_mujoco_source.
+_FUNCTIONS = (
+    "mj_step",
+    "mj_forward",
+    "mj_resetData",
+    "mj_rnePostConstraint",
+    "mj_stateSize",
+    "mj_getState",
+    "mj_setState",
+    "mju_error",
+    "mju_warning",
+)
+_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
+# In the order of the first enum of mujoco.h: fields of mjData, and whether a step makes them of what a snapshot holds
+# anyway (False), or a snapshot has to hold them (True).
+_FIELDS = {
+    "qpos": False,
+    "qvel": False,
+    "ctrl": False,
+    "xpos": True,
+    "xipos": True,
+    "cinert": True,
+    "cvel": True,
+    "qfrc_actuator": True,
+    "qfrc_constraint": True,
+    "cfrc_ext": True,
+    "site_xpos": True,
+    "ten_length": True,
+    "ten_velocity": True,
+}
+_UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
+_VERSION = 1  # BE_MUJOCO_SOURCE
+_FLAGS, _BODIES = 8, 3
+
+
+@functools.cache
+def load() -> tuple[Any, dict[str, int]]:
+    """The `mujoco` module, and the addresses of its library's functions (0: it has none of that name).
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
+    """
+    try:
+        import mujoco
+    except Exception as error:  # a broken GL set-up raises other errors than ImportError
+        raise DependencyNotInstalled(f"MuJoCo's environments need mujoco: {INSTALL} ({error})") from error
+    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed: {INSTALL} --upgrade"
+        )
+    folder = Path(mujoco.__file__).parent
+    found = sorted([*folder.glob("libmujoco*.so*"), *folder.glob("libmujoco*.dylib"), *folder.glob("mujoco.dll")])
+    if not found:
+        raise DependencyNotInstalled(f"no libmujoco beside {mujoco.__file__}: {INSTALL} --force-reinstall")
+    library = ctypes.CDLL(str(found[0]))
+
+    def address(name: str) -> int:
+        function = getattr(library, name, None)
+        return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS)}
+    missing = [name for name in _FUNCTIONS if not functions[name]]
+    if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
+        missing.append(_HANDLERS[2])  # errors would end the process
+    if missing:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is not supported by this batchenv: its library has no {', '.join(missing)}; "
+            "install a newer batchenv, or mujoco 4.0"
+        )
+    return mujoco, functions
+
+
+def read_model(path: str | Path) -> Any:
+    """The mjModel of an XML file.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is no model.
+    """
+    mujoco, _ = load()
+    if not Path(path).exists():
+        raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise ValueError(
+            f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}"
+        ) from None
+
+
+def parse_model(text: str) -> Any:
+    """The mjModel of XML text. Raises ValueError: it is no model."""
+    mujoco, _ = load()
+    try:
+        return mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        raise ValueError(f"xml is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+
+
+def fingerprint(model: Any) -> int:
+    """A number that differs between models and between versions of MuJoCo."""
+    mujoco, _ = load()
+    digest = hashlib.blake2b(mujoco.__version__.encode(), digest_size=8)
+    for part in (model, model.opt):
+        for name in sorted(dir(part)):
+            value = None if name.startswith("_") else getattr(part, name, None)
+            if isinstance(value, (int, float, np.ndarray)):
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(value).tobytes())
+    return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]
+
+
+class Lanes:
+    """`count` lanes of a model: their mjData, and all that the C core needs of them in `source`.
+
+    Lanes share the model until `own_model` gives one its own.
+
+    Args:
+        flags, bodies: the type's own numbers, see mujoco.h.
+        observed: further fields of mjData, in the order in which they are observed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        count: int,
+        flags: list[int] | None = None,
+        bodies: list[int] | None = None,
+        observed: list[str] | None = None,
+    ):
+        mujoco, functions = load()
+        self.model = model
+        self.models = [model] * count
+        self.data = [mujoco.MjData(model) for _ in range(count)]
+        first = self.data[0]
+        self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
+        self.fields = [*_FIELDS, *(observed or [])]
+        self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
+        sizes = [getattr(first, name).size for name in self.fields]
+        sizes.insert(len(_FIELDS), model.nbody)
+        self._sizes = np.array(sizes, np.int64)
+        saved = [*_FIELDS.values(), False, *[name not in ("qpos", "qvel", "ctrl") for name in observed or []]]
+        self._saved = np.array(saved, np.int64)
+        self.table = np.zeros((count, 3 + len(sizes)), np.int64)
+        for lane in range(count):
+            self._point(lane)
+        warnings = first.warning.number
+        words = [
+            _VERSION,
+            count,
+            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS)),
+            fingerprint(model),
+            model.nq,
+            model.nv,
+            model.nu,
+            model.nbody,
+            struct.unpack("<q", struct.pack("<d", model.opt.timestep))[0],
+            *(_address(array) for array in (self.init_qpos, self.init_qvel, self.low, self.high)),
+            int(mujoco.mjtState.mjSTATE_INTEGRATION),
+            warnings.strides[0],
+            *(int(getattr(mujoco.mjtWarning, name)) for name in _UNSTABLE),
+            *_filled(flags, _FLAGS),
+            *_filled(bodies, _BODIES),
+            *fused(),
+            len(sizes),
+            *(_address(array) for array in (self._sizes, self._saved, self.table)),
+        ]
+        self.source = np.array(words, np.int64)
+
+    def _point(self, lane: int) -> None:
+        """Notes the addresses of a lane."""
+        model, data = self.models[lane], self.data[lane]
+        # Not held: these arrays are views of memory that belongs to the data and the model.
+        arrays = [_address(getattr(data, name)) for name in self.fields]
+        arrays.insert(len(_FIELDS), _address(model.body_mass))
+        self.table[lane] = [model._address, data._address, _address(data.warning.number), *arrays]
+
+    def own_model(self, lane: int) -> Any:
+        """The lane's model, a copy of its own from now on."""
+        if self.models[lane] is self.model:
+            import copy
+
+            self.models[lane] = copy.copy(self.model)
+            self._point(lane)
+        return self.models[lane]
+
+
+def _filled(numbers: list[int] | None, count: int) -> list[int]:
+    numbers = [int(number) for number in numbers or []]
+    return numbers + [0] * (count - len(numbers))
+
+
+@functools.cache
+def fused() -> tuple[int, int]:
+    """Whether NumPy's dot of two or three numbers, and its einsum, use fused multiply-adds: (1 or 0, 1 or 0).
+
+    They round otherwise, and Gymnasium's rewards and infos go through them.
+    """
+    rng = np.random.default_rng(20261101)
+    vectors = rng.uniform(-1, 1, (64, 3))
+    masses, places = rng.uniform(0, 9, (16, 5)), rng.uniform(-1, 1, (16, 5, 3))
+
+    def total(pairs: list[tuple[float, float]]) -> float:
+        result = 0.0
+        for a, b in pairs:
+            result = float(Fraction(a) * Fraction(b) + Fraction(result))
+        return result
+
+    dot = all(v[:n].dot(v[:n]) == total([(x, x) for x in v[:n].tolist()]) for v in vectors for n in (2, 3))
+    sums = [np.einsum("b,bj->j", mass, place) for mass, place in zip(masses, places, strict=True)]
+    einsum = all(
+        values[j] == total(list(zip(mass.tolist(), place[:, j].tolist(), strict=True)))
+        for values, mass, place in zip(sums, masses, places, strict=True)
+        for j in range(3)
+    )
+    return int(dot), int(einsum)

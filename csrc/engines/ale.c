@@ -1,0 +1,328 @@
+/* The Arcade Learning Environment through the C interface of libale_c, which multi-agent-ale-py's wheel carries. The
+ * library is opened from where the user has it; nothing of its layout is compiled in.
+ *
+ * libale_c ends the process, or throws, on what it does not like. So nothing it could dislike reaches it: the caller
+ * knows the ROM by its digest, modes and difficulties are looked up before they are set, and states are loaded only
+ * when they carry the digest that save() gave them.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "engines/emulator.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__linux__) && defined(__x86_64__) && defined(__GLIBC__)
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define CAN_SKIP_AVERAGES 1
+#endif
+
+typedef void ale_machine;
+typedef void ale_state;
+
+/* X(return type, name, parameters) */
+#define ALE_FUNCTIONS(X)                                                                                               \
+    X(ale_machine *, ALE_new, (void))                                                                                  \
+    X(void, ALE_del, (ale_machine *))                                                                                  \
+    X(void, setInt, (ale_machine *, const char *, int))                                                                \
+    X(void, setFloat, (ale_machine *, const char *, float))                                                            \
+    X(void, loadROM, (ale_machine *, const char *))                                                                    \
+    X(void, reset_game, (ale_machine *))                                                                               \
+    X(int, act, (ale_machine *, int))                                                                                  \
+    X(bool, game_over, (ale_machine *))                                                                                \
+    X(void, lives, (ale_machine *, int *))                                                                             \
+    X(int, livesSize, (ale_machine *))                                                                                 \
+    X(int, getEpisodeFrameNumber, (ale_machine *))                                                                     \
+    X(void, getScreen, (ale_machine *, unsigned char *))                                                               \
+    X(int, getScreenWidth, (ale_machine *))                                                                            \
+    X(int, getScreenHeight, (ale_machine *))                                                                           \
+    X(void, getRAM, (ale_machine *, unsigned char *))                                                                  \
+    X(int, getRAMSize, (ale_machine *))                                                                                \
+    X(void, getMinimalActionSet, (ale_machine *, int *))                                                               \
+    X(int, getMinimalActionSize, (ale_machine *))                                                                      \
+    X(void, getAvailableModes, (ale_machine *, int *, int))                                                            \
+    X(int, getAvailableModesSize, (ale_machine *, int))                                                                \
+    X(void, setMode, (ale_machine *, int))                                                                             \
+    X(void, getAvailableDifficulties, (ale_machine *, int *))                                                          \
+    X(int, getAvailableDifficultiesSize, (ale_machine *))                                                              \
+    X(void, setDifficulty, (ale_machine *, int))                                                                       \
+    X(ale_state *, cloneState, (ale_machine *))                                                                        \
+    X(void, restoreState, (ale_machine *, ale_state *))                                                                \
+    X(void, deleteState, (ale_state *))                                                                                \
+    X(void, encodeState, (ale_state *, char *, int))                                                                   \
+    X(int, encodeStateLen, (ale_state *))                                                                              \
+    X(ale_state *, decodeState, (const char *, int))                                                                   \
+    X(void, setLoggerMode, (int))
+
+/* The library's functions. It is opened once and stays open: its own statics would not survive a second opening. */
+static struct {
+    void *handle;
+    const uint32_t *palettes[BE_NUM_PALETTES];
+#define POINTER(type, name, parameters) type(*name) parameters;
+    ALE_FUNCTIONS(POINTER)
+#undef POINTER
+} ale;
+
+/* Held while the library is opened and while machines are made or taken apart. */
+static pthread_mutex_t construction = PTHREAD_MUTEX_INITIALIZER;
+
+typedef struct machine {
+    be_emulator emulator;
+    ale_machine *ale;
+    uint64_t game; /* tells its states from those of other games */
+    int lives_offset, ends_without_lives;
+} machine;
+
+static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
+
+/* ---- the library ------------------------------------------------------------------------------------ */
+
+#ifdef CAN_SKIP_AVERAGES
+static void do_nothing(void) {}
+
+/* Every machine fills a table of half a megabyte with averages of all pairs of colours, for an option that is never on
+ * here: 60 ms and most of a machine's memory. The library calls the function that does so through its linkage table;
+ * there it is replaced by one that does nothing. Where that entry is not found, all works as well, only slower. */
+static void skip_averages(void *handle) {
+    struct link_map *map;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return;
+    const ElfW(Rela) *entries = NULL;
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    size_t bytes = 0;
+    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_JMPREL) entries = (const ElfW(Rela) *)d->d_un.d_ptr;
+        if (d->d_tag == DT_PLTRELSZ) bytes = d->d_un.d_val;
+        if (d->d_tag == DT_SYMTAB) symbols = (const ElfW(Sym) *)d->d_un.d_ptr;
+        if (d->d_tag == DT_STRTAB) names = (const char *)d->d_un.d_ptr;
+        if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA) return;
+    }
+    if (!entries || !symbols || !names) return;
+    for (size_t k = 0; k < bytes / sizeof *entries; k++) {
+        const ElfW(Rela) *entry = &entries[k];
+        const char *name = names + symbols[ELF64_R_SYM(entry->r_info)].st_name;
+        if (ELF64_R_TYPE(entry->r_info) != R_X86_64_JUMP_SLOT ||
+            strcmp(name, "_ZN3ale13PhosphorBlend18makeAveragePaletteEv") != 0) {
+            continue;
+        }
+        void (**slot)(void) = (void (**)(void))(map->l_addr + entry->r_offset);
+        const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)slot / page * page;
+        if (mprotect((void *)start, page, PROT_READ | PROT_WRITE) == 0) *slot = do_nothing;
+        return;
+    }
+}
+#endif
+
+static int open_library(const char *path, be_error *error) {
+    if (ale.handle) return BE_OK;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s cannot be opened (%.300s): pip install multi-agent-ale-py", path,
+                       dlerror());
+    }
+    const char *missing = NULL;
+#define FIND(type, name, parameters)                                                                                   \
+    *(void **)&ale.name = dlsym(handle, #name);                                                                        \
+    if (ale.name == NULL) missing = #name;
+    ALE_FUNCTIONS(FIND)
+#undef FIND
+    static const char *const palettes[] = {"_ZN3ale11NTSCPaletteE", "_ZN3ale10PALPaletteE", "_ZN3ale12SECAMPaletteE"};
+    for (int i = 0; i < BE_NUM_PALETTES; i++) {
+        ale.palettes[i] = dlsym(handle, palettes[i]);
+        if (ale.palettes[i] == NULL) missing = palettes[i];
+    }
+    if (missing) {
+        dlclose(handle);
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s has no %s: pip install multi-agent-ale-py==0.1.12", path,
+                       missing);
+    }
+#ifdef CAN_SKIP_AVERAGES
+    skip_averages(handle);
+#endif
+    ale.setLoggerMode(2); /* errors only */
+    ale.handle = handle;
+    return BE_OK;
+}
+
+/* ---- machines --------------------------------------------------------------------------------------- */
+
+/* BE_OK where `value` is one of `count` values; otherwise an error that lists them. */
+static int check_choice(const char *name, int value, const int *values, int count, be_error *error) {
+    char list[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < count; i++) {
+        if (values[i] == value) return BE_OK;
+        if (used + 16 < sizeof list) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", i ? ", " : "", values[i]);
+        }
+    }
+    return be_fail(error, BE_ERROR_VALUE, -1, "%s=%d is none of this game's: %s", name, value, list);
+}
+
+#define MAX_CHOICES 4096
+
+static int set_mode(const machine *m, const be_cartridge *cartridge, be_error *error) {
+    static int values[MAX_CHOICES]; /* under the lock */
+    int status = BE_OK;
+    if (cartridge->mode >= 0) {
+        const int count = ale.getAvailableModesSize(m->ale, 1);
+        if (count > MAX_CHOICES) return be_fail(error, BE_ERROR_ENGINE, -1, "the game has %d modes", count);
+        ale.getAvailableModes(m->ale, values, 1);
+        status = check_choice("mode", cartridge->mode, values, count, error);
+        if (status == BE_OK) ale.setMode(m->ale, cartridge->mode);
+    }
+    if (status == BE_OK && cartridge->difficulty >= 0) {
+        const int count = ale.getAvailableDifficultiesSize(m->ale);
+        if (count > MAX_CHOICES) return be_fail(error, BE_ERROR_ENGINE, -1, "the game has %d difficulties", count);
+        ale.getAvailableDifficulties(m->ale, values);
+        status = check_choice("difficulty", cartridge->difficulty, values, count, error);
+        if (status == BE_OK) ale.setDifficulty(m->ale, cartridge->difficulty);
+    }
+    return status;
+}
+
+static size_t encoded_bytes(const machine *m) {
+    ale_state *state = ale.cloneState(m->ale);
+    const int bytes = ale.encodeStateLen(state);
+    ale.deleteState(state);
+    return (size_t)bytes;
+}
+
+/* In front of an encoded state. */
+typedef struct state_header {
+    uint64_t digest, game, bytes;
+} state_header;
+#define STATE_SLACK 256 /* states may grow by this much over the first one */
+
+static int load_game(machine *m, const be_cartridge *cartridge, be_error *error) {
+    be_emulator *emulator = &m->emulator;
+    m->ale = ale.ALE_new();
+    ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
+    ale.setInt(m->ale, "max_num_frames_per_episode", 0);
+    ale.setInt(m->ale, "frame_skip", 1);
+    ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
+    ale.loadROM(m->ale, cartridge->rom);
+    emulator->height = ale.getScreenHeight(m->ale);
+    emulator->num_minimal = ale.getMinimalActionSize(m->ale);
+    if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||
+        ale.getRAMSize(m->ale) != BE_RAM_BYTES || emulator->num_minimal > BE_NUM_ACTIONS ||
+        ale.livesSize(m->ale) != 1) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game for one player with a usual screen", cartridge->rom);
+    }
+    ale.getMinimalActionSet(m->ale, emulator->minimal);
+    emulator->palette = ale.palettes[cartridge->palette];
+    m->lives_offset = cartridge->lives;
+    m->ends_without_lives = cartridge->ends_without_lives;
+    emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
+    m->game = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = strrchr(cartridge->rom, '/') ? strrchr(cartridge->rom, '/') : cartridge->rom; *c; c++) {
+        m->game = (m->game ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    }
+    return set_mode(m, cartridge, error);
+}
+
+static void close_machine(be_emulator *emulator) {
+    if (emulator == NULL) return;
+    pthread_mutex_lock(&construction);
+    if (ale_of(emulator)) ale.ALE_del(ale_of(emulator));
+    pthread_mutex_unlock(&construction);
+    free(emulator);
+}
+
+static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error) {
+    machine *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        return NULL;
+    }
+    m->emulator.type = &be_emulator_ale;
+    pthread_mutex_lock(&construction);
+    int status = open_library(cartridge->library, error);
+    if (status == BE_OK) status = load_game(m, cartridge, error);
+    pthread_mutex_unlock(&construction);
+    if (status == BE_OK) return &m->emulator;
+    close_machine(&m->emulator);
+    return NULL;
+}
+
+static void reset(be_emulator *emulator) { ale.reset_game(ale_of(emulator)); }
+static int act(be_emulator *emulator, int action) { return ale.act(ale_of(emulator), action); }
+static int episode_frames(const be_emulator *emulator) { return ale.getEpisodeFrameNumber(ale_of(emulator)); }
+static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen(ale_of(emulator), pixels); }
+static void ram(const be_emulator *emulator, uint8_t *bytes) { ale.getRAM(ale_of(emulator), bytes); }
+
+static int count_lives(const be_emulator *emulator) {
+    int count = 0; /* load_game has seen that it is one number */
+    ale.lives(ale_of(emulator), &count);
+    return count;
+}
+
+static int over(const be_emulator *emulator) {
+    if (ale.game_over(ale_of(emulator))) return 1;
+    return ((const machine *)emulator)->ends_without_lives && count_lives(emulator) == 0;
+}
+
+static int lives(const be_emulator *emulator) {
+    const machine *m = (const machine *)emulator;
+    return m->lives_offset < 0 ? !over(emulator) : count_lives(emulator) + m->lives_offset;
+}
+
+/* ---- states ----------------------------------------------------------------------------------------- */
+
+/* FNV-1a, by bytes. */
+static uint64_t digest(const state_header *header, const unsigned char *bytes) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ header->game ^ header->bytes << 32;
+    for (uint64_t i = 0; i < header->bytes; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void save(const be_emulator *emulator, void *bytes) {
+    const machine *m = (const machine *)emulator;
+    unsigned char *target = (unsigned char *)bytes + sizeof(state_header);
+    ale_state *state = ale.cloneState(m->ale);
+    state_header header = {.game = m->game, .bytes = (uint64_t)ale.encodeStateLen(state)};
+    memset(bytes, 0, emulator->state_bytes);
+    if (header.bytes <= emulator->state_bytes - sizeof header) { /* otherwise load() will refuse it */
+        ale.encodeState(state, (char *)target, (int)header.bytes);
+        header.digest = digest(&header, target);
+        memcpy(bytes, &header, sizeof header);
+    }
+    ale.deleteState(state);
+}
+
+static int load(be_emulator *emulator, const void *bytes) {
+    const machine *m = (const machine *)emulator;
+    const unsigned char *source = (const unsigned char *)bytes + sizeof(state_header);
+    state_header header;
+    memcpy(&header, bytes, sizeof header);
+    if (header.game != m->game || header.bytes == 0 || header.bytes > emulator->state_bytes - sizeof header ||
+        header.digest != digest(&header, source)) {
+        return 0;
+    }
+    ale_state *state = ale.decodeState((const char *)source, (int)header.bytes);
+    ale.restoreState(m->ale, state);
+    ale.deleteState(state);
+    return 1;
+}
+
+const be_emulator_type be_emulator_ale = {
+    .name = "ALE",
+    .open = open_machine,
+    .close = close_machine,
+    .reset = reset,
+    .act = act,
+    .over = over,
+    .lives = lives,
+    .episode_frames = episode_frames,
+    .screen = screen,
+    .ram = ram,
+    .save = save,
+    .load = load,
+};

@@ -1,0 +1,439 @@
+/* The Atari 2600 games: a lane is a machine with a game in it, seen as reinforcement learning sees it: several frames a
+ * step, the brighter of the last two, shrunk and stacked.
+ *
+ * Episodes start from one of a few start states, taken at construction from as many power-ons (memory holds random
+ * bytes then, which some games show); loading one costs a hundredth of another power-on. All randomness of a lane
+ * (start state, no-ops, sticky actions) comes from its own stream.
+ */
+#include "engines/atari/atari.h"
+
+#include <stdlib.h>
+
+#include "engines/atari/pixel.h"
+
+enum { SCREEN, RAM, LIVES, FRAME_NUMBER, EPISODE_FRAME, LAST_ACTION, OVER, LIFE_LOST, NEWEST, LAYOUT, MARK };
+static const be_field state[] = {
+    [SCREEN] = {"screen", BE_U8, BE_SCREEN_BYTES, "palette indices of the last frame, rows of 160"},
+    [RAM] = {"ram", BE_U8, BE_RAM_BYTES, "the console's memory"},
+    [LIVES] = {"lives", BE_I32, 1, "lives left; 0 in games without"},
+    [FRAME_NUMBER] = {"frame_number", BE_I32, 1, "frames since the lane was made"},
+    [EPISODE_FRAME] = {"episode_frame_number", BE_I32, 1, "frames since the game was started"},
+    [LAST_ACTION] = {"last_action", BE_I32, 1, "the joystick's position", 0, BE_NUM_ACTIONS - 1},
+    [OVER] = {"over", BE_BOOL, 1, "the game is over or was cut short"},
+    [LIFE_LOST] = {"life_lost", BE_BOOL, 1, "the episode ended with a life: the game goes on in the next one"},
+    [NEWEST] = {"newest", BE_I32, 1, "where the newest of the stacked frames is", 0, 1023},
+    [LAYOUT] = {"layout", BE_I64, 1, "tells the game and the form of the observations"},
+    [MARK] = {"mark", BE_I64, 1, "the stream's state when it was last drawn from: another one has been seeded"},
+    {0},
+};
+
+enum { INFO_LIVES, INFO_EPISODE_FRAME, INFO_FRAME, INFO_LIFE_LOST };
+static const be_field info[] = {
+    [INFO_LIVES] = {"lives", BE_I32, 1, "lives left"},
+    [INFO_EPISODE_FRAME] = {"episode_frame_number", BE_I32, 1, "frames since the game was started"},
+    [INFO_FRAME] = {"frame_number", BE_I32, 1, "frames since the lane was made"},
+    [INFO_LIFE_LOST] = {"life_lost", BE_BOOL, 1, "a life was lost in this step"},
+    {0},
+};
+
+enum { FRAMESKIP, MAXPOOL, NOOP_MAX, USE_FIRE_RESET, EPISODIC_LIFE, STICKY, MAX_FRAMES };
+static const be_param params[] = {
+    [FRAMESKIP] = {"frameskip", BE_PARAM_INT, 4, 1, 1024, NULL, "frames a step"},
+    [MAXPOOL] = {"maxpool", BE_PARAM_BOOL, 1, 0, 1, NULL, "show the brighter of the last two frames, pixel by pixel"},
+    [NOOP_MAX] = {"noop_max", BE_PARAM_INT, 30, 0, 10000, NULL, "most frames of doing nothing that start an episode"},
+    [USE_FIRE_RESET] = {"use_fire_reset", BE_PARAM_BOOL, 1, 0, 1, NULL, "fire once at the start, where there is fire"},
+    [EPISODIC_LIFE] = {"episodic_life", BE_PARAM_BOOL, 0, 0, 1, NULL, "a lost life ends the episode"},
+    [STICKY] = {"repeat_action_probability", BE_PARAM_FLOAT, 0, 0, 1, NULL,
+                "chance that a frame takes the last action"},
+    [MAX_FRAMES] = {"max_num_frames_per_episode", BE_PARAM_INT, 108000, 0, INT32_MAX, NULL,
+                    "frames after which an episode is truncated; 0: never"},
+    {0},
+};
+
+/* ---- the engine ------------------------------------------------------------------------------------- */
+
+#define MAX_STARTS 16 /* start states, where the random memory at power-on shows at all */
+
+typedef struct atari {
+    be_atari_setup setup;
+    const be_emulator_type *type;
+    be_emulator **machines; /* one a lane */
+    int64_t num_machines;
+    be_pixel_plan plan;
+    int channels, stack; /* stack at least 1 */
+    size_t frame_bytes;
+    uint8_t *frames; /* (lanes, stack, frame): rings */
+    int num_actions, actions[BE_NUM_ACTIONS], has_fire;
+    size_t state_bytes;
+    int num_starts, start_frames;
+    uint8_t *starts; /* (num_starts, start_bytes): state, screen, memory */
+    size_t start_bytes;
+} atari;
+
+static void close_all(be_batch *b) {
+    atari *a = b->engine;
+    for (int64_t i = 0; i < a->num_machines; i++) a->type->close(a->machines[i]);
+    be_pixel_plan_free(&a->plan);
+    free(a->machines);
+    free(a->frames);
+    free(a->starts);
+    free(a);
+    b->engine = NULL;
+}
+
+/* Several power-ons; where the second and third lead to the first's state, memory's random bytes do not matter. */
+static int find_starts(atari *a, be_emulator *machine, be_error *error) {
+    a->start_bytes = a->state_bytes + BE_SCREEN_BYTES + BE_RAM_BYTES;
+    a->starts = calloc(MAX_STARTS, a->start_bytes);
+    if (a->starts == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    for (int k = 0; k < MAX_STARTS; k++) {
+        uint8_t *start = a->starts + (size_t)k * a->start_bytes;
+        a->type->reset(machine);
+        a->start_frames = a->type->episode_frames(machine);
+        a->type->save(machine, start);
+        a->type->screen(machine, start + a->state_bytes);
+        a->type->ram(machine, start + a->state_bytes + BE_SCREEN_BYTES);
+        a->num_starts = k + 1;
+        if (k == 2 && memcmp(a->starts, a->starts + a->start_bytes, a->start_bytes) == 0 &&
+            memcmp(a->starts, a->starts + 2 * a->start_bytes, a->start_bytes) == 0) {
+            a->num_starts = 1;
+            break;
+        }
+    }
+    if (!a->type->load(machine, a->starts)) {
+        return be_fail(error, BE_ERROR_ENGINE, -1, "%s: the emulator's states are too large", a->setup.cartridge.rom);
+    }
+    return BE_OK;
+}
+
+static int plan_frames(atari *a, const be_emulator *machine, be_error *error) {
+    const be_atari_setup *s = &a->setup;
+    a->channels = s->observation == BE_ATARI_RGB ? 3 : 1;
+    a->stack = s->stack > 1 ? s->stack : 1;
+    a->frame_bytes = BE_RAM_BYTES;
+    if (s->observation == BE_ATARI_RAM) return BE_OK;
+    const int height = s->height ? s->height : machine->height, width = s->width ? s->width : BE_SCREEN_WIDTH;
+    if (height > machine->height || width > BE_SCREEN_WIDTH || height < 1 || width < 1) {
+        return be_fail(
+            error, BE_ERROR_VALUE, -1,
+            "img_height=%d and img_width=%d must be between 1 and the screen's %d and %d: frames are shrunk, "
+            "never enlarged",
+            height, width, machine->height, BE_SCREEN_WIDTH);
+    }
+    if (be_pixel_plan_make(&a->plan, machine->height, height, width, a->channels, machine->palette) != 0) {
+        return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    }
+    a->frame_bytes = be_pixel_bytes(&a->plan);
+    return BE_OK;
+}
+
+static int open_all(be_batch *b, const void *engine, be_error *error) {
+    const be_atari_setup *setup = engine;
+    if (setup == NULL || setup->bytes != sizeof *setup) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "an Atari env is made by an id such as 'ALE/Pong-v5'");
+    }
+    atari *a = calloc(1, sizeof *a);
+    if (a == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    b->engine = a; /* from here on close_all() undoes */
+    a->setup = *setup;
+    a->type = &be_emulator_ale;
+    a->machines = calloc((size_t)b->num_lanes, sizeof *a->machines);
+    if (a->machines == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    for (int64_t i = 0; i < b->num_lanes; i++) {
+        be_emulator *machine = a->type->open(&a->setup.cartridge, error);
+        if (machine == NULL) return (int)error->status;
+        a->machines[a->num_machines++] = machine;
+        if (i > 0) continue;
+        a->state_bytes = machine->state_bytes;
+        int status = plan_frames(a, machine, error);
+        if (status == BE_OK) status = find_starts(a, machine, error);
+        if (status != BE_OK) return status;
+        a->num_actions = setup->num_actions ? setup->num_actions : machine->num_minimal;
+        memcpy(a->actions, setup->num_actions ? setup->actions : machine->minimal, sizeof a->actions);
+        for (int k = 0; k < a->num_actions; k++) a->has_fire |= a->actions[k] == 1;
+    }
+    a->setup.cartridge.library = a->setup.cartridge.rom = NULL; /* the caller's */
+    a->frames = calloc((size_t)b->num_lanes, (size_t)a->stack * a->frame_bytes);
+    if (a->frames == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate the frames of all lanes");
+    return BE_OK;
+}
+
+static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    const atari *a = setup->engine;
+    be_space *space = &setup->observation_space;
+    *space = (be_space){.kind = BE_SPACE_BOX, .dtype = BE_U8};
+    if (a->setup.stack > 0) space->shape[space->ndim++] = a->stack;
+    if (a->setup.observation == BE_ATARI_RAM) {
+        space->shape[space->ndim++] = BE_RAM_BYTES;
+    } else {
+        space->shape[space->ndim++] = a->plan.out_height;
+        space->shape[space->ndim++] = a->plan.out_width;
+        if (a->channels == 3) space->shape[space->ndim++] = 3;
+    }
+    for (int i = 0; i < BE_MAX_BOUNDS; i++) space->high[i] = 255;
+    be_space_discrete(&setup->action_space, a->num_actions);
+    return BE_OK;
+}
+
+static int check_state(const be_batch *b, const void *const *columns, int64_t count, be_error *error) {
+    const atari *a = b->engine;
+    for (int64_t i = 0; i < count; i++) {
+        if (((const uint64_t *)columns[LAYOUT])[i] != a->setup.layout) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "the snapshot was taken of another game, mode, difficulty or form of observations");
+        }
+        if (((const int32_t *)columns[NEWEST])[i] >= a->stack) {
+            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: newest=%d is not in 0..%d",
+                           ((const int32_t *)columns[NEWEST])[i], a->stack - 1);
+        }
+    }
+    return BE_OK;
+}
+
+/* ---- a lane ----------------------------------------------------------------------------------------- */
+
+typedef struct lane {
+    be_batch *batch;
+    atari *atari;
+    be_emulator *machine;
+    int64_t index;
+    uint8_t *screen, *ram, *frames;
+    be_rng *rng;
+} lane;
+
+static inline lane lane_of(be_batch *b, int64_t index) {
+    atari *a = b->engine;
+    return (lane){
+        .batch = b,
+        .atari = a,
+        .machine = a->machines[index],
+        .index = index,
+        .screen = (uint8_t *)b->state[SCREEN] + index * BE_SCREEN_BYTES,
+        .ram = (uint8_t *)b->state[RAM] + index * BE_RAM_BYTES,
+        .frames = a->frames + (size_t)index * (size_t)a->stack * a->frame_bytes,
+        .rng = &b->rng[index],
+    };
+}
+
+#define I32(l, field) ((int32_t *)(l)->batch->state[field])[(l)->index]
+#define U8(l, field) ((uint8_t *)(l)->batch->state[field])[(l)->index]
+#define I64(l, field) ((int64_t *)(l)->batch->state[field])[(l)->index]
+
+static int damaged(const lane *l, be_error *error) {
+    return be_fail(error, BE_ERROR_ENGINE, l->index, "the emulator's state cannot be restored");
+}
+
+/* Loads a state twice, with a frame in between: what a machine keeps beside its state (a line half drawn) is then the
+ * same whatever it did before. */
+static int put(const lane *l, const void *bytes) {
+    const be_emulator_type *type = l->atari->type;
+    if (!type->load(l->machine, bytes)) return 0;
+    (void)type->act(l->machine, 0);
+    return type->load(l->machine, bytes);
+}
+
+static int start_game(const lane *l, be_error *error) {
+    const atari *a = l->atari;
+    const uint64_t draw = be_rng_next64(l->rng) >> 32;
+    const uint8_t *start = a->starts + (size_t)(draw * (uint64_t)a->num_starts >> 32) * a->start_bytes;
+    if (!put(l, start)) return damaged(l, error);
+    memcpy(l->screen, start + a->state_bytes, BE_SCREEN_BYTES);
+    memcpy(l->ram, start + a->state_bytes + BE_SCREEN_BYTES, BE_RAM_BYTES);
+    I32(l, EPISODE_FRAME) = a->start_frames;
+    I32(l, LAST_ACTION) = 0;
+    U8(l, OVER) = 0;
+    return BE_OK;
+}
+
+/* One frame; returns its points. */
+static inline int take_frame(const lane *l, int action) {
+    const int points = l->atari->type->act(l->machine, action);
+    I32(l, EPISODE_FRAME)++;
+    I32(l, FRAME_NUMBER) = (int32_t)((uint32_t)I32(l, FRAME_NUMBER) + 1) & INT32_MAX;
+    I32(l, LAST_ACTION) = action;
+    return points;
+}
+
+/* Where the next frame goes; it becomes the newest. */
+static inline uint8_t *next_frame(const lane *l) {
+    const int next = I32(l, NEWEST) + 1 == l->atari->stack ? 0 : I32(l, NEWEST) + 1;
+    I32(l, NEWEST) = next;
+    return l->frames + (size_t)next * l->atari->frame_bytes;
+}
+
+static inline void write_stack(const lane *l, uint8_t *out) {
+    const size_t bytes = l->atari->frame_bytes, newer = (size_t)(I32(l, NEWEST) + 1) * bytes;
+    const size_t older = (size_t)l->atari->stack * bytes - newer;
+    memcpy(out, l->frames + newer, older);
+    memcpy(out + older, l->frames, newer);
+}
+
+static inline uint8_t *observation_row(const lane *l, const be_io *io) {
+    return BE_ROW(uint8_t, io->observation, io, l->index, l->atari->stack *(int64_t)l->atari->frame_bytes);
+}
+
+/* Looks at the machine after a frame. */
+static inline void look(const lane *l) {
+    l->atari->type->screen(l->machine, l->screen);
+    l->atari->type->ram(l->machine, l->ram);
+}
+
+/* Makes the newest frame of the observation. `before`: the screen before the present one, or NULL. */
+static void show(const lane *l, const uint8_t *before) {
+    const atari *a = l->atari;
+    uint8_t *frame = next_frame(l);
+    if (a->setup.observation == BE_ATARI_RAM) {
+        memcpy(frame, l->ram, BE_RAM_BYTES);
+    } else {
+        be_pixel_frame(&a->plan, l->screen, before, frame);
+    }
+}
+
+static void tell(const lane *l, int life_lost, const be_io *io) {
+    const int64_t row = l->index - io->first;
+    ((int32_t *)io->info[INFO_LIVES])[row] = I32(l, LIVES);
+    ((int32_t *)io->info[INFO_EPISODE_FRAME])[row] = I32(l, EPISODE_FRAME);
+    ((int32_t *)io->info[INFO_FRAME])[row] = I32(l, FRAME_NUMBER);
+    ((uint8_t *)io->info[INFO_LIFE_LOST])[row] = (uint8_t)life_lost;
+}
+
+/* ---- the type --------------------------------------------------------------------------------------- */
+
+static int reset_lane(const lane *l, const be_io *io, be_error *error) {
+    const be_batch *b = l->batch;
+    const atari *a = l->atari;
+    const int goes_on = U8(l, LIFE_LOST) && !U8(l, OVER) && I64(l, MARK) == (int64_t)l->rng->state_lo;
+    const int fire = a->has_fire && b->params[USE_FIRE_RESET] != 0;
+    int status = BE_OK;
+    if (goes_on) {
+        if (!fire) (void)take_frame(l, 0);
+    } else {
+        I64(l, LAYOUT) = (int64_t)a->setup.layout;
+        status = start_game(l, error);
+        const int noop_max = (int)b->params[NOOP_MAX];
+        int noops = noop_max ? 1 + (int)((be_rng_next64(l->rng) >> 32) * (uint64_t)noop_max >> 32) - fire : 0;
+        for (; noops > 0 && status == BE_OK; noops--) {
+            (void)take_frame(l, 0);
+            if (a->type->over(l->machine)) status = start_game(l, error);
+        }
+    }
+    if (status != BE_OK) return status;
+    if (fire) {
+        (void)take_frame(l, 1);
+        if (a->type->over(l->machine)) status = start_game(l, error);
+        if (status != BE_OK) return status;
+    }
+    if (I32(l, EPISODE_FRAME) != a->start_frames) look(l); /* a start state has its own screen */
+    show(l, NULL);
+    for (int k = 0; k < a->stack; k++) {
+        uint8_t *frame = l->frames + (size_t)k * a->frame_bytes;
+        if (k != I32(l, NEWEST)) memcpy(frame, l->frames + (size_t)I32(l, NEWEST) * a->frame_bytes, a->frame_bytes);
+    }
+    I32(l, LIVES) = a->type->lives(l->machine);
+    U8(l, LIFE_LOST) = 0;
+    I64(l, MARK) = (int64_t)l->rng->state_lo;
+    write_stack(l, observation_row(l, io));
+    tell(l, 0, io);
+    return BE_OK;
+}
+
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        const lane l = lane_of(b, lanes[k]);
+        const int status = reset_lane(&l, io, error);
+        if (status != BE_OK) return status;
+    }
+    return BE_OK;
+}
+
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    (void)error;
+    for (int64_t k = 0; k < count; k++) {
+        const lane l = lane_of(b, lanes[k]);
+        write_stack(&l, observation_row(&l, io));
+    }
+    return BE_OK;
+}
+
+static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const lane l = lane_of(b, begin);
+    const atari *a = l.atari;
+    const int64_t row = begin - io->first;
+    const int action = a->actions[((const int64_t *)io->action)[row]];
+    const int skip = (int)b->params[FRAMESKIP], episodic = b->params[EPISODIC_LIFE] != 0;
+    const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && a->setup.observation != BE_ATARI_RAM;
+    const int32_t most = b->params[MAX_FRAMES] != 0 ? (int32_t)b->params[MAX_FRAMES] : INT32_MAX;
+    const double sticky = be_param_of(b, STICKY, begin);
+    const int lives = I32(&l, LIVES);
+    uint8_t before[BE_SCREEN_BYTES];
+    int points = 0, over = 0, truncated = 0, life_lost = 0, pooled = 0;
+    if (U8(&l, OVER)) return damaged(&l, error);
+    for (int frame = 0; frame < skip && !over && !truncated && !(episodic && life_lost); frame++) {
+        const int repeats = sticky > 0 && be_rng_double(l.rng) < sticky;
+        points += take_frame(&l, repeats ? I32(&l, LAST_ACTION) : action);
+        over = a->type->over(l.machine);
+        truncated = I32(&l, EPISODE_FRAME) >= most;
+        if (episodic || frame == skip - 1) life_lost = a->type->lives(l.machine) < lives;
+        pooled = pooling && frame == skip - 1;
+        if (pooling && frame == skip - 2) a->type->screen(l.machine, before);
+    }
+    /* An episode that ends earlier shows its last frame alone. */
+    look(&l);
+    show(&l, pooled ? before : NULL);
+    I32(&l, LIVES) = a->type->lives(l.machine);
+    life_lost = I32(&l, LIVES) < lives;
+    U8(&l, OVER) = (uint8_t)(over || truncated);
+    U8(&l, LIFE_LOST) = (uint8_t)(episodic && life_lost);
+    I64(&l, MARK) = (int64_t)l.rng->state_lo;
+    io->reward[row] = points;
+    io->terminated[row] = (uint8_t)(over || (episodic && life_lost));
+    io->truncated[row] = (uint8_t)truncated;
+    write_stack(&l, observation_row(&l, io));
+    tell(&l, life_lost, io);
+    return BE_OK;
+}
+
+/* ---- snapshots -------------------------------------------------------------------------------------- */
+
+static size_t ring_bytes(const atari *a) { return ((size_t)a->stack * a->frame_bytes + 7) / 8 * 8; }
+
+static size_t saved_bytes(const be_batch *b) {
+    const atari *a = b->engine;
+    return a->state_bytes + ring_bytes(a);
+}
+
+static void save(const be_batch *b, int64_t index, void *bytes) {
+    const atari *a = b->engine;
+    const size_t used = (size_t)a->stack * a->frame_bytes;
+    unsigned char *ring = (unsigned char *)bytes + a->state_bytes;
+    a->type->save(a->machines[index], bytes);
+    memset(ring, 0, ring_bytes(a));
+    memcpy(ring, a->frames + (size_t)index * used, used);
+}
+
+static void load(be_batch *b, int64_t index, const void *bytes) {
+    const lane l = lane_of(b, index);
+    const size_t used = (size_t)l.atari->stack * l.atari->frame_bytes;
+    memcpy(l.frames, (const unsigned char *)bytes + l.atari->state_bytes, used);
+    if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
+}
+
+const be_env_type BE_ENV(atari) = {
+    .name = "Atari",
+    .state = state,
+    .info = info,
+    .params = params,
+    .flags = BE_LANE_BY_LANE,
+    .prepare = prepare,
+    .check_state = check_state,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+    .open = open_all,
+    .close = close_all,
+    .saved_bytes = saved_bytes,
+    .save = save,
+    .load = load,
+};

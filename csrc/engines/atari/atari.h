@@ -1,0 +1,19 @@
+/* What the caller hands to the Atari type's open(). batchenv/engines/atari.py builds it, field by field. */
+#ifndef BE_ATARI_H
+#define BE_ATARI_H
+
+#include "engines/emulator.h"
+
+enum { BE_ATARI_GRAYSCALE, BE_ATARI_RGB, BE_ATARI_RAM };
+
+typedef struct be_atari_setup {
+    uint64_t bytes; /* of this struct: both sides must agree on it */
+    be_cartridge cartridge;
+    int32_t observation;                          /* BE_ATARI_... */
+    int32_t height, width;                        /* of a frame; 0: the screen's */
+    int32_t stack;                                /* frames in an observation; 0: one, without an axis of its own */
+    int32_t num_actions, actions[BE_NUM_ACTIONS]; /* what the agent may do; 0: the emulator's minimal actions */
+    uint64_t layout;                              /* differs where snapshots of one must not go into the other */
+} be_atari_setup;
+
+#endif

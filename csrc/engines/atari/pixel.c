@@ -1,0 +1,190 @@
+#include "engines/atari/pixel.h"
+
+#include <math.h>
+
+#define WIDTH BE_SCREEN_WIDTH
+
+/* ---- from palette indices to levels ------------------------------------------------------------------ */
+
+#if BE_ISA == BE_ISA_AVX512
+/* The levels of 32 even palette indices: 128 entries are 64 words of two, which two registers hold. */
+static inline __m512i look_up(__m512i low, __m512i high, __m512i index) {
+    const __m512i pair = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(index, 2), high);
+    const __m512i shift = _mm512_slli_epi16(_mm512_and_si512(index, _mm512_set1_epi16(2)), 2);
+    return _mm512_and_si512(_mm512_srlv_epi16(pair, shift), _mm512_set1_epi16(255));
+}
+
+static inline __m512i load_32(const uint8_t *pixels) {
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)pixels));
+}
+
+/* A row's levels as floats; `same`: b is a. Returns 0 where some palette indices are odd: then they are wrong. */
+static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, int same, float *out) {
+    const __m512i low = _mm512_loadu_si512(even_levels), high = _mm512_loadu_si512(even_levels + 64);
+    __m512i any = _mm512_setzero_si512();
+    for (int x = 0; x < WIDTH; x += 32) {
+        __m512i index = load_32(a + x), level = look_up(low, high, index);
+        any = _mm512_or_si512(any, index);
+        if (!same) {
+            index = load_32(b + x);
+            any = _mm512_or_si512(any, index);
+            level = _mm512_max_epu16(level, look_up(low, high, index));
+        }
+        const __m512i left = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(level));
+        const __m512i right = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(level, 1));
+        _mm512_storeu_ps(out + x, _mm512_cvtepi32_ps(left));
+        _mm512_storeu_ps(out + x + 16, _mm512_cvtepi32_ps(right));
+    }
+    return _mm512_test_epi16_mask(any, _mm512_set1_epi16(1)) == 0;
+}
+#endif
+
+static inline void pooled_bytes(const uint8_t *levels, const uint8_t *a, const uint8_t *b, uint8_t *out, int step) {
+    if (b == NULL) {
+        for (int x = 0; x < WIDTH; x++) out[x * step] = levels[a[x]];
+        return;
+    }
+    for (int x = 0; x < WIDTH; x++) {
+        const uint8_t p = levels[a[x]], q = levels[b[x]];
+        out[x * step] = p > q ? p : q;
+    }
+}
+
+static inline void pooled_floats(const uint8_t *levels, const uint8_t *even_levels, const uint8_t *a, const uint8_t *b,
+                                 float *out) {
+#if BE_ISA == BE_ISA_AVX512
+    if (pooled_row(even_levels, a, b, b == NULL, out)) return;
+#else
+    (void)even_levels;
+#endif
+    uint8_t bytes[WIDTH];
+    pooled_bytes(levels, a, b, bytes, 1);
+    for (int x = 0; x < WIDTH; x++) out[x] = bytes[x];
+}
+
+/* ---- without fractions ------------------------------------------------------------------------------ */
+
+static void whole_screen(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    const int step = plan->channels;
+    for (int y = 0; y < plan->height; y++) {
+        const uint8_t *row_b = b ? b + y * WIDTH : NULL;
+        for (int c = 0; c < step; c++) {
+            pooled_bytes(plan->levels[c], a + y * WIDTH, row_b, out + (size_t)y * WIDTH * (size_t)step + c, step);
+        }
+    }
+}
+
+/* Means of blocks: in integers, halves up where a block has four pixels and to even elsewhere, as OpenCV rounds. */
+static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    const int sy = plan->scale_y, sx = plan->scale_x;
+    const float share = 1.0f / (float)(sy * sx);
+    uint8_t row[WIDTH];
+    for (int c = 0; c < plan->channels; c++) {
+        for (int y = 0; y < plan->out_height; y++) {
+            int sums[WIDTH] = {0};
+            for (int k = 0; k < sy; k++) {
+                const int source = (y * sy + k) * WIDTH;
+                pooled_bytes(plan->levels[c], a + source, b ? b + source : NULL, row, 1);
+                for (int x = 0; x < plan->out_width; x++) {
+                    for (int j = 0; j < sx; j++) sums[x] += row[x * sx + j];
+                }
+            }
+            uint8_t *target = out + (size_t)y * (size_t)plan->out_width * (size_t)plan->channels + c;
+            for (int x = 0; x < plan->out_width; x++) {
+                target[x * plan->channels] =
+                    (uint8_t)(sy == 2 && sx == 2 ? (sums[x] + 2) >> 2 : (int)nearbyintf((float)sums[x] * share));
+            }
+        }
+    }
+}
+
+/* ---- with fractions --------------------------------------------------------------------------------- */
+
+/* Sums in OpenCV's order: the shares of a target along its row first, then rows, each product and each sum rounded to
+ * float32, and at the end to the nearest whole number. */
+
+static inline void shrink_row(const be_pixel_plan *plan, const float *row, float *out) {
+    const int padded = plan->padded_width;
+#if BE_ISA == BE_ISA_AVX512
+    if (plan->base) {
+        for (int x = 0; x < padded; x += 16) {
+            const __m512 left = _mm512_loadu_ps(row + plan->base[x / 16]);
+            const __m512 right = _mm512_loadu_ps(row + plan->base[x / 16] + 16);
+            __m512 sum = _mm512_setzero_ps();
+            for (int t = 0; t < plan->taps; t++) {
+                const __m512i select = _mm512_loadu_si512(plan->select + t * padded + x);
+                const __m512 value = _mm512_permutex2var_ps(left, select, right);
+                sum = _mm512_add_ps(sum, _mm512_mul_ps(value, _mm512_loadu_ps(plan->weights + t * padded + x)));
+            }
+            _mm512_storeu_ps(out + x, sum);
+        }
+        return;
+    }
+#endif
+    for (int x = 0; x < padded; x++) {
+        float sum = 0;
+        for (int t = 0; t < plan->taps; t++) sum += row[plan->start[x] + t] * plan->weights[t * padded + x];
+        out[x] = sum;
+    }
+}
+
+static inline void store_row(const be_pixel_plan *plan, const float *restrict sum, uint8_t *restrict out) {
+    const int width = plan->out_width, step = plan->channels;
+    uint8_t bytes[WIDTH + 16];
+#if BE_ISA == BE_ISA_AVX512
+    for (int x = 0; x < plan->padded_width; x += 16) {
+        _mm_storeu_si128((__m128i *)(bytes + x), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_loadu_ps(sum + x))));
+    }
+#else
+    for (int x = 0; x < plan->padded_width; x++) bytes[x] = (uint8_t)(int)nearbyintf(sum[x] > 255 ? 255 : sum[x]);
+#endif
+    if (step == 1) {
+        memcpy(out, bytes, (size_t)width);
+    } else {
+        for (int x = 0; x < width; x++) out[x * step] = bytes[x];
+    }
+}
+
+static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, const uint8_t *a, const uint8_t *b,
+                           uint8_t *out) {
+    const int padded = plan->padded_width;
+    const size_t row_bytes = (size_t)plan->out_width * (size_t)plan->channels;
+    float row[WIDTH + 32 + BE_MAX_TAPS] = {0}, shrunk[WIDTH + 16], sum[WIDTH + 16];
+    uint8_t even_levels[128];
+    for (int i = 0; i < 128; i++) even_levels[i] = levels[2 * i];
+    int present = -1, target = 0; /* the source row in `shrunk`; the target row in `sum` */
+    for (int k = 0; k < plan->num_shares; k++) {
+        const be_row_share *share = &plan->shares[k];
+        const int source = share->source * WIDTH;
+        /* Rows of equal pixels need no second look. */
+        if (share->source != present) {
+            const uint8_t *above = present < 0 ? NULL : a + present * WIDTH;
+            const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;
+            if (!above || memcmp(a + source, above, WIDTH) != 0 ||
+                (b && memcmp(b + source, b + present * WIDTH, WIDTH) != 0)) {
+                pooled_floats(levels, even_levels, a + source, same ? NULL : b + source, row);
+                shrink_row(plan, row, shrunk);
+            }
+            present = share->source;
+        }
+        const float weight = share->weight;
+        if (k == 0 || share->target != target) {
+            if (k > 0) store_row(plan, sum, out + (size_t)target * row_bytes);
+            target = share->target;
+            for (int x = 0; x < padded; x++) sum[x] = weight * shrunk[x];
+        } else {
+            for (int x = 0; x < padded; x++) sum[x] += weight * shrunk[x];
+        }
+    }
+    store_row(plan, sum, out + (size_t)target * row_bytes);
+}
+
+void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    if (!plan->resized) {
+        whole_screen(plan, a, b, out);
+    } else if (plan->scale_y) {
+        whole_blocks(plan, a, b, out);
+    } else {
+        for (int c = 0; c < plan->channels; c++) shrunk_channel(plan, plan->levels[c], a, b, out + c);
+    }
+}

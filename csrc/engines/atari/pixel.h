@@ -1,0 +1,47 @@
+/* From palette screens to what the agent sees, in one pass: the brighter of two frames, grayscale or RGB, resized by
+ * area as cv2.resize(..., interpolation=cv2.INTER_AREA) does it, pixel for pixel. */
+#ifndef BE_PIXEL_H
+#define BE_PIXEL_H
+
+#include "batchenv.h"
+#include "engines/emulator.h"
+
+#define BE_MAX_TAPS 256 /* source pixels that go into a target pixel, along one axis */
+#define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* with room for a vector's read beyond */
+
+/* One source row's share in a target row. */
+typedef struct be_row_share {
+    int target, source;
+    float weight;
+} be_row_share;
+
+typedef struct be_pixel_plan {
+    int height, out_height, out_width; /* of the screen; of what goes out */
+    int channels;                      /* 1: grayscale, 3: RGB, interleaved */
+    int resized;
+    int scale_y, scale_x;   /* both whole numbers: the mean of blocks, in integers; otherwise 0 */
+    uint8_t levels[3][256]; /* each palette index's value, a channel each */
+    int taps, padded_width; /* of the horizontal pass; targets up to a multiple of 16 */
+    int *start;             /* (padded_width,): a target's first source pixel */
+    float *weights;         /* (taps, padded_width): of the pixels from there on, 0 where there are fewer */
+    int *base;              /* (padded_width / 16,): the first pixel that 16 targets read, or NULL: they span > 32 */
+    int32_t *select;        /* (taps, padded_width): which of the 32 pixels from base on */
+    int num_shares;
+    be_row_share *shares; /* in the order of the sums */
+} be_pixel_plan;
+
+/* Fills the plan. Enlarging is not supported: out_height <= height and out_width <= BE_SCREEN_WIDTH. Returns 0, or -1
+ * where there is no memory. */
+int be_pixel_plan_make(be_pixel_plan *plan, int height, int out_height, int out_width, int channels,
+                       const uint32_t *palette);
+void be_pixel_plan_free(be_pixel_plan *plan);
+
+static inline size_t be_pixel_bytes(const be_pixel_plan *plan) {
+    return (size_t)plan->out_height * (size_t)plan->out_width * (size_t)plan->channels;
+}
+
+#define be_pixel_frame BE_ISA_NAME(be_pixel_frame)
+/* Writes the frame that the screens `a` and `b` (or NULL: `a` alone) make. Screens can be read for 63 bytes more. */
+void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out);
+
+#endif

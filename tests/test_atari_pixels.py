@@ -1,0 +1,88 @@
+"""The pixel path of the Atari games equals OpenCV's, for every instruction set this CPU has."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from batchenv import _core
+
+cv2 = pytest.importorskip("cv2", reason="needs opencv-python, which is what the pixels are compared with")
+
+SHAPES = [(84, 84), (64, 64), (96, 96), (84, 110), (100, 120), (210, 84), (84, 160), (1, 1), (209, 159), (7, 3)]
+BLOCKS = [(105, 80), (42, 80), (70, 40), (105, 32), (21, 16), (210, 80), (210, 160)]
+
+
+class Library:
+    """The C routine, on screens of `height` rows."""
+
+    def __init__(self, isa):
+        core = ctypes.CDLL(_core.__file__)
+        self._make, self._free = core.be_pixel_plan_make, core.be_pixel_plan_free
+        self._frame = getattr(core, f"be_pixel_frame_{isa}")
+
+    def frame(self, palette, a, b, shape, channels):
+        plan = ctypes.create_string_buffer(4096)
+        table = palette.copy()
+        assert self._make(plan, len(a), *shape, channels, table.ctypes.data_as(ctypes.c_void_p)) == 0
+        out = np.full((*shape, channels) if channels == 3 else shape, 77, np.uint8)
+        guarded = np.full(out.nbytes + 64, 201, np.uint8)
+        screens = [None if s is None else np.append(s.ravel(), np.zeros(64, np.uint8)) for s in (a, b)]
+        pointers = [None if s is None else s.ctypes.data_as(ctypes.c_void_p) for s in screens]
+        self._frame(plan, *pointers, guarded.ctypes.data_as(ctypes.c_void_p))
+        self._free(plan)
+        assert (guarded[out.nbytes :] == 201).all(), "written beyond the frame"
+        return guarded[: out.nbytes].reshape(out.shape)
+
+
+def expected(palette, a, b, shape, channels):
+    """As gymnasium.wrappers.AtariPreprocessing: the maximum of the levels, then cv2.resize."""
+    if channels == 1:  # the grey level of index i stands in entry i + 1, as in the emulator's tables
+        levels = np.append(palette[1:], 0) & 255
+    else:
+        levels = np.stack([palette >> 16, palette >> 8, palette], axis=1) & 255
+    levels = levels.astype(np.uint8)
+    frame = levels[a]
+    if b is not None:
+        frame = np.maximum(frame, levels[b])
+    return cv2.resize(frame, shape[::-1], interpolation=cv2.INTER_AREA)
+
+
+def screens(rng, height, kind):
+    if kind == "noise":
+        return [rng.integers(0, 128, (height, 160)).astype(np.uint8) * 2 for _ in range(2)]
+    if kind == "odd":
+        return [rng.integers(0, 256, (height, 160)).astype(np.uint8) for _ in range(2)]
+    # As games draw: rows repeat, few colours, two frames mostly alike.
+    rows = rng.choice(rng.integers(0, 128, 6), (9, 160))
+    a = rows[np.sort(rng.integers(0, 9, height))].astype(np.uint8) * 2
+    b = a.copy()
+    b[40:60, 30:50] = a[41:61, 33:53]
+    return [a, b]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_frames_equal_opencv(isa, channels):
+    library, rng = Library(isa), np.random.default_rng(4)
+    for shape in SHAPES + BLOCKS:
+        for height in (210, 250):
+            for kind in ("noise", "odd", "game"):
+                palette = rng.integers(0, 2**24, 256).astype(np.uint32)
+                a, b = screens(rng, height, kind)
+                for second in (b, None, a):
+                    ours = library.frame(palette, a, second, shape, channels)
+                    theirs = expected(palette, a, second, shape, channels)
+                    np.testing.assert_array_equal(ours, theirs, err_msg=f"{shape} of {height} rows, {kind}")
+
+
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_many_frames_of_the_usual_size(isa):
+    library, rng = Library(isa), np.random.default_rng(5)
+    worst = 0
+    for _ in range(60):
+        palette = rng.integers(0, 2**24, 256).astype(np.uint32)
+        a, b = screens(rng, 210, "noise")
+        ours, theirs = library.frame(palette, a, b, (84, 84), 1), expected(palette, a, b, (84, 84), 1)
+        worst = max(worst, int(np.abs(ours.astype(int) - theirs).max()))
+    assert worst == 0

@@ -1,0 +1,134 @@
+"""What an Atari step costs: batchenv against EnvPool, ale-py's AtariVectorEnv and the bare emulator, interleaved.
+
+    python tools/bench_atari.py                     # six games, 8 and 32 lanes, one thread
+    python tools/bench_atari.py --games pong --lanes 8 --threads 2 --rounds 20
+
+Each round runs every contender for a few steps, in turn; printed are medians over rounds of microseconds a step of one
+lane: of CPU (all threads), which a busy machine disturbs less, and of wall time. Resets are in all but the bare loop.
+"""
+
+import argparse
+import ctypes
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import batchenv
+from batchenv.engines.atari import library_path, rom_path
+
+GAMES = ("pong", "breakout", "space_invaders", "ms_pacman", "seaquest", "qbert")
+
+
+class Ours:
+    name = "batchenv"
+
+    def __init__(self, game, lanes, threads):
+        self.env = batchenv.make(f"{camel(game)}-v5", lanes, num_threads=threads, autoreset_mode="NextStep")
+        self.env.reset(seed=1)
+        self.count = self.env.single_action_space.n
+
+    def step(self, actions):
+        self.env.step(actions)
+
+
+class EnvPool:
+    name = "envpool"
+
+    def __init__(self, game, lanes, threads):
+        import envpool
+
+        self.env = envpool.make_gymnasium(f"{camel(game)}-v5", num_envs=lanes, num_threads=threads, seed=1)
+        self.env.reset()
+        self.count = self.env.action_space.n
+
+    def step(self, actions):
+        self.env.step(actions.astype(np.int32))
+
+
+class AleVector:
+    name = "ale-py"
+
+    def __init__(self, game, lanes, threads):
+        from ale_py.vector_env import AtariVectorEnv
+
+        self.env = AtariVectorEnv(game, lanes, num_threads=threads, reward_clipping=False)
+        self.env.reset(seed=1)
+        self.count = self.env.single_action_space.n
+
+    def step(self, actions):
+        self.env.step(actions)
+
+
+class Bare:
+    name = "bare act"
+
+    def __init__(self, game, lanes, threads):
+        self.library = bare_library()
+        self.lanes, self.seed, self.count = lanes, 1, 0
+        self.library.bare_open.restype = ctypes.c_void_p
+        self.library.bare_run.restype = ctypes.c_double
+        machines = self.library.bare_open(str(library_path()).encode(), str(rom_path(game)).encode(), lanes)
+        self.machines = ctypes.c_void_p(machines)
+
+    def run(self, steps):
+        self.seed += 1
+        return self.library.bare_run(self.machines, self.lanes, steps, 4, ctypes.c_uint64(self.seed))
+
+
+def bare_library():
+    source = Path(__file__).with_name("bare_act.c")
+    target = Path(tempfile.gettempdir()) / f"batchenv_bare_act_{source.stat().st_mtime_ns}.so"
+    if not target.exists():
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), str(source), "-ldl"], check=True)
+    return ctypes.CDLL(str(target))
+
+
+def camel(game):
+    return "".join(word.capitalize() for word in game.split("_"))
+
+
+def measure(contender, steps, lanes, rng):
+    """(CPU, wall) seconds of some steps."""
+    if isinstance(contender, Bare):
+        spent = contender.run(steps)
+        return spent, spent
+    actions = rng.integers(contender.count, size=(steps, lanes))
+    cpu, wall = time.process_time(), time.perf_counter()
+    for row in actions:
+        contender.step(row)
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--games", nargs="+", default=GAMES)
+    parser.add_argument("--lanes", nargs="+", type=int, default=[8, 32])
+    parser.add_argument("--threads", nargs="+", type=int, default=[1])
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=240, help="steps of a round, shared among the lanes")
+    arguments = parser.parse_args()
+    kinds = (Ours, EnvPool, AleVector, Bare)
+    names = [kind.name for kind in kinds]
+    print(f"{'game':16}{'lanes':>6}{'threads':>8}  CPU us: " + "".join(f"{name:>10}" for name in names), end="")
+    print("   wall us: " + "".join(f"{name:>10}" for name in names[:3]) + "   faster than best, of bare limit")
+    rng = np.random.default_rng(0)
+    for threads in arguments.threads:
+        for lanes in arguments.lanes:
+            for game in arguments.games:
+                contenders = [kind(game, lanes, threads) for kind in kinds]
+                steps = max(1, arguments.steps // lanes)
+                rounds = [[measure(c, steps, lanes, rng) for c in contenders] for _ in range(arguments.rounds + 1)][1:]
+                scale = 1e6 / (steps * lanes)
+                cpu = [statistics.median(r[k][0] for r in rounds) * scale for k in range(4)]
+                wall = [statistics.median(r[k][1] for r in rounds) * scale for k in range(3)]
+                print(f"{game:16}{lanes:6}{threads:8}          " + "".join(f"{value:10.0f}" for value in cpu), end="")
+                print("            " + "".join(f"{value:10.0f}" for value in wall), end="")
+                print(f"   {min(cpu[1:3]) / cpu[0]:.2f}x ({min(wall[1:]) / wall[0]:.2f}x wall), {cpu[3] / cpu[0]:.3f}")
+
+
+if __name__ == "__main__":
+    main()
