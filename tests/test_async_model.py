@@ -578,7 +578,7 @@ class Machine(RuleBasedStateMachine):
 
 
 SETTINGS = hypothesis.settings(
-    max_examples=EXAMPLES or 6,
+    max_examples=EXAMPLES or 8,
     stateful_step_count=100 if EXAMPLES else 50,
     derandomize=not EXAMPLES,  # the suite does the same every time
     phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],  # shrinking can take minutes
