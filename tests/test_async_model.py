@@ -292,7 +292,7 @@ class Machine(RuleBasedStateMachine):
     @rule(
         share=st.sampled_from([0.0, 0.4, 1.0, 1.0]),
         salt=st.integers(0, 2**20),
-        form=st.sampled_from(["int64", "list", "int32", "step"]),
+        form=st.sampled_from(["int64", "list", "int32", "strided", "step"]),
     )
     def send(self, share, salt, form):
         idle = self.idle()
@@ -300,6 +300,8 @@ class Machine(RuleBasedStateMachine):
             return
         ids, actions = self.choose(idle, share, salt)
         given = ids.tolist() if form == "list" else ids.astype(np.int32) if form == "int32" else ids
+        if form == "strided":  # as the columns of a table are
+            given, actions = np.stack([ids, ids + 1], 1)[:, 0], np.stack([actions, actions + 1], 1)[:, 0]
         if form != "step":
             self.env.send(actions, given)
             self.sent(ids, actions)
@@ -576,7 +578,7 @@ class Machine(RuleBasedStateMachine):
 
 
 SETTINGS = hypothesis.settings(
-    max_examples=EXAMPLES or 6,
+    max_examples=EXAMPLES or 8,
     stateful_step_count=100 if EXAMPLES else 50,
     derandomize=not EXAMPLES,  # the suite does the same every time
     phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],  # shrinking can take minutes
