@@ -35,6 +35,11 @@ class Entry:
     modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
 
+    @property
+    def over_engine(self) -> bool:
+        """Whether lanes are those of a foreign simulator: microseconds a step, and much memory."""
+        return self.adapter is not None and self.adapter.startswith("batchenv.engines.")
+
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
         if self.adapter is None:
