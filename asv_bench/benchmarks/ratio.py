@@ -2,6 +2,9 @@
 
 import batchenv
 from batchenv import bench
+from batchenv.registry import TABLE
+
+KERNELS = [env_id for env_id in batchenv.list_envs() if not TABLE[env_id].over_engine]
 
 
 def against(peer, env_id, lanes):
@@ -16,7 +19,7 @@ def track_ratio_sync_vector_env(env_id, lanes):
     return against("SyncVectorEnv", env_id, lanes)
 
 
-track_ratio_sync_vector_env.params = (batchenv.list_envs(), [1, 64])
+track_ratio_sync_vector_env.params = (KERNELS, [1, 64])
 track_ratio_sync_vector_env.param_names = ("env", "lanes")
 track_ratio_sync_vector_env.unit = "ratio"
 

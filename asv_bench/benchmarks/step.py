@@ -2,10 +2,13 @@
 
 import batchenv
 from batchenv.bench import draw_actions
+from batchenv.registry import TABLE
+
+KERNELS = [env_id for env_id in batchenv.list_envs() if not TABLE[env_id].over_engine]
 
 
 class Step:
-    params = (batchenv.list_envs(), [64, 4096, 65536])
+    params = (KERNELS, [64, 4096, 65536])
     param_names = ("env", "lanes")
 
     def setup(self, env_id, lanes):
@@ -21,7 +24,7 @@ class Step:
 
 
 class Call:
-    params = batchenv.list_envs()
+    params = KERNELS
     param_names = ("env",)
 
     def setup(self, env_id):
