@@ -486,3 +486,5 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
         self._batch = None
         if self._renderer is not None:
             self._renderer.close()
+        if hasattr(self._adapter, "release"):
+            self._adapter.release()

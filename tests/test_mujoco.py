@@ -472,6 +472,48 @@ def test_a_model_of_ones_own():
     np.testing.assert_array_equal(env.step(actions)[0], after)
 
 
+def test_nothing_changes_where_a_param_is_refused():
+    env = batchenv.make("Hopper-v5", 2)
+    before = env.get_params()
+    with pytest.raises(ValueError, match="gravity has shape"):
+        env.set_params(healthy_reward=3.0, gravity=[1.0])
+    assert env.get_params() == before
+    with pytest.raises(ValueError, match="reset_noise_scale"):
+        env.set_params(gravity=[0.0, 0.0, 0.0], reset_noise_scale=-1.0)
+    assert env.get_attr("model")[0].opt.gravity[2] == -9.81
+
+
+def test_more_lanes_than_memory():
+    with pytest.raises(MemoryError, match="lanes of MuJoCo need about"):
+        batchenv.make("Hopper-v5", 100_000_000)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
+def test_transforms(env_id):
+    """Repeated actions, statistics and dtype, against a loop of single steps."""
+    ours = batchenv.make(
+        env_id,
+        3,
+        action_repeat=3,
+        record_episode_statistics=True,
+        observation_dtype="float32",
+        autoreset_mode="Disabled",
+    )
+    plain = batchenv.make(env_id, 3, autoreset_mode="Disabled")
+    ours.reset(seed=6), plain.reset(seed=6)
+    rng = np.random.default_rng(6)
+    for _ in range(2):
+        actions = actions_for(ours.action_space, rng)
+        total = np.zeros(3)
+        for _ in range(3):
+            observation, reward, terminations, *_ = plain.step(actions)
+            total += reward
+            assert not terminations.any()
+        result = ours.step(actions)
+        np.testing.assert_array_equal(result[0], observation.astype(np.float32))
+        np.testing.assert_array_equal(result[1], total)
+
+
 @pytest.mark.parametrize(
     "arguments, error, words",
     [
