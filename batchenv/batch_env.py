@@ -550,3 +550,5 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._wake_task()
         if self._renderer is not None:
             self._renderer.close()
+        if hasattr(self._adapter, "release"):
+            self._adapter.release()

@@ -89,8 +89,6 @@ class Lanes:
         self._check_open()
         own = getattr(self._adapter, "model_fields", ())
         model = {name: params.pop(name) for name in own if name in params}
-        if model:
-            self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
         mask = None
         if lanes is not None:
             mask = np.zeros(self.num_envs, np.bool_)
@@ -99,7 +97,9 @@ class Lanes:
         self._batch.set_params(params, mask)
         try:
             self._set_spaces()
-        except (TypeError, ValueError):  # a transform cannot follow
+            if model:
+                self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
+        except (TypeError, ValueError):  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
             raise
 

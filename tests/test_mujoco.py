@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from test_parity import assert_info_equal, assert_step_equal
 
 import batchenv
+from batchenv.engines.mujoco import assets
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
@@ -207,7 +208,7 @@ def test_pickle():
 
 
 def test_a_snapshot_of_another_model_is_refused(tmp_path):
-    text = (batchenv.engines.mujoco.assets() / "hopper.xml").read_text()
+    text = (assets() / "hopper.xml").read_text()
     path = tmp_path / "hopper.xml"
     path.write_text(text.replace('damping="1"', 'damping="1.5"'))
     env, other = batchenv.make("Hopper-v5", 1), batchenv.make("Hopper-v5", 1, xml_file=str(path))
@@ -268,18 +269,28 @@ def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
 
 
 def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
+    """Memory that is enough to make lanes, and not for the contacts there are: how much that is depends on MuJoCo."""
     path = tmp_path / "small.xml"
     geoms = "".join(f'<body pos="0 0 {0.05 * k}"><freejoint/><geom size=".1"/></body>' for k in range(12))
-    path.write_text(
-        f'<mujoco><size memory="18K"/><worldbody><geom type="plane" size="9 9 1"/>'
-        f'<body>{JOINTS}<geom size=".1"/></body>'
-        f'{geoms}</worldbody><actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>'
-    )
-    env = batchenv.make("InvertedPendulum-v5", 2, xml_file=str(path))
-    with pytest.raises(RuntimeError, match=r"MuJoCo: .*(stack|memory|size)"):
-        env.reset(seed=1)
-    with pytest.raises(RuntimeError, match="MuJoCo: "):
-        env.reset(seed=1)
+    told = []
+    for kilobytes in range(6, 40):
+        path.write_text(
+            f'<mujoco><size memory="{kilobytes}K"/><worldbody><geom type="plane" size="9 9 1"/>'
+            f'<body>{JOINTS}<geom size=".1"/></body>'
+            f'{geoms}</worldbody><actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>'
+        )
+        try:
+            env = batchenv.make_mujoco(str(path), 2)
+        except ValueError:  # not even enough to make them
+            continue
+        for _ in range(2):
+            try:
+                env.reset(seed=1)
+                for _ in range(3):
+                    env.step(np.zeros((2, 1), np.float32))
+            except RuntimeError as error:  # LaneError, in a step
+                told.append(str(error))
+    assert told and all("MuJoCo: mj_stackAlloc" in message for message in told)
     fine = batchenv.make("InvertedPendulum-v5", 2)
     fine.reset(seed=1)
     fine.step(np.zeros((2, 1), np.float32))
@@ -328,6 +339,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
+from batchenv.engines.mujoco import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -345,6 +357,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
+from batchenv.engines.mujoco import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:
@@ -457,6 +470,48 @@ def test_a_model_of_ones_own():
     after = env.step(actions)[0]
     env.restore(snapshot)
     np.testing.assert_array_equal(env.step(actions)[0], after)
+
+
+def test_nothing_changes_where_a_param_is_refused():
+    env = batchenv.make("Hopper-v5", 2)
+    before = env.get_params()
+    with pytest.raises(ValueError, match="gravity has shape"):
+        env.set_params(healthy_reward=3.0, gravity=[1.0])
+    assert env.get_params() == before
+    with pytest.raises(ValueError, match="reset_noise_scale"):
+        env.set_params(gravity=[0.0, 0.0, 0.0], reset_noise_scale=-1.0)
+    assert env.get_attr("model")[0].opt.gravity[2] == -9.81
+
+
+def test_more_lanes_than_memory():
+    with pytest.raises(MemoryError, match="lanes of MuJoCo need about"):
+        batchenv.make("Hopper-v5", 100_000_000)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
+def test_transforms(env_id):
+    """Repeated actions, statistics and dtype, against a loop of single steps."""
+    ours = batchenv.make(
+        env_id,
+        3,
+        action_repeat=3,
+        record_episode_statistics=True,
+        observation_dtype="float32",
+        autoreset_mode="Disabled",
+    )
+    plain = batchenv.make(env_id, 3, autoreset_mode="Disabled")
+    ours.reset(seed=6), plain.reset(seed=6)
+    rng = np.random.default_rng(6)
+    for _ in range(2):
+        actions = actions_for(ours.action_space, rng)
+        total = np.zeros(3)
+        for _ in range(3):
+            observation, reward, terminations, *_ = plain.step(actions)
+            total += reward
+            assert not terminations.any()
+        result = ours.step(actions)
+        np.testing.assert_array_equal(result[0], observation.astype(np.float32))
+        np.testing.assert_array_equal(result[1], total)
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,11 @@ class MuJoCo(Adapter):
             self.set_model(np.arange(num_envs), self._at_start)
         return self.lanes.source
 
+    def release(self) -> None:
+        """Lets go of the lanes' memory, after the batch has been."""
+        self.lanes.data.clear()
+        self.lanes.models.clear()
+
     def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
         mujoco_fields.set_fields(self.lanes, chosen, values)

@@ -19,6 +19,7 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 OLDEST = (3, 1)
+LANE_BYTES = 500_000  # of an mjData as the bindings make it, whatever the model, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
 # In the order of be_mujoco_source.
@@ -157,6 +158,7 @@ class Lanes:
         observed: list[str] | None = None,
     ):
         mujoco, functions = load()
+        _check_memory(count)
         self.model = model
         self.models = [model] * count
         self.data = [mujoco.MjData(model) for _ in range(count)]
@@ -211,6 +213,20 @@ class Lanes:
             self.models[lane] = copy.copy(self.model)
             self._point(lane)
         return self.models[lane]
+
+
+def _check_memory(count: int) -> None:
+    """MemoryError where so many lanes cannot fit: the system would end the process rather than refuse the memory."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return
+    if count * LANE_BYTES > free:
+        raise MemoryError(
+            f"num_envs={count} lanes of MuJoCo need about {count * LANE_BYTES / 1e9:.1f} GB, and {free / 1e9:.1f} GB "
+            "are free"
+        )
 
 
 def _filled(numbers: list[int] | None, count: int) -> list[int]:
