@@ -123,7 +123,7 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error(problem)
     plan = [
         (env_id, lanes)
-        for env_id in dict.fromkeys(options.ids or batchenv.list_envs())
+        for env_id in dict.fromkeys(options.ids or batchenv.list_envs(None))
         for lanes in options.lanes or ((1, 64, 4096, 65536) if env_id == "CartPole-v1" and not options.ids else (4096,))
     ]
     result = bench.run(plan, options.threads, options.seconds, options.compare)

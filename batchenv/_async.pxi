@@ -14,6 +14,9 @@ cdef class Batch(SyncBatch):
 
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
+        if (self.num_lanes + batch_rows - 1) // batch_rows >= 1 << 20:
+            raise ValueError(f"batch_size={batch_rows} makes more than a million batches of {self.num_lanes} lanes: "
+                             f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
         self.batch_rows = batch_rows
         self.affinity = affinity
 
@@ -31,16 +34,20 @@ cdef class Batch(SyncBatch):
             cpus = np.array(self.affinity, np.intc)
             cpu_data = <const int *>cnp.PyArray_DATA(cpus)
             num_cpus = len(cpus)
-        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, self.num_threads, cpu_data, num_cpus,
-                                     &error)
+        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, min(self.num_threads, self.num_lanes),
+                                     cpu_data, num_cpus, &error)
         if self.queue == NULL:
             _raise(&error)
         self.queue_process = be_fork_count()
         self.spare = []
         self.buffers = []
-        for i in range(be_async_num_buffers(self.queue)):
-            self.buffers.append(None)
-            self._set_buffer(i)
+        try:
+            for i in range(be_async_num_buffers(self.queue)):
+                self.buffers.append(None)
+                self._set_buffer(i)
+        except BaseException:  # no memory
+            self._end_workers()
+            raise
         return 0
 
     cdef int _leave_to_parent(self) except -1:
@@ -80,11 +87,18 @@ cdef class Batch(SyncBatch):
             return 0
         if self.queue_process != be_fork_count():
             self.queue = NULL
-            return 0
-        self._enter()
-        be_async_clear(self.queue)
-        be_leave(&self.busy)
+        else:
+            self._settle()
+            be_async_clear(self.queue)
         return 0
+
+    def refuse_in_flight(self, str doing, const uint8_t[::1] mask):
+        """RuntimeError if lanes of the mask are in flight."""
+        self._enter()
+        try:
+            self._refuse_in_flight(doing, &mask[0])
+        finally:
+            be_leave(&self.busy)
 
     def in_flight(self):
         """How many lanes have been sent and not received."""
@@ -101,9 +115,9 @@ cdef class Batch(SyncBatch):
         if options:
             values = numbers
             self._fill_options(options, values)
-        self._drop_in_flight()
-        self._enter()
+        self._enter_only()
         try:
+            self._drop_in_flight()
             self._start_queue()
             self._seed(seeds, None)
             lanes = np.arange(self.num_lanes)
@@ -113,7 +127,8 @@ cdef class Batch(SyncBatch):
             be_leave(&self.busy)
 
     def send(self, actions, env_id):
-        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received."""
+        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received.
+        Returns the numbers."""
         cdef cnp.ndarray ids, array
         cdef be_error error
         cdef const void *rows
@@ -144,6 +159,7 @@ cdef class Batch(SyncBatch):
                             "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
             rows = self._check_sent(actions, ids)
             self._submit(ids, rows, NULL)
+            return ids
         finally:
             be_leave(&self.busy)
 
@@ -161,11 +177,16 @@ cdef class Batch(SyncBatch):
             if self.last_ids is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
             return self.last_ids
-        ids = np.atleast_1d(np.asarray(env_id))
+        try:
+            ids = np.atleast_1d(np.asarray(env_id))
+        except ValueError:  # ragged
+            ids = np.empty((), object)
         if ids.size == 0:
             return np.empty(0, np.int64)
         if ids.dtype.kind not in "iu" or ids.ndim != 1:
             raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
+        if ids.dtype.kind == "u" and ids.max() >= self.num_lanes:  # may not fit into int64
+            self._raise_bad_id(ids.max(), int(ids.argmax()), BE_ASYNC_RANGE)
         return np.ascontiguousarray(ids, np.int64)
 
     cdef object _raise_bad_id(self, lane, int64_t row, int what):
@@ -189,6 +210,9 @@ cdef class Batch(SyncBatch):
         if type(actions) is not cnp.ndarray or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>actions) or (
                 cnp.PyArray_TYPE(<cnp.ndarray>actions) != self.action_type):
             array = self._read_actions(actions, (count, *self.action_shape[1:]))
+            if array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1:
+                raise ValueError(f"action {array.max()} of lane {ids[array.argmax()]} is not in "
+                                 f"0..{self.batch.action_space.n - 1}; nothing was sent")
             array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
         else:
             array = actions
@@ -304,8 +328,7 @@ cdef class Batch(SyncBatch):
         cdef int i, k, used
         for i in range(<int>len(self.spare)):
             candidate = <tuple>self.spare[i]
-            if self._unshared(candidate) and be_unshared(PyTuple_GET_ITEM(candidate, self.num_outputs)) and (
-                    self._intact(candidate, self.batch_rows)):
+            if self._reusable(candidate):
                 held = candidate
                 del self.spare[i]
                 break
@@ -328,6 +351,16 @@ cdef class Batch(SyncBatch):
         be_async_set_buffer(self.queue, buffer, &results)
         self.buffers[buffer] = held
         return 0
+
+    cdef bint _reusable(self, tuple held):
+        """Nobody else holds them, and they are as they were."""
+        cdef cnp.ndarray ids
+        if not self._unshared(held) or not be_unshared(PyTuple_GET_ITEM(held, self.num_outputs)):
+            return False
+        ids = <cnp.ndarray>PyTuple_GET_ITEM(held, self.num_outputs)
+        return (self._intact(held, self.batch_rows) and cnp.PyArray_TYPE(ids) == cnp.NPY_INT64
+                and cnp.PyArray_ISCARRAY(ids) and cnp.PyArray_NDIM(ids) == 1
+                and cnp.PyArray_DIM(ids, 0) == self.batch_rows)
 
     def fileno(self):
         """A file descriptor that is readable when a batch is ready."""

@@ -224,6 +224,8 @@ cdef extern from "core/async.h" nogil:
 
 cdef extern from "core/loop.h" nogil:
     int64_t be_loop_step(be_pool *, int, be_batch *, const be_isa *, const be_arrays *, be_error *)
+    int be_loop_rollout(be_pool *, int, be_batch *, const be_isa *, int64_t, const be_arrays *,
+                        const be_random_policy *, be_error *)
     int be_loop_reset(be_pool *, int, be_batch *, const uint8_t *, const double *, const be_arrays *, be_error *)
 
 cdef extern from "core/plan.h" nogil:
@@ -253,10 +255,11 @@ class LanePendingError(ResetNeeded, AssertionError):
 
 
 class LaneError(RuntimeError):
-    """Some lanes' simulators failed in a step; the other lanes have stepped.
+    """Some lanes' simulators failed in a step or a reset; the other lanes have done it.
 
     Attributes:
-        env_id: int64 array of the lanes that failed. They are truncated, with an observation of zeros.
+        env_id: int64 array of the lanes that failed. Their observation is zeros; those that failed in a step are
+            truncated. The next step resets them (with autoreset disabled: the user).
         result: what the call would have returned.
     """
 
@@ -348,11 +351,16 @@ def build_info():
 
 
 def default_threads():
-    """Threads used when num_threads is None: the CPUs this process may run on, OMP_NUM_THREADS if that is less; 1 in a
-    forked child."""
+    """Threads used when num_threads is None: the CPUs this process may run on, or fewer where OMP_NUM_THREADS or a
+    container's CPU limit (rounded up) say so; 1 in a forked child."""
+    from batchenv import cgroup
+
     if be_forked():
         return 1
+    limit = cgroup.cpu_limit()
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if limit is not None:
+        cpus = min(cpus, math.ceil(limit))
     return max(1, min(cpus, be_max_threads()))
 
 
@@ -686,7 +694,9 @@ cdef class SyncBatch:
         for i in range(32):
             numbers[0][i] = gradient[i] if i < len(gradient) else 0
             numbers[1][i] = intercept[i] if i < len(intercept) else 0
+        self._enter()
         be_batch_rescale(self.batch, numbers[0], numbers[1])
+        be_leave(&self.busy)
 
     def observation_layout(self):
         """Shape and dtype of the observations."""
@@ -853,9 +863,14 @@ cdef class SyncBatch:
         if mask is not None:
             for part in range(self.num_info):
                 held[4 + 2 * part].fill(0)
-        self._enter()
+        if mask is None:
+            self._enter_only()
+        else:
+            self._enter()
         try:
-            if mask is not None:
+            if mask is None:
+                self._drop_in_flight()
+            else:
                 self._refuse_in_flight("reset() of some lanes", mask_data)
             self._seed(seeds, mask)
             parts = self._parts() if self.num_lanes >= 4096 else 1
@@ -873,7 +888,10 @@ cdef class SyncBatch:
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
-        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
+        result = self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
 
     cdef int _fill_options(self, dict options, double *values) except -1:
         cdef be_error error
@@ -916,7 +934,7 @@ cdef class SyncBatch:
         if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
-        options.num_workers = self.num_threads - 1
+        options.num_workers = min(self.num_threads, self.num_lanes) - 1
         if self.affinity is not None:
             cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
@@ -1044,9 +1062,9 @@ cdef class SyncBatch:
         count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); they are truncated, and "
-                        "autoreset starts them again; the other lanes have stepped: see this error's env_id and result",
-                        failed, result)
+        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are over, "
+                        "and the next step or reset starts new ones; the other lanes are fine: see this error's env_id "
+                        "and result", failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -1258,6 +1276,9 @@ cdef class SyncBatch:
                 or <size_t>cnp.PyArray_NBYTES(array) != rows * self.observation_row
                 or cnp.PyArray_DIM(array, 0) != rows):
             return False
+        for i in range(2, cnp.PyArray_NDIM(array)):
+            if cnp.PyArray_DIM(array, i) != <int64_t>self.observation_shape[i]:
+                return False
         for i in range(1, 4):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
@@ -1388,7 +1409,6 @@ cdef class SyncBatch:
         cdef const be_random_policy *chosen = NULL
         cdef cnp.ndarray array
         cdef int part, parts, k
-        cdef int64_t finished = 0
         cdef bint same_step = self.autoreset == BE_SAME_STEP
         self._enter()
         try:
@@ -1418,9 +1438,16 @@ cdef class SyncBatch:
             parts = self._parts() if steps * self.num_lanes >= 8192 else 1
             for part in range(parts):
                 self.errors[part].status = BE_OK
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    finished += self._rollout_part(&arrays, chosen, steps, parts, part)
+            if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
+                parts = 1
+                self._start_loop()
+                with nogil:
+                    be_loop_rollout(self.loop, self.num_threads, self.batch, self.isa_table, steps, &arrays, chosen,
+                                    &self.errors[0])
+            else:
+                with nogil:
+                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                        self._rollout_part(&arrays, chosen, steps, parts, part)
             self._raise_first(parts)
         finally:
             be_leave(&self.busy)

@@ -45,6 +45,9 @@ class Asynchronous:
     num_envs: int
     batch_size: int
     _batch: Any
+    closed: bool
+    render_mode: str | None
+    _renderer: Any
     _step_pending: bool
     _wake: Callable[[], Any] | None = None  # the task that waits in arecv
 
@@ -92,7 +95,9 @@ class Asynchronous:
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
         self._check_open()
-        self._batch.send(actions, env_id)
+        lanes = self._batch.send(actions, env_id)
+        if self._renderer is not None:
+            self._renderer.watch(actions, lanes)
 
     def recv(self, timeout: float | None = None):
         """Waits for the first `batch_size` lanes to be finished.
@@ -112,7 +117,10 @@ class Asynchronous:
         """
         self._check_open()
         if timeout is not None:
-            timeout = float(timeout)
+            try:
+                timeout = float(timeout)
+            except (TypeError, ValueError):
+                raise TypeError(f"timeout={timeout!r} must be a number of seconds, or None") from None
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
         try:
@@ -121,6 +129,8 @@ class Asynchronous:
             self._step_pending = False
             raise
         self._step_pending = False  # if there was one, this is it
+        if self.render_mode == "human":
+            self.render()
         return result
 
     # ---- step in two halves ------------------------------------------------------------------------------------
@@ -136,7 +146,7 @@ class Asynchronous:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
         if self._step_pending:
             raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
-        self._batch.send(actions, np.arange(self.num_envs))
+        self.send(actions, np.arange(self.num_envs))
         self._step_pending = True
 
     def step_wait(self, timeout: float | None = None):
@@ -183,6 +193,11 @@ class Asynchronous:
         descriptor = self._batch.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
+
+        def stop_waiting():
+            loop.remove_reader(descriptor)
+            ready.set()
+
         while True:
             try:
                 return self.recv(0)
@@ -205,6 +220,5 @@ class Asynchronous:
     async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
         """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
         self._check_open()
-        while self._batch.in_flight() >= self.batch_size:
+        while not self.closed and self._batch.in_flight() >= self.batch_size:
             yield await self.arecv()
-            self._check_open()

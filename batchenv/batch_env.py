@@ -55,8 +55,9 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     Args:
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
-        num_threads: most threads a call may use; None: the CPUs this process may run on (OMP_NUM_THREADS if that is
-            less). How many it does use is decided by measured cost. A child of os.fork() always uses one.
+        num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
+            or a container's CPU limit say so). How many it does use is decided by measured cost. A child of os.fork()
+            always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
@@ -248,6 +249,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 are named), a wrong `out`. No lane has been stepped.
             gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
             RuntimeError: another thread is using this env.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+
+        Ctrl-C is answered when all lanes have been stepped; with steps that take seconds, `step_async` and `step_wait`
+        answer it at once.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
@@ -279,6 +285,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         Raises:
             TypeError, ValueError: a wrong seed, mask or option.
             gymnasium.error.ResetNeeded: a mask before the first full reset.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
         """
         self._check_open()
         seeds = self._check_seed(seed)
@@ -288,14 +296,19 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if mask is not None and self._seeds is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._fill_seeds(seeds)
+        failure = None
         try:
             observations, infos = self._batch.reset(seeds, mask, values)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
+        except _core.LaneError as error:  # the other lanes have been reset
+            failure = error
         if seeds is not None:
             self._note_seeds(seeds, mask)
         self._step_pending = self._step_pending and mask is not None
+        if failure is not None:
+            raise failure
         if self.render_mode == "human":
             self.render()
         return observations, infos
@@ -499,7 +512,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
 
         Returns:
             render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
-            "human": None; the window is drawn anew by every reset and step, too. None: None, with a warning.
+            "human": None; the window is drawn anew by every reset, step and `recv`, too. None: None, with a warning.
 
         Raises:
             TypeError, ValueError: wrong lanes.

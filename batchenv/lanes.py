@@ -174,7 +174,9 @@ class Lanes:
         if self._seeds is None and len(targets) != self.num_envs:
             raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
         sources, targets = np.ascontiguousarray(sources), np.ascontiguousarray(targets)
-        self._batch.refuse_in_flight("restore()", targets)
+        chosen = np.zeros(self.num_envs, np.uint8)
+        chosen[targets] = 1
+        self._batch.refuse_in_flight("restore()", chosen)
         self._take_params(data, sources, targets)
         self._batch.load(data, sources, targets)
         if self._seeds is None:
@@ -191,5 +193,4 @@ class Lanes:
                 changed[name] = present.astype(np.float64)
                 changed[name][lanes] = values
         if changed:
-            self._batch.set_params(changed)
-            self._set_spaces()
+            self.set_params(**changed)

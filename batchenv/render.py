@@ -156,10 +156,11 @@ class Renderer:
         self._env: Any = None
         self._actions = np.zeros(action_shape, np.float32) if self._drawing.watches_actions else None
 
-    def watch(self, actions: Any) -> None:
-        """Keeps the actions just taken, if the picture shows them."""
+    def watch(self, actions: Any, lanes: Any = None) -> None:
+        """Keeps the actions just taken (by these lanes; None: all), if the picture shows them."""
         if self._actions is not None:
-            self._actions[...] = np.asarray(actions).reshape(self._actions.shape)
+            chosen = slice(None) if lanes is None else lanes
+            self._actions[chosen] = np.asarray(actions).reshape(self._actions[chosen].shape)
 
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A frame per lane: uint8 (H, W, 3), or a str in mode "ansi"; None in mode "human"."""

@@ -19,7 +19,7 @@ TESTS = os.path.dirname(__file__)
 MODES = [mode.value for mode in AutoresetMode]
 
 
-@pytest.mark.parametrize("env_id", batchenv.list_envs())
+@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
 def test_ours_pass(env_id):
     report = check_vector_env(functools.partial(batchenv.make, env_id, max_episode_steps=30))
     assert report.passed, str(report)

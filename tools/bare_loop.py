@@ -43,8 +43,10 @@ def build(folder, shared=False):
     c_flags, isa_flags = flags()
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     common = [path for path in (ROOT / "csrc" / "core").glob("*.c") if path.name != "isa_step.c"]
-    common += (ROOT / "csrc" / "engines").rglob("*.c")
-    kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), ROOT / "csrc" / "core" / "isa_step.c"]
+    engines = ROOT / "csrc" / "engines"
+    common += [*engines.glob("*.c"), *(engines / "mujoco").rglob("*.c")]
+    kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), *(engines / "atari").glob("*.c")]
+    kernels.append(ROOT / "csrc" / "core" / "isa_step.c")
     define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in isa_flags else []
     objects = []
 
@@ -59,7 +61,8 @@ def build(folder, shared=False):
         for source in kernels:
             compile_one(source, isa.lower(), [*extra, f"-DBE_ISA=BE_ISA_{isa}"])
     program = folder / ("bare_loop.so" if shared else "bare_loop")
-    subprocess.run([compiler, *objects, *(["-shared"] if shared else []), "-lm", "-o", str(program)], check=True)
+    libraries = [*(["-shared"] if shared else []), "-lm", "-ldl", "-lpthread"]
+    subprocess.run([compiler, *objects, *libraries, "-o", str(program)], check=True)
     return program
 
 

@@ -22,7 +22,8 @@ def track_ratio_sync_vector_env(env_id, lanes):
     return against("SyncVectorEnv", env_id, lanes)
 
 
-track_ratio_sync_vector_env.params = ([name for name in batchenv.list_envs() if name in gymnasium.registry], [1, 64])
+SYNC = [name for name in batchenv.list_envs(None) if name in gymnasium.registry]
+track_ratio_sync_vector_env.params = (SYNC, [1, 64])
 track_ratio_sync_vector_env.param_names = ("env", "lanes")
 track_ratio_sync_vector_env.unit = "ratio"
 
@@ -46,6 +47,6 @@ def needs_envpool(env_id):
 
 
 track_ratio_envpool.setup = needs_envpool
-track_ratio_envpool.params = batchenv.list_envs()
+track_ratio_envpool.params = batchenv.list_envs(None)
 track_ratio_envpool.param_names = ("env",)
 track_ratio_envpool.unit = "ratio"

@@ -5,7 +5,7 @@ from batchenv.bench import draw_actions
 
 
 class Step:
-    params = (batchenv.list_envs(), [64, 4096, 65536])
+    params = (batchenv.list_envs(None), [64, 4096, 65536])
     param_names = ("env", "lanes")
 
     def setup(self, env_id, lanes):
@@ -21,7 +21,7 @@ class Step:
 
 
 class Call:
-    params = batchenv.list_envs()
+    params = batchenv.list_envs(None)
     param_names = ("env",)
 
     def setup(self, env_id):

@@ -42,6 +42,7 @@ struct be_async {
     double options[BE_MAX_PARAMS];
     const double *chosen_options;
     _Atomic double lane_ns;
+    uint64_t configured; /* lane_ns is of these params */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
@@ -425,6 +426,10 @@ static int64_t run_length(const be_async *async, const int64_t *lanes, int64_t c
 be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const void *actions,
                                const double *options) {
     const size_t bytes = async->batch->driver->action_bytes;
+    if (async->by_lane && async->configured != async->batch->driver->configured) {
+        async->configured = async->batch->driver->configured;
+        atomic_store_explicit(&async->lane_ns, 0, memory_order_relaxed);
+    }
     const double lane_ns = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
     int64_t most = async->by_lane ? ENGINE_CHUNK : CHUNK;
     if (async->by_lane && lane_ns * (double)most > ITEM_NS) {
@@ -495,6 +500,7 @@ int64_t be_async_in_flight(const be_async *async) { return be_pool_in_flight(asy
 
 int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int64_t *lanes, int64_t room) {
     int64_t count = 0;
+    if (be_async_in_flight(async) == 0) return 0;
     for (int64_t i = 0; i < async->batch->num_lanes; i++) {
         if (!async->in_flight[i] || (mask && !mask[i])) continue;
         if (count < room) lanes[count] = i;

@@ -84,7 +84,8 @@ int be_batch_check_options(const be_batch *batch, const double *options, be_erro
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 
 /* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
- * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. */
+ * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. Of
+ * BE_LANE_BY_LANE types a lane may fail by itself: see be_batch_take_failures; its next step resets it. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error);
 

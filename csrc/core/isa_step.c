@@ -63,8 +63,6 @@ static void lose_lane(const block *b, int64_t lane, const be_error *error) {
     for (int j = 0; j < driver->num_info; j++) {
         memset((unsigned char *)b->rows.info[j] + (size_t)i * driver->info_bytes[j], 0, driver->info_bytes[j]);
     }
-    b->rows.reward[i] = 0;
-    b->rows.terminated[i] = 0;
     driver->lost[lane] = 1;
 }
 
@@ -82,7 +80,7 @@ static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_e
         be_error lane_error;
         if (b->batch->type->reset(b->batch, &lanes[k], 1, &io, &lane_error) == BE_OK) continue;
         lose_lane(b, lanes[k], &lane_error);
-        b->rows.truncated[lanes[k] - b->first] = 1;
+        b->rows.truncated[lanes[k] - b->first] |= !b->rows.terminated[lanes[k] - b->first];
         driver->pending[lanes[k]] = 1; /* tried again in the next step */
     }
     return BE_OK;
@@ -277,7 +275,10 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
             continue;
         }
         const int status = b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error);
-        if (status != BE_OK) lose_lane(b, b->first + i, &lane_error);
+        if (status == BE_OK) continue;
+        lose_lane(b, b->first + i, &lane_error);
+        b->rows.reward[i] = 0;
+        b->rows.terminated[i] = 0;
     }
     return BE_OK;
 }

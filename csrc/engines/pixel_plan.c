@@ -41,25 +41,36 @@ static int plan_columns(be_pixel_plan *plan) {
     plan->weights = calloc(cells, sizeof *plan->weights);
     plan->base = calloc((size_t)padded / 16, sizeof *plan->base);
     plan->select = calloc(cells, sizeof *plan->select);
-    if (!plan->start || !plan->weights || !plan->base || !plan->select) return -1;
+    plan->base4 = calloc((size_t)padded / 4, sizeof *plan->base4);
+    plan->select4 = calloc(cells, 4);
+    if (!plan->start || !plan->weights || !plan->base || !plan->select || !plan->base4 || !plan->select4) return -1;
     for (int x = 0; x < width; x++) {
         const int count = cover(x, scale, BE_SCREEN_WIDTH, &plan->start[x], weights);
         for (int t = 0; t < count; t++) plan->weights[t * padded + x] = weights[t];
     }
     for (int x = width; x < padded; x++) plan->start[x] = plan->start[width - 1];
-    int fits = 1;
+    int fits = 1, fits4 = 1;
     for (int x = 0; x < padded; x++) {
         if (x % 16 == 0) plan->base[x / 16] = plan->start[x];
+        if (x % 4 == 0) plan->base4[x / 4] = plan->start[x];
         for (int t = 0; t < plan->taps; t++) {
+            const int cell = t * padded + x, used = plan->weights[cell] != 0; /* a pixel of no weight may be any */
             const int select = plan->start[x] + t - plan->base[x / 16];
-            /* A pixel of no weight may be any. */
-            if (select >= 32 && plan->weights[t * padded + x] != 0) fits = 0;
-            plan->select[t * padded + x] = select < 32 ? select : 0;
+            const int select4 = plan->start[x] + t - plan->base4[x / 4];
+            if (used && select >= 32) fits = 0;
+            if (used && select4 >= 16) fits4 = 0;
+            plan->select[cell] = select < 32 ? select : 0;
+            const uint8_t bytes[] = {(uint8_t)(select4 < 16 ? select4 : 0), 0x80, 0x80, 0x80};
+            memcpy(plan->select4 + 4 * (size_t)cell, bytes, 4);
         }
     }
     if (!fits) {
         free(plan->base);
         plan->base = NULL;
+    }
+    if (!fits4) {
+        free(plan->base4);
+        plan->base4 = NULL;
     }
     return 0;
 }
@@ -108,6 +119,8 @@ void be_pixel_plan_free(be_pixel_plan *plan) {
     free(plan->weights);
     free(plan->base);
     free(plan->select);
+    free(plan->base4);
+    free(plan->select4);
     free(plan->shares);
     memset(plan, 0, sizeof *plan);
 }

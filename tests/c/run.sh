@@ -24,7 +24,7 @@ core=()
 for source in csrc/core/*.c csrc/engines/*.c csrc/engines/mujoco/*.c csrc/engines/mujoco/*/*.c; do
     [[ $source == */isa_step.c ]] || core+=("$source")
 done
-gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -lpthread
+gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -ldl -lpthread
 "$build/test_core"
 for name in "${!isa[@]}"; do
     # shellcheck disable=SC2086
@@ -37,5 +37,5 @@ rest=()
 for source in "${core[@]}"; do
     [[ $source == */snapshot.c ]] || rest+=("$source")
 done
-gcc "${flags[@]}" tests/c/fuzz_snapshot.c "${rest[@]}" "$build"/*.o -o "$build/fuzz_snapshot" -lm -lpthread
+gcc "${flags[@]}" tests/c/fuzz_snapshot.c "${rest[@]}" "$build"/*.o -o "$build/fuzz_snapshot" -lm -ldl -lpthread
 "$build/fuzz_snapshot" "${1:-50000}"

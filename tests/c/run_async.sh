@@ -32,7 +32,7 @@ for kind in plain threads addresses; do
 done | xargs -P 2 -d '\n' -n 1 sh -c
 for kind in plain threads addresses; do
     # shellcheck disable=SC2086
-    gcc ${kinds[$kind]} "$build/$kind"-*.o -o "$build/$kind" -lm -lpthread
+    gcc ${kinds[$kind]} "$build/$kind"-*.o -o "$build/$kind" -lm -ldl -lpthread
     echo "-- $kind"
     "$build/$kind" "${1:-1}"
 done

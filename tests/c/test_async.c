@@ -213,6 +213,37 @@ static be_results *expect(const scenario *s, be_batch *batch) {
     return all;
 }
 
+/* The first half of those steps as a rollout on the loop's workers. */
+static void roll(const scenario *s, const be_results *expected) {
+    be_batch *batch = make_batch(s);
+    const int steps = s->steps / 2;
+    const int64_t rows_in_all = steps * s->lanes;
+    const size_t bytes = batch->driver->action_bytes;
+    be_error error = {0};
+    char message[256];
+    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+    CHECK(pool != NULL);
+    be_results first, all;
+    allocate(batch, &first, (size_t)s->lanes);
+    allocate(batch, &all, (size_t)rows_in_all);
+    CHECK(be_loop_reset(pool, 3, batch, NULL, NULL, &first.rows, &error) == BE_OK);
+    unsigned char *actions = malloc((size_t)rows_in_all * bytes);
+    for (int64_t k = 0; k < rows_in_all; k++) {
+        write_action(batch, k % s->lanes, 1 + (int)(k / s->lanes), actions + (size_t)k * bytes);
+        all.failed[k] = expected[1 + k / s->lanes].failed[k % s->lanes]; /* reported for a rollout as a whole */
+    }
+    all.rows.action = actions;
+    CHECK(be_loop_rollout(pool, 3, batch, isa, steps, &all.rows, NULL, &error) == BE_OK);
+    for (int64_t k = 0; k < rows_in_all; k++) {
+        compare(batch, &all, k, &expected[1 + k / s->lanes], k % s->lanes, 0);
+    }
+    free(actions);
+    release(&first);
+    release(&all);
+    be_pool_destroy(pool, 0);
+    be_batch_destroy(batch);
+}
+
 /* ---- the same in flight ----------------------------------------------------------------------------- */
 
 typedef struct flight {
@@ -438,6 +469,7 @@ int main(int argc, char **argv) {
         }
         CHECK(finished > s->lanes / 2 && (failed > 0) == (s->fail_step > 0));
         const int64_t sizes[] = {1, 7, 64, s->lanes};
+        if (batch->type->flags & BE_LANE_BY_LANE) roll(s, expected);
         for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4);
         for (int t = 0; t <= s->steps; t++) release(&expected[t]);
         free(expected);

@@ -37,6 +37,37 @@ static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const
     }
     return _mm512_test_epi16_mask(any, _mm512_set1_epi16(1)) == 0;
 }
+#elif BE_ISA == BE_ISA_AVX2
+/* The levels of 32 even palette indices: 128 entries are eight shuffles' tables, of which one is meant. */
+static inline __m256i look_up(const __m256i *tables, __m256i pixels) {
+    const __m256i index = _mm256_and_si256(_mm256_srli_epi16(pixels, 1), _mm256_set1_epi8(0x7F));
+    __m256i level = _mm256_setzero_si256();
+    for (int t = 0; t < 8; t++) {
+        const __m256i place = _mm256_xor_si256(index, _mm256_set1_epi8((char)(t << 4)));
+        /* Above 15 it becomes negative, of which a shuffle makes 0. */
+        level = _mm256_or_si256(level, _mm256_shuffle_epi8(tables[t], _mm256_adds_epu8(place, _mm256_set1_epi8(0x70))));
+    }
+    return level;
+}
+
+/* A row's levels; b may be NULL. Returns 0 where some palette indices are odd: then they are wrong. */
+static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    __m256i tables[8], any = _mm256_setzero_si256();
+    for (int t = 0; t < 8; t++) {
+        tables[t] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(even_levels + 16 * t)));
+    }
+    for (int x = 0; x < WIDTH; x += 32) {
+        __m256i pixels = _mm256_loadu_si256((const __m256i *)(a + x)), level = look_up(tables, pixels);
+        any = _mm256_or_si256(any, pixels);
+        if (b) {
+            pixels = _mm256_loadu_si256((const __m256i *)(b + x));
+            any = _mm256_or_si256(any, pixels);
+            level = _mm256_max_epu8(level, look_up(tables, pixels));
+        }
+        _mm256_storeu_si256((__m256i *)(out + x), level);
+    }
+    return _mm256_testz_si256(any, _mm256_set1_epi8(1));
+}
 #endif
 
 static inline void pooled_bytes(const uint8_t *levels, const uint8_t *a, const uint8_t *b, uint8_t *out, int step) {
@@ -48,18 +79,6 @@ static inline void pooled_bytes(const uint8_t *levels, const uint8_t *a, const u
         const uint8_t p = levels[a[x]], q = levels[b[x]];
         out[x * step] = p > q ? p : q;
     }
-}
-
-static inline void pooled_floats(const uint8_t *levels, const uint8_t *even_levels, const uint8_t *a, const uint8_t *b,
-                                 float *out) {
-#if BE_ISA == BE_ISA_AVX512
-    if (pooled_row(even_levels, a, b, b == NULL, out)) return;
-#else
-    (void)even_levels;
-#endif
-    uint8_t bytes[WIDTH];
-    pooled_bytes(levels, a, b, bytes, 1);
-    for (int x = 0; x < WIDTH; x++) out[x] = bytes[x];
 }
 
 /* ---- without fractions ------------------------------------------------------------------------------ */
@@ -103,10 +122,19 @@ static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint
 /* Sums in OpenCV's order: the shares of a target along its row first, then rows, each product and each sum rounded to
  * float32, and at the end to the nearest whole number. */
 
-static inline void shrink_row(const be_pixel_plan *plan, const float *row, float *out) {
+/* A row of screens, pooled and shrunk; b may be NULL. */
+static inline void shrink_row(const be_pixel_plan *plan, const uint8_t *levels, const uint8_t *even_levels,
+                              const uint8_t *a, const uint8_t *b, float *out) {
     const int padded = plan->padded_width;
+    float row[WIDTH + BE_MAX_TAPS];
+    uint8_t bytes[WIDTH + 32];
 #if BE_ISA == BE_ISA_AVX512
     if (plan->base) {
+        if (!pooled_row(even_levels, a, b, b == NULL, row)) {
+            pooled_bytes(levels, a, b, bytes, 1);
+            for (int x = 0; x < WIDTH; x++) row[x] = bytes[x];
+        }
+        memset(row + WIDTH, 0, 32 * sizeof *row);
         for (int x = 0; x < padded; x += 16) {
             const __m512 left = _mm512_loadu_ps(row + plan->base[x / 16]);
             const __m512 right = _mm512_loadu_ps(row + plan->base[x / 16] + 16);
@@ -120,7 +148,31 @@ static inline void shrink_row(const be_pixel_plan *plan, const float *row, float
         }
         return;
     }
+#elif BE_ISA == BE_ISA_AVX2
+    if (!pooled_row(even_levels, a, b, bytes)) pooled_bytes(levels, a, b, bytes, 1);
+    if (plan->base4) {
+        memset(bytes + WIDTH, 0, 16);
+        for (int x = 0; x < padded; x += 8) {
+            const __m256i pixels = _mm256_loadu2_m128i((const __m128i *)(bytes + plan->base4[x / 4 + 1]),
+                                                       (const __m128i *)(bytes + plan->base4[x / 4]));
+            __m256 sum = _mm256_setzero_ps();
+            for (int t = 0; t < plan->taps; t++) {
+                const int cell = t * padded + x;
+                const __m256i select = _mm256_loadu_si256((const __m256i *)(plan->select4 + 4 * cell));
+                const __m256 value = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, select));
+                sum = _mm256_add_ps(sum, _mm256_mul_ps(value, _mm256_loadu_ps(plan->weights + cell)));
+            }
+            _mm256_storeu_ps(out + x, sum);
+        }
+        return;
+    }
 #endif
+#if BE_ISA != BE_ISA_AVX2
+    (void)even_levels;
+    pooled_bytes(levels, a, b, bytes, 1);
+#endif
+    for (int x = 0; x < WIDTH; x++) row[x] = bytes[x];
+    for (int x = WIDTH; x < WIDTH + BE_MAX_TAPS; x++) row[x] = 0;
     for (int x = 0; x < padded; x++) {
         float sum = 0;
         for (int t = 0; t < plan->taps; t++) sum += row[plan->start[x] + t] * plan->weights[t * padded + x];
@@ -149,7 +201,7 @@ static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, con
                            uint8_t *out) {
     const int padded = plan->padded_width;
     const size_t row_bytes = (size_t)plan->out_width * (size_t)plan->channels;
-    float row[WIDTH + 32 + BE_MAX_TAPS] = {0}, shrunk[WIDTH + 16], sum[WIDTH + 16];
+    float shrunk[WIDTH + 16], sum[WIDTH + 16];
     uint8_t even_levels[128];
     for (int i = 0; i < 128; i++) even_levels[i] = levels[2 * i];
     int present = -1, target = 0; /* the source row in `shrunk`; the target row in `sum` */
@@ -162,8 +214,7 @@ static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, con
             const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;
             if (!above || memcmp(a + source, above, WIDTH) != 0 ||
                 (b && memcmp(b + source, b + present * WIDTH, WIDTH) != 0)) {
-                pooled_floats(levels, even_levels, a + source, same ? NULL : b + source, row);
-                shrink_row(plan, row, shrunk);
+                shrink_row(plan, levels, even_levels, a + source, same ? NULL : b + source, shrunk);
             }
             present = share->source;
         }

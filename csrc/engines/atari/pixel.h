@@ -26,6 +26,8 @@ typedef struct be_pixel_plan {
     float *weights;         /* (taps, padded_width): of the pixels from there on, 0 where there are fewer */
     int *base;              /* (padded_width / 16,): the first pixel that 16 targets read, or NULL: they span > 32 */
     int32_t *select;        /* (taps, padded_width): which of the 32 pixels from base on */
+    int *base4;             /* the same for groups of 4 targets that read at most 16 pixels, or NULL */
+    uint8_t *select4;       /* (taps, padded_width, 4): as bytes for a shuffle that makes 32-bit numbers */
     int num_shares;
     be_row_share *shares; /* in the order of the sums */
 } be_pixel_plan;
