@@ -1576,18 +1576,6 @@ cdef class SyncBatch:
                 values[k, j] = numbers[j]
         return {row["name"]: table[:, j] for j, row in enumerate(self.param_rows) if row["per_lane"]}
 
-    def refuse_in_flight(self, str doing, const int64_t[::1] lanes):
-        """RuntimeError if one of the lanes is in flight."""
-        cdef const uint8_t[::1] flags
-        touched = np.zeros(self.num_lanes, np.uint8)
-        touched[lanes] = 1
-        flags = touched
-        self._enter()
-        try:
-            self._refuse_in_flight(doing, &flags[0])
-        finally:
-            be_leave(&self.busy)
-
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
         """Puts rows of a checked snapshot into lanes, none of them in flight; all lanes have then been started if
         `lanes` are all."""

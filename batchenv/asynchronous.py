@@ -193,11 +193,6 @@ class Asynchronous:
         descriptor = self._batch.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
-
-        def stop_waiting():
-            loop.remove_reader(descriptor)
-            ready.set()
-
         while True:
             try:
                 return self.recv(0)
