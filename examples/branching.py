@@ -1,9 +1,10 @@
 """Tree search with snapshots: escapes from the valley of MountainCar-v0, which random actions do not.
 
-A beam search. One lane a candidate: each round every state of the beam is copied into a few lanes (one `restore`), each
-of these takes its own action for a few steps (one `rollout`), and the most promising of the new states become the next
-beam. No model of the environment is written here: a snapshot holds all that decides a lane's future, so the search plans
-with the environment itself, and the plan found is then played from the start to see that it works. Needs only batchenv.
+A beam search. One lane a candidate: each round every state of the beam is copied into a few lanes (one `restore`),
+each of these takes its own action for a few steps (one `rollout`), and the most promising of the new states become the
+next beam. No model of the environment is written here: a snapshot holds all that decides a lane's future, so the search
+plans with the environment itself, and the plan found is then played from the start to see that it works. Needs only
+batchenv.
 """
 
 import argparse

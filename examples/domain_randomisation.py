@@ -1,9 +1,9 @@
 """Domain randomisation over lanes: a controller of CartPole-v1 learned on many physics holds on physics it never met.
 
-The cross-entropy method looks for the four weights of a linear controller, once on Gymnasium's physics alone and once with
-another pole length, gravity and push in every lane. Parameters that differ by lane are arrays: `env.set_params(length=...)`.
-Every candidate meets the same physics and start states, so candidates differ by their weights alone. Needs only batchenv;
-with --picture FILE also matplotlib (pip install "batchenv[bench]").
+The cross-entropy method looks for the four weights of a linear controller, once on Gymnasium's physics alone and once
+with another pole length, gravity and push in every lane. Parameters that differ by lane are arrays:
+`env.set_params(length=...)`. Every candidate meets the same physics and start states, so candidates differ by their
+weights alone. Needs only batchenv; with --picture FILE also matplotlib (pip install "batchenv[bench]").
 """
 
 import argparse

@@ -39,8 +39,8 @@ def test_branching():
     assert solved == seeds == 3 and random == 0
 
 
-def test_branching_says_when_the_beam_is_too_narrow():
-    result = run("branching.py", "--seeds", 1, "--beam", 1)
+def test_branching_says_when_it_finds_nothing():
+    result = run("branching.py", "--seeds", 1, "--beam", 1, "--hold", 60)
     assert result.returncode == 1
     assert result.stdout.splitlines()[1].split()[1] == "no"
 
