@@ -169,6 +169,26 @@ def test_threads_change_nothing(mode):
     assert_same(*results)
 
 
+def test_asynchronous_steps_are_the_same():
+    lanes, steps = 12, 15
+    env = batchenv.make("ALE/Breakout-v5", lanes, batch_size=3, num_threads=2)
+    reference = batchenv.make("ALE/Breakout-v5", lanes)
+    rows = [reference.reset(seed=1)[0]]
+    actions = np.random.default_rng(0).integers(4, size=(steps, lanes))
+    rows += [reference.step(row)[0] for row in actions]
+    env.async_reset(seed=1)
+    taken = np.zeros(lanes, int)
+    while taken.max() < steps:
+        observation, *_, info = env.recv()
+        ids = info["env_id"]
+        for row, lane in zip(observation, ids, strict=True):
+            np.testing.assert_array_equal(row, rows[taken[lane]][lane])
+        env.send(actions[taken[ids], ids], ids)
+        taken[ids] += 1
+    assert taken.min() > 0
+    env.close()
+
+
 def test_sticky_actions():
     env = batchenv.make("Breakout-v5", 2, frameskip=1, **{**PLAIN, "repeat_action_probability": np.array([0.0, 1.0])})
     env.reset(seed=1)
