@@ -146,7 +146,7 @@ class BatchEnv(Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[An
             self._keywords = self._adapter.keywords()
         # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
         type_name = getattr(self._adapter, "type_name", None) or entry.type_name
-        engine = self._adapter.engine(self.num_envs) if hasattr(self._adapter, "engine") else None
+        engine = self._adapter.engine(self.num_envs, threads) if hasattr(self._adapter, "engine") else None
         self._batch: Any = _core.Batch(
             type_name,
             self.num_envs,
