@@ -256,7 +256,7 @@ def _sleeps(mujoco: Any, model: Any) -> bool:
 
 
 def _check_memory(datas: int, more: int) -> None:
-    """MemoryError where so many mjData, and so many bytes more, cannot fit: the system would end the process rather than
+    """MemoryError where so many mjData, and more bytes, cannot fit: the system would end the process rather than
     refuse the memory."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
