@@ -32,8 +32,9 @@ class Adapter:
         """
         return keywords, None
 
-    def engine(self, num_envs: int) -> Any:
-        """What the C type's open() is given of `num_envs` lanes, once `to_core` was called; None: nothing."""
+    def engine(self, num_envs: int, threads: int) -> Any:
+        """What the C type's open() is given of `num_envs` lanes that so many threads step, once `to_core` was called;
+        None: nothing."""
         return None
 
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:

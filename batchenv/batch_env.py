@@ -173,7 +173,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
-            engine=None if self._adapter is None else self._adapter.engine(self.num_envs),
+            engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads),
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False

@@ -64,11 +64,9 @@ class Bare:
     """The same lanes' physics in a C loop; starts where `ours` is."""
 
     def __init__(self, task, ours, threads):
-        mujoco, functions = mujoco_library.load()
+        _, functions = mujoco_library.load()
         lanes = ours.env._adapter.lanes
-        self.data = [mujoco.MjData(lanes.model) for _ in lanes.data]
-        for mine, theirs in zip(self.data, lanes.data, strict=True):
-            mujoco.mj_copyData(mine, lanes.model, theirs)
+        self.data = ours.env.get_attr("data")
         rows = [[lanes.model._address, d._address, d.ctrl.ctypes.data] for d in self.data]
         self.table = np.array(rows, np.int64)
         self.library, self.threads = bare_library(), threads
@@ -102,8 +100,8 @@ class Rollout:
         lanes = ours.env._adapter.lanes
         model, skip = lanes.model, ours.env.get_params()["frame_skip"]
         signature = mujoco.mjtState.mjSTATE_FULLPHYSICS
-        self.state = np.zeros((len(lanes.data), mujoco.mj_stateSize(model, signature)))
-        for row, data in zip(self.state, lanes.data, strict=True):
+        self.state = np.zeros((len(lanes), mujoco.mj_stateSize(model, signature)))
+        for row, data in zip(self.state, ours.env.get_attr("data"), strict=True):
             mujoco.mj_getState(model, data, row, signature)
         self.data = [mujoco.MjData(model) for _ in range(threads)]
         self.controls = [np.repeat(a[:, None].astype(np.float64), skip, axis=1) for a in ours.actions]

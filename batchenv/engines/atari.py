@@ -182,7 +182,7 @@ class Atari(Adapter):
         """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
         return dict(self._values)
 
-    def engine(self, num_envs: int) -> bytes:
+    def engine(self, num_envs: int, threads: int) -> bytes:
         """What the C type's open() is given."""
         return self._setup
 

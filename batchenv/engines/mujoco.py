@@ -70,6 +70,7 @@ class MuJoCo(Adapter):
     ranges: Sequence[str] = ()
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
+    reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
     model_fields = mujoco_fields.MODEL_FIELDS
     lanes: mujoco_library.Lanes
@@ -134,17 +135,18 @@ class MuJoCo(Adapter):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int) -> NDArray[np.int64]:
-        """What the C core is given of `num_envs` lanes of the model."""
-        self.lanes = mujoco_library.Lanes(self._model, num_envs, self._own_flags, self._own_bodies, self._observed)
+    def engine(self, num_envs: int, num_threads: int) -> NDArray[np.int64]:
+        """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
+        self.lanes = mujoco_library.Lanes(
+            self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
+        )
         if self._at_start:
             self.set_model(np.arange(num_envs), self._at_start)
         return self.lanes.source
 
     def release(self) -> None:
         """Lets go of the lanes' memory, after the batch has been."""
-        self.lanes.data.clear()
-        self.lanes.models.clear()
+        self.lanes.release()
 
     def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
@@ -176,19 +178,20 @@ class MuJoCo(Adapter):
         return dict(self._given)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value a lane. `data` and `model` are MuJoCo's own
-        objects, not copies."""
+        """A lane attribute, as Gymnasium's environment has it: one value a lane. `model` are MuJoCo's own objects in
+        use, `data` new ones."""
         lanes = self.lanes
         if name == "data":
-            return list(lanes.data)
+            return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
         if name == "model":
             return list(lanes.models)
         if name == "dt":
-            return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes.data)
+            return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):
-            return [getattr(lanes, name).copy() for _ in lanes.data]
-        values = [getattr(data, name) for data in lanes.data]
-        return values if name == "time" else [value.copy() for value in values]
+            return [getattr(lanes, name).copy() for _ in range(len(lanes))]
+        if name == "time":
+            return lanes.records[:, 0].tolist()  # the first number of MuJoCo's states
+        return list(lanes.field(name))
 
 
 class Runner(MuJoCo):
@@ -238,6 +241,7 @@ class Ant(Runner):
     """Ant-v5."""
 
     xml_file = "ant.xml"
+    reads = ("xpos", "cfrc_ext")
     ranges = ("healthy_z", "contact_force")
     cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
     own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
@@ -272,6 +276,7 @@ class Humanoid(Runner):
     xml_file = "humanoid.xml"
     ranges = ("healthy_z", "contact_cost")
     camera = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
+    reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
     parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
     own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
     flags = (_EXCLUDE[0], *(_INCLUDE.format(part) for part in parts))
@@ -318,6 +323,7 @@ class InvertedDoublePendulum(MuJoCo):
     """InvertedDoublePendulum-v5 and -v4."""
 
     xml_file = "inverted_double_pendulum.xml"
+    reads = ("qfrc_constraint", "site_xpos")
     camera = {"trackbodyid": 0, "distance": 4.1225, "lookat": np.array((0.0, 0.0, 0.12250000000000005))}
 
 
@@ -325,6 +331,7 @@ class Reacher(MuJoCo):
     """Reacher-v5 and -v4."""
 
     xml_file = "reacher.xml"
+    reads = ("xpos",)
     bodies = ("fingertip", "target")
     camera = {"trackbodyid": 0}
 
@@ -333,6 +340,7 @@ class Pusher(MuJoCo):
     """Pusher-v5."""
 
     xml_file = "pusher_v5.xml"
+    reads = ("xpos",)
     bodies = ("tips_arm", "object", "goal")
     camera = {"trackbodyid": -1, "distance": 4.0}
 
@@ -356,6 +364,8 @@ class Custom(MuJoCo):
             raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
         result = super().to_core(keywords)
         self._observed = mujoco_fields.observable(self._model, self._value("observation"))
+        data = mujoco_library.load()[0].MjData(self._model)
+        self._sizes = {name: getattr(data, name).size for name in self._observed}
         self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
         return result
 
@@ -363,9 +373,9 @@ class Custom(MuJoCo):
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
         return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
 
-    def engine(self, num_envs):
+    def engine(self, num_envs, num_threads):
         """See `MuJoCo.engine`. Actuators without limits take any action."""
-        source = super().engine(num_envs)
+        source = super().engine(num_envs, num_threads)
         free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
         self.lanes.low[free], self.lanes.high[free] = -np.inf, np.inf
         return source
@@ -376,7 +386,7 @@ class Custom(MuJoCo):
             return super().attribute(name, batch)
         slices, start = {}, 0
         for field in self._observed:
-            size = getattr(self.lanes.data[0], field).size
+            size = self._sizes[field]
             slices[field] = slice(start, start + size)
             start += size
-        return [slices] * len(self.lanes.data)
+        return [slices] * len(self.lanes)

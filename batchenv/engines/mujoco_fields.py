@@ -68,7 +68,7 @@ def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.floa
     Raises:
         TypeError, ValueError: it is not numbers of the field's shape, or of that with a lane axis before it.
     """
-    shape, count = read(lanes.model, name).shape, len(lanes.data)
+    shape, count = read(lanes.model, name).shape, len(lanes)
     try:
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):

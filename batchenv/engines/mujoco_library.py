@@ -6,10 +6,12 @@ their arrays are. csrc/engines/mujoco/mujoco.h says what is done with that.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import hashlib
 import struct
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 OLDEST = (3, 1)
-LANE_BYTES = 500_000  # of an mjData as the bindings make it, whatever the model, or a little more
+DATA_BYTES = 500_000  # of an mjData as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
 # In the order of be_mujoco_source.
@@ -35,25 +37,14 @@ _FUNCTIONS = (
     "mju_warning",
 )
 _HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
-# In the order of the first enum of mujoco.h: fields of mjData, and whether a step makes them of what a snapshot holds
-# anyway (False), or a snapshot has to hold them (True).
-_FIELDS = {
-    "qpos": False,
-    "qvel": False,
-    "ctrl": False,
-    "xpos": True,
-    "xipos": True,
-    "cinert": True,
-    "cvel": True,
-    "qfrc_actuator": True,
-    "qfrc_constraint": True,
-    "cfrc_ext": True,
-    "site_xpos": True,
-    "ten_length": True,
-    "ten_velocity": True,
-}
+# In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
+FIELDS = (
+    *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
+    *("site_xpos", "ten_length", "ten_velocity"),
+)
+_ALWAYS = ("qpos", "qvel", "ctrl")
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 1  # BE_MUJOCO_SOURCE
+_VERSION = 2  # BE_MUJOCO_SOURCE
 _FLAGS, _BODIES = 8, 3
 
 
@@ -140,11 +131,14 @@ def _address(array: NDArray[Any]) -> int:
 
 
 class Lanes:
-    """`count` lanes of a model: their mjData, and all that the C core needs of them in `source`.
+    """`count` lanes of a model, and all that the C core needs of them in `source`.
 
-    Lanes share the model until `own_model` gives one its own.
+    A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
+    are lent to lanes for a step. Lanes share the model until `own_model` gives one its own.
 
     Args:
+        threads: how many may step lanes at once.
+        reads: which of FIELDS the task reads, beside qpos, qvel and ctrl.
         flags, bodies: the type's own numbers, see mujoco.h.
         observed: further fields of mjData, in the order in which they are observed.
     """
@@ -153,28 +147,46 @@ class Lanes:
         self,
         model: Any,
         count: int,
+        threads: int,
+        reads: Sequence[str] = (),
         flags: list[int] | None = None,
         bodies: list[int] | None = None,
         observed: list[str] | None = None,
     ):
         mujoco, functions = load()
-        _check_memory(count)
         self.model = model
         self.models = [model] * count
-        self.data = [mujoco.MjData(model) for _ in range(count)]
-        first = self.data[0]
+        first = mujoco.MjData(model)
+        self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.state_size = int(mujoco.mj_stateSize(model, self.signature))
         self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
-        self.fields = [*_FIELDS, *(observed or [])]
         self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
-        sizes = [getattr(first, name).size for name in self.fields]
-        sizes.insert(len(_FIELDS), model.nbody)
-        self._sizes = np.array(sizes, np.int64)
-        saved = [*_FIELDS.values(), False, *[name not in ("qpos", "qvel", "ctrl") for name in observed or []]]
-        self._saved = np.array(saved, np.int64)
-        self.table = np.zeros((count, 3 + len(sizes)), np.int64)
-        for lane in range(count):
-            self._point(lane)
-        warnings = first.warning.number
+        # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
+        hidden = int(getattr(model, "nplugin", 0)) or _sleeps(mujoco, model)
+        slots = count if hidden else min(count, threads + 1)
+        _check_memory(slots, count * self.state_size * 16)
+        self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
+
+        self._fields = [*FIELDS, *(observed or [])]
+        used = [name in _ALWAYS or name in reads for name in FIELDS] + [True] * len(observed or [])
+        sizes = [getattr(first, name).size * use for name, use in zip(self._fields, used, strict=True)]
+        self._starts = 2 * self.state_size + np.cumsum([0, *sizes])
+        self.records = np.zeros((count, self._starts[-1]))
+        mass = len(FIELDS)
+        self._copied = np.array(sizes, np.int64) > 0
+        self._copied = np.insert(self._copied, mass, False).astype(np.int64)
+        self._sizes = np.insert(np.array(sizes, np.int64), mass, model.nbody)
+
+        starts = np.insert(self._starts[:-1], mass, 0)
+        offsets = np.array([0, 0, self.state_size, *starts], np.int64) * 8
+        rows = np.arange(count, dtype=np.int64) * self.records.strides[0] + _address(self.records)
+        self.table = rows[:, None] + offsets
+        self._masses = 3 + mass
+        self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
+        self._slot_table = np.zeros((slots, 3 + len(self._sizes)), np.int64)
+        for row, data in zip(self._slot_table, self._slots, strict=True):
+            arrays = [_address(getattr(data, name)) for name in self._fields]
+            row[:] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
         words = [
             _VERSION,
             count,
@@ -186,47 +198,75 @@ class Lanes:
             model.nbody,
             struct.unpack("<q", struct.pack("<d", model.opt.timestep))[0],
             *(_address(array) for array in (self.init_qpos, self.init_qvel, self.low, self.high)),
-            int(mujoco.mjtState.mjSTATE_INTEGRATION),
-            warnings.strides[0],
+            self.signature,
+            first.warning.number.strides[0],
             *(int(getattr(mujoco.mjtWarning, name)) for name in _UNSTABLE),
             *_filled(flags, _FLAGS),
             *_filled(bodies, _BODIES),
             *fused(),
-            len(sizes),
-            *(_address(array) for array in (self._sizes, self._saved, self.table)),
+            self.state_size,
+            len(self._sizes),
+            *(_address(array) for array in (self._sizes, self._copied, self.table)),
+            slots,
+            _address(self._slot_table),
         ]
         self.source = np.array(words, np.int64)
 
-    def _point(self, lane: int) -> None:
-        """Notes the addresses of a lane."""
-        model, data = self.models[lane], self.data[lane]
-        # Not held: these arrays are views of memory that belongs to the data and the model.
-        arrays = [_address(getattr(data, name)) for name in self.fields]
-        arrays.insert(len(_FIELDS), _address(model.body_mass))
-        self.table[lane] = [model._address, data._address, _address(data.warning.number), *arrays]
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def field(self, name: str) -> NDArray[np.float64]:
+        """A copy of what lanes have of qpos, qvel or ctrl: (lanes, size)."""
+        start, end = self._starts[FIELDS.index(name) :][:2]
+        return self.records[:, start:end].copy()
+
+    def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
+        """An mjData as the lane's own would be: a new one, or `target`. stepped: there was a step since the reset."""
+        mujoco, _ = load()
+        model, size = self.models[lane], self.state_size
+        if target is None:
+            target = mujoco.MjData(model)
+        mujoco.mj_resetData(model, target)
+        row = self.records[lane]
+        mujoco.mj_setState(model, target, row[size : 2 * size] if stepped else row[:size], self.signature)
+        if stepped:
+            mujoco.mj_step(model, target)
+            mujoco.mj_rnePostConstraint(model, target)
+        else:
+            mujoco.mj_forward(model, target)
+        return target
 
     def own_model(self, lane: int) -> Any:
         """The lane's model, a copy of its own from now on."""
         if self.models[lane] is self.model:
-            import copy
-
             self.models[lane] = copy.copy(self.model)
-            self._point(lane)
+            self.table[lane, 0] = self.models[lane]._address
+            self.table[lane, self._masses] = _address(self.models[lane].body_mass)
         return self.models[lane]
 
+    def release(self) -> None:
+        """Lets go of the memory; nothing may be stepped afterwards."""
+        self._slots.clear()
+        self.models.clear()
 
-def _check_memory(count: int) -> None:
-    """MemoryError where so many lanes cannot fit: the system would end the process rather than refuse the memory."""
+
+def _sleeps(mujoco: Any, model: Any) -> bool:
+    flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
+    return flag is not None and bool(model.opt.enableflags & int(flag))
+
+
+def _check_memory(datas: int, more: int) -> None:
+    """MemoryError where so many mjData, and more bytes, cannot fit: the system would end the process rather than
+    refuse the memory."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return
-    if count * LANE_BYTES > free:
-        raise MemoryError(
-            f"num_envs={count} lanes of MuJoCo need about {count * LANE_BYTES / 1e9:.1f} GB, and {free / 1e9:.1f} GB "
-            "are free"
-        )
+    need = datas * DATA_BYTES + more
+    if need > free:
+        gigabytes = need / 1e9, free / 1e9
+        raise MemoryError("these lanes of MuJoCo need at least {:.1f} GB, and {:.1f} GB are free".format(*gigabytes))
 
 
 def _filled(numbers: list[int] | None, count: int) -> list[int]:

@@ -36,12 +36,15 @@ class MuJoCoRenderer:
                 f"pictures of MuJoCo need imageio beside mujoco: {INSTALL} imageio ({error})"
             ) from error
         model, settings = self._lanes.model, self._settings
+        import mujoco
+
+        self._data = mujoco.MjData(model)
         visual = model.vis.global_
         visual.offwidth = max(visual.offwidth, settings["width"])
         visual.offheight = max(visual.offheight, settings["height"])
         drawer = MujocoRenderer(
             model,
-            self._lanes.data[0],
+            self._data,
             settings["default_camera_config"],
             settings["width"],
             settings["height"],
@@ -72,9 +75,10 @@ class MuJoCoRenderer:
 
         if self._drawer is None:
             self._open()
-        viewer, pictures = self._drawer._get_viewer(self._mode), []
+        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model, viewer.data = self._lanes.models[lane], self._lanes.data[lane]
+            viewer.model, viewer.data = self._lanes.models[lane], self._data
+            self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,46 +83,104 @@ static void learn_log(const be_mujoco_source *source) {
     present = NULL;
 }
 
-/* Runs `call` on a lane; an error of MuJoCo's becomes ours. */
-typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, int64_t times, int forces);
+/* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
-static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int64_t times, int forces,
+static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
+    return (be_mujoco_slot *)(source->slots + index * (3 + source->num_arrays));
+}
+
+/* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. */
+static be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane) {
+    static _Thread_local int64_t last; /* likely still in this core's cache */
+    if (source->num_slots == source->num_lanes) return slot_at(source, lane);
+    for (int64_t tries = 0;; tries++) {
+        const int64_t index = (last + tries) % source->num_slots;
+        be_mujoco_slot *slot = slot_at(source, index);
+        if (__atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE) == 0) {
+            last = index;
+            return slot;
+        }
+        if (tries % source->num_slots == source->num_slots - 1) sched_yield();
+    }
+}
+
+static void give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
+    if (source->num_slots != source->num_lanes) __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+}
+
+static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    source->mj_set_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+}
+
+static void store_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    source->mj_get_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+    for (int64_t j = 0; j < source->num_arrays; j++) {
+        if (source->copied[j]) memcpy(lane->arrays[j], slot->arrays[j], (size_t)source->sizes[j] * sizeof(double));
+    }
+}
+
+/* Runs `call` on a lane; an error of MuJoCo's becomes ours. `unstable`: which warning of instability there was, or -1.
+ */
+typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                          int64_t times, int forces);
+
+static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot);
+
+static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int64_t times, int forces, int *unstable,
                    be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(batch);
+    be_mujoco_slot *const slot = borrow(source, lane);
     guard g;
     enter(source, &g);
-    if (_setjmp(g.jump) == 0) {
-        call(source, be_mujoco_lane_of(batch, lane), times, forces);
-        leave(source);
-        return BE_OK;
-    }
+    const int failed = _setjmp(g.jump);
+    if (!failed) call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
     leave(source);
-    return be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message);
+    *unstable = take_unstable(source, slot);
+    give_back(source, slot);
+    return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 
-static void call_reset(const be_mujoco_source *source, const be_mujoco_lane *lane, int64_t times, int forces) {
+static void call_reset(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
+                       int forces) {
     (void)times, (void)forces;
-    source->mj_reset_data(lane->model, lane->data);
+    source->mj_reset_data(lane->model, slot->data);
+    store_state(source, lane, slot);
 }
 
-static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, int64_t times, int forces) {
+/* Resets the data first: mj_forward leaves alone what only other functions compute, and that is another lane's. */
+static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                         int64_t times, int forces) {
     (void)times, (void)forces;
-    source->mj_forward(lane->model, lane->data);
+    source->mj_reset_data(lane->model, slot->data);
+    load_state(source, lane, slot);
+    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
+    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    source->mj_forward(lane->model, slot->data);
+    store_state(source, lane, slot);
 }
 
-static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, int64_t times, int forces) {
-    for (int64_t k = 0; k < times; k++) source->mj_step(lane->model, lane->data);
-    if (forces) source->mj_rne_post_constraint(lane->model, lane->data);
+static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
+                      int forces) {
+    load_state(source, lane, slot);
+    memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
+    for (int64_t k = 0; k < times; k++) {
+        if (k == times - 1) {
+            source->mj_get_state(lane->model, slot->data, lane->before, (unsigned)source->state_signature);
+        }
+        source->mj_step(lane->model, slot->data);
+    }
+    if (forces) source->mj_rne_post_constraint(lane->model, slot->data);
+    store_state(source, lane, slot);
 }
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
-/* Which warning of instability there was since the last look, or -1. MuJoCo's counters start again where it resets
- * the data of an unstable simulation, as it does by default: so they are set to 0 here, too. */
-static int take_unstable(const be_mujoco_source *source, const be_mujoco_lane *lane) {
+/* MuJoCo's counters start again where it resets the data of an unstable simulation, as it does by default: so they are
+ * set to 0 here, too. */
+static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot) {
     int found = -1;
     for (int k = 0; k < MJ_UNSTABLE; k++) {
-        int32_t *count = (int32_t *)((char *)lane->warnings + source->unstable[k] * source->warning_stride);
+        int32_t *count = (int32_t *)((char *)slot->warnings + source->unstable[k] * source->warning_stride);
         if (*count != 0) {
             *count = 0;
             found = k;
@@ -137,9 +196,9 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstab
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     const float *action = MJ_ACTION(batch, io, lane);
     for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
-    const int status =
-        guarded(batch, lane, call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0), contact_forces, error);
-    const int unstable = take_unstable(source, handles);
+    int unstable;
+    const int status = guarded(batch, lane, call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0), contact_forces,
+                               &unstable, error);
     BE_ROW(uint8_t, io->info[unstable_info], io, lane, 1)[0] = unstable >= 0;
     if (status != BE_OK || unstable < 0) return status;
     switch ((int)be_param_of(batch, MJ_ON_UNSTABLE, 0)) {
@@ -156,14 +215,14 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstab
 }
 
 int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
     ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
-    return guarded(batch, lane, call_reset, 1, 0, error);
+    return guarded(batch, lane, call_reset, 1, 0, &unstable, error);
 }
 
 int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error) {
-    int status = guarded(batch, lane, call_forward, 1, 0, error);
-    (void)take_unstable(be_mujoco_of(batch), be_mujoco_lane_of(batch, lane));
-    return status;
+    int unstable;
+    return guarded(batch, lane, call_forward, 1, 0, &unstable, error);
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
@@ -236,43 +295,35 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
 
 void be_mujoco_close(be_batch *batch) { (void)batch; /* the caller owns all there is */ }
 
-static size_t state_size(const be_batch *batch) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
-    return (size_t)source->mj_state_size(be_mujoco_lane_of(batch, 0)->model, (unsigned)source->state_signature);
-}
-
 size_t be_mujoco_saved_bytes(const be_batch *batch) {
     const be_mujoco_source *source = be_mujoco_of(batch);
-    size_t count = state_size(batch);
-    for (int64_t j = 0; j < source->num_arrays; j++) count += source->saved[j] ? (size_t)source->sizes[j] : 0;
+    size_t count = 2 * (size_t)source->state_size;
+    for (int64_t j = 0; j < source->num_arrays; j++) count += source->copied[j] ? (size_t)source->sizes[j] : 0;
     return count * sizeof(double);
 }
 
-void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) {
+/* Copies a lane out, or with `back` in. */
+static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    unsigned char *next = bytes;
-    source->mj_get_state(handles->model, handles->data, (double *)next, (unsigned)source->state_signature);
-    next += state_size(batch) * sizeof(double);
+#define COPY(values, count)                                                                                            \
+    do {                                                                                                               \
+        const size_t size_ = (size_t)(count) * sizeof(double);                                                         \
+        memcpy(back ? (unsigned char *)(values) : bytes, back ? bytes : (unsigned char *)(values), size_);             \
+        bytes += size_;                                                                                                \
+    } while (0)
+    COPY(handles->state, source->state_size);
+    COPY(handles->before, source->state_size);
     for (int64_t j = 0; j < source->num_arrays; j++) {
-        const size_t size = source->saved[j] ? (size_t)source->sizes[j] * sizeof(double) : 0;
-        memcpy(next, handles->arrays[j], size);
-        next += size;
+        if (source->copied[j]) COPY(handles->arrays[j], source->sizes[j]);
     }
+#undef COPY
 }
 
+void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lane(batch, lane, bytes, 0); }
+
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
-    const be_mujoco_source *source = be_mujoco_of(batch);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    const unsigned char *next = bytes;
-    source->mj_reset_data(handles->model, handles->data);
-    source->mj_set_state(handles->model, handles->data, (const double *)next, (unsigned)source->state_signature);
-    next += state_size(batch) * sizeof(double);
-    for (int64_t j = 0; j < source->num_arrays; j++) {
-        const size_t size = source->saved[j] ? (size_t)source->sizes[j] * sizeof(double) : 0;
-        memcpy(handles->arrays[j], next, size);
-        next += size;
-    }
+    copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
 }
 
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {

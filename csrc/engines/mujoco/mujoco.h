@@ -11,8 +11,8 @@
 
 #include "batchenv.h"
 
-/* The arrays of a lane that tasks read or write, as many doubles each as be_mujoco_source.sizes says. Further ones may
- * follow: what the generic task observes. */
+/* The arrays that tasks read or write, as many doubles each as be_mujoco_source.sizes says. Further ones may follow:
+ * what the generic task observes. */
 enum {
     MJ_QPOS,
     MJ_QVEL,
@@ -31,12 +31,23 @@ enum {
     MJ_ARRAYS,
 };
 
-/* A lane's row of be_mujoco_source.lanes; its arrays' addresses follow. It may change between calls. */
+/* A lane is what decides its future and what its observation reads: `state` as mj_getState gives it, and arrays. An
+ * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache.
+ * A row of be_mujoco_source.lanes; it may change between calls. */
 typedef struct be_mujoco_lane {
-    void *model, *data;
-    int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
-    double *arrays[];
+    void *model;
+    double *state;    /* now */
+    double *before;   /* before the last mj_step: from there an mjData can be made that has all of its results */
+    double *arrays[]; /* as the last step or reset has left them */
 } be_mujoco_lane;
+
+/* An mjData. A row of be_mujoco_source.slots. */
+typedef struct be_mujoco_slot {
+    void *data;
+    int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
+    int64_t busy;
+    double *arrays[];
+} be_mujoco_slot;
 
 enum { MJ_FLAGS = 8, MJ_BODIES = 3, MJ_UNSTABLE = 4 };
 
@@ -73,12 +84,15 @@ typedef struct be_mujoco_source {
     int64_t bodies[MJ_BODIES];     /* the task's own: numbers of bodies */
     int64_t fused_dot;             /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
     int64_t fused_einsum;          /* the same for einsum */
+    int64_t state_size;            /* of be_mujoco_lane.state */
     int64_t num_arrays;            /* MJ_ARRAYS or more */
-    const int64_t *sizes;          /* num_arrays */
-    const int64_t *saved;          /* num_arrays: 1: what the next step or observation reads, and mj_step has made */
+    const int64_t *sizes;          /* num_arrays; 0: nobody reads it */
+    const int64_t *copied;         /* num_arrays: 1: from the mjData to the lane after each step */
     const int64_t *lanes;          /* num_lanes rows of 3 + num_arrays words: be_mujoco_lane */
+    int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
+    int64_t *slots;                /* num_slots rows of 3 + num_arrays words: be_mujoco_slot */
 } be_mujoco_source;
-#define BE_MUJOCO_SOURCE 1
+#define BE_MUJOCO_SOURCE 2
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
