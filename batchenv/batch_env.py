@@ -173,7 +173,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
-            engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads),
+            # One thread more than workers: the caller lends a hand.
+            engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads + 1),
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
