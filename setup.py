@@ -31,15 +31,18 @@ def relative(paths):
     return sorted(str(path.relative_to(ROOT)) for path in paths)
 
 
-# Compiled once per instruction set: every env (those of engines too, in folders), and the driver's hot loops.
+# Compiled once per instruction set: every env, and the driver's hot loops. Those over engines only where they have hot
+# loops of their own: see csrc/engines/list.h.
+ENGINES = ROOT / "csrc" / "engines"
 KERNEL_SOURCES = [
     *relative((ROOT / "csrc" / "envs").rglob("*.c")),
-    *relative((ROOT / "csrc" / "engines").glob("*/*.c")),
+    *relative((ENGINES / "atari").glob("*.c")),
     "csrc/core/isa_step.c",
 ]
 COMMON_SOURCES = [
     *(path for path in relative((ROOT / "csrc" / "core").glob("*.c")) if path != "csrc/core/isa_step.c"),
-    *relative((ROOT / "csrc" / "engines").glob("*.c")),
+    *relative(ENGINES.glob("*.c")),
+    *relative((ENGINES / "mujoco").rglob("*.c")),
 ]
 HEADERS = relative((ROOT / "csrc").rglob("*.h"))
 

@@ -15,7 +15,7 @@ _openmp.share_runtime()
 from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
 from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
-from batchenv.registry import build_info, list_envs, make, register_with_gymnasium, spec  # noqa: E402
+from batchenv.registry import build_info, list_envs, make, make_mujoco, register_with_gymnasium, spec  # noqa: E402
 from batchenv.rollout import Rollout  # noqa: E402
 from batchenv.snapshot import Snapshot  # noqa: E402
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_vector_env",
     "list_envs",
     "make",
+    "make_mujoco",
     "patch_gymnasium",
     "spec",
     "unpatch_gymnasium",

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from gymnasium import spaces
+from gymnasium.error import DependencyNotInstalled
 
 import batchenv
 from batchenv import _core
@@ -86,7 +87,7 @@ def print_fields(rows: list[dict[str, Any]]) -> None:
 def print_info(env_id: str) -> None:
     entry = TABLE[env_id]
     tables = _core.type_info(entry.type_name)
-    lanes = MANY if entry.extra is None else 64  # a simulator a lane takes time to make
+    lanes = 64 if entry.extra else MANY
     env = batchenv.make(env_id, lanes)
     print(env_id)
     print(f"observation space: {env.single_observation_space}")
@@ -107,7 +108,7 @@ def print_info(env_id: str) -> None:
         row["default"] = entry.kwargs.get(row["name"], row["default"])
     print_params("parameters", tables["params"])
     print_params("reset options", tables["options"])
-    print(f"bytes per lane: {env._batch.nbytes / lanes:.1f}")
+    print(f"bytes per lane: {env._batch.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}")
     print("build:")
     for key, value in batchenv.build_info().items():
         print(f"  {key}: {value}")
@@ -122,11 +123,13 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             parser.error(f"cannot write {path}: there is no folder {folder}")
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
-    plan = [
-        (env_id, lanes)
-        for env_id in dict.fromkeys(options.ids or batchenv.list_envs(None))
-        for lanes in options.lanes or ((1, 64, 4096, 65536) if env_id == "CartPole-v1" and not options.ids else (4096,))
-    ]
+    ids = options.ids or batchenv.list_envs(None)
+    plan = []
+    for env_id in dict.fromkeys(ids):
+        default = (64,) if TABLE[env_id].extra is not None else (4096,)
+        if env_id == "CartPole-v1" and not options.ids:
+            default = (1, 64, 4096, 65536)
+        plan += [(env_id, lanes) for lanes in options.lanes or default]
     result = bench.run(plan, options.threads, options.seconds, options.compare)
     print(bench.table(result["rows"]))
     for note in dict.fromkeys(note for row in result["rows"] for note in row["notes"]):
@@ -159,14 +162,14 @@ def make_parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
     info.add_argument("id", type=environment_id)
     command = commands.add_parser("bench", help="environment steps a second")
-    command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all")
+    command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all kernels")
     command.add_argument(
         "--compare", action="store_true", help="also EnvPool and Gymnasium's vector envs, if installed"
     )
     command.add_argument(
         "--lanes",
         type=lane_counts,
-        help="comma-separated; default 4096, and 1,64,4096,65536 for CartPole-v1 among all ids",
+        help="comma-separated; default 4096 (64 over MuJoCo), and 1,64,4096,65536 for CartPole-v1 among all ids",
     )
     command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
     command.add_argument("--seconds", type=seconds, default=1.0, help="per contestant and row; default %(default)s")
@@ -198,7 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
             return check(options)
         else:
             bench(options, parser)
-    except (ValueError, MemoryError, OSError) as error:
+    except (ValueError, MemoryError, OSError, DependencyNotInstalled) as error:
         print(f"python -m batchenv: error: {error or 'out of memory'}", file=sys.stderr)
         return 2
     return 0

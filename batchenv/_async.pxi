@@ -1,6 +1,7 @@
 # Lanes stepped in the background: csrc/core/async.h.
 
 @cython.final
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
 cdef class Batch(SyncBatch):
     """Lanes that are stepped together, or sent off some at a time and received as they get finished."""
 
@@ -8,8 +9,14 @@ cdef class Batch(SyncBatch):
     cdef list spare  # sets of arrays handed out before, to be used again when nobody else holds them
     cdef cnp.ndarray last_ids
 
+    def __dealloc__(self):
+        self._end_workers()  # before `buffers` goes, which the base's __dealloc__ would be too late for
+
     def set_queue(self, int64_t batch_rows, affinity):
         """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
+        if (self.num_lanes + batch_rows - 1) // batch_rows >= 1 << 20:
+            raise ValueError(f"batch_size={batch_rows} makes more than a million batches of {self.num_lanes} lanes: "
+                             f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
         self.batch_rows = batch_rows
         self.affinity = affinity
 
@@ -27,16 +34,20 @@ cdef class Batch(SyncBatch):
             cpus = np.array(self.affinity, np.intc)
             cpu_data = <const int *>cnp.PyArray_DATA(cpus)
             num_cpus = len(cpus)
-        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, self.num_threads, cpu_data, num_cpus,
-                                     &error)
+        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, min(self.num_threads, self.num_lanes),
+                                     cpu_data, num_cpus, &error)
         if self.queue == NULL:
             _raise(&error)
         self.queue_process = be_fork_count()
         self.spare = []
         self.buffers = []
-        for i in range(be_async_num_buffers(self.queue)):
-            self.buffers.append(None)
-            self._set_buffer(i)
+        try:
+            for i in range(be_async_num_buffers(self.queue)):
+                self.buffers.append(None)
+                self._set_buffer(i)
+        except BaseException:  # no memory
+            self._end_workers()
+            raise
         return 0
 
     cdef int _leave_to_parent(self) except -1:
@@ -76,11 +87,18 @@ cdef class Batch(SyncBatch):
             return 0
         if self.queue_process != be_fork_count():
             self.queue = NULL
-            return 0
-        self._enter()
-        be_async_clear(self.queue)
-        be_leave(&self.busy)
+        else:
+            self._settle()
+            be_async_clear(self.queue)
         return 0
+
+    def refuse_in_flight(self, str doing, const uint8_t[::1] mask):
+        """RuntimeError if lanes of the mask are in flight."""
+        self._enter()
+        try:
+            self._refuse_in_flight(doing, &mask[0])
+        finally:
+            be_leave(&self.busy)
 
     def in_flight(self):
         """How many lanes have been sent and not received."""
@@ -94,12 +112,12 @@ cdef class Batch(SyncBatch):
         """Sends every lane off to be reset. seeds as `reset` takes them."""
         cdef double numbers[32]
         cdef double *values = NULL
-        self._drop_in_flight()
         if options:
             values = numbers
             self._fill_options(options, values)
-        self._enter()
+        self._enter_only()
         try:
+            self._drop_in_flight()
             self._start_queue()
             self._seed(seeds, None)
             lanes = np.arange(self.num_lanes)
@@ -109,7 +127,8 @@ cdef class Batch(SyncBatch):
             be_leave(&self.busy)
 
     def send(self, actions, env_id):
-        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received."""
+        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received.
+        Returns the numbers."""
         cdef cnp.ndarray ids, array
         cdef be_error error
         cdef const void *rows
@@ -140,6 +159,7 @@ cdef class Batch(SyncBatch):
                             "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
             rows = self._check_sent(actions, ids)
             self._submit(ids, rows, NULL)
+            return ids
         finally:
             be_leave(&self.busy)
 
@@ -157,11 +177,16 @@ cdef class Batch(SyncBatch):
             if self.last_ids is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
             return self.last_ids
-        ids = np.atleast_1d(np.asarray(env_id))
+        try:
+            ids = np.atleast_1d(np.asarray(env_id))
+        except ValueError:  # ragged
+            ids = np.empty((), object)
         if ids.size == 0:
             return np.empty(0, np.int64)
         if ids.dtype.kind not in "iu" or ids.ndim != 1:
             raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
+        if ids.dtype.kind == "u" and ids.max() >= self.num_lanes:  # may not fit into int64
+            self._raise_bad_id(ids.max(), int(ids.argmax()), BE_ASYNC_RANGE)
         return np.ascontiguousarray(ids, np.int64)
 
     cdef object _raise_bad_id(self, lane, int64_t row, int what):
@@ -185,7 +210,10 @@ cdef class Batch(SyncBatch):
         if type(actions) is not cnp.ndarray or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>actions) or (
                 cnp.PyArray_TYPE(<cnp.ndarray>actions) != self.action_type):
             array = self._read_actions(actions, (count, *self.action_shape[1:]))
-            array = array.astype(np.int64 if discrete else np.float32, copy=False)
+            if array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1:
+                raise ValueError(f"action {array.max()} of lane {ids[array.argmax()]} is not in "
+                                 f"0..{self.batch.action_space.n - 1}; nothing was sent")
+            array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
         else:
             array = actions
         if cnp.PyArray_NDIM(array) != self.action_ndim or cnp.PyArray_DIM(array, 0) != count or (
@@ -252,7 +280,8 @@ cdef class Batch(SyncBatch):
         cdef dict info
         cdef cnp.ndarray failed = <cnp.ndarray>held[ids + 1]
         cdef const uint8_t *flags = <const uint8_t *>cnp.PyArray_DATA(failed)
-        info = self._info(held, None) if self.num_info else {}
+        info = self._step_info(held, <const uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[ids + 2]),
+                               self.batch_rows) if self.num_info else {}
         self.last_ids = held[ids]
         info["env_id"] = held[ids]
         if self.recording or self.autoreset == BE_SAME_STEP:
@@ -271,22 +300,21 @@ cdef class Batch(SyncBatch):
 
     cdef dict _final(self, tuple held, object done):
         """final_obs and final_info of a batch, as `_add_final`."""
-        final = held[self.num_outputs + 2:]
+        final = held[self.num_outputs + 3:]
         observations = np.empty(len(done), dtype=object)
         for i in np.flatnonzero(done):
             observations[i] = self._present_row(final[0][i].copy())
         infos = {}
         for k in range(self.num_info):
-            rows = final[1 + k].copy()
-            rows[~done] = 0
-            infos[self.info_rows[k]["name"]] = rows
-            infos[f"_{self.info_rows[k]['name']}"] = done.copy()
+            self._put_final_info(infos, k, final[1 + k].copy(), done)
         return {"final_obs": observations, "_final_obs": done, "final_info": infos, "_final_info": done.copy()}
 
     cdef tuple _new_results(self):
-        """Arrays for a batch: as `_new_output`, then lane numbers, failures, and the rows that end episodes."""
+        """Arrays for a batch: as `_new_output`, then lane numbers, failures, which rows start episodes,
+        and the rows that end them."""
         cdef tuple held = self._new_arrays(self.batch_rows)
-        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8))
+        held += (np.empty(self.batch_rows, np.int64), np.empty(self.batch_rows, np.uint8),
+                 np.empty(self.batch_rows, np.uint8))
         if self.autoreset == BE_SAME_STEP:
             held += (np.empty_like(held[0]),)
             for k in range(self.num_info):
@@ -300,8 +328,7 @@ cdef class Batch(SyncBatch):
         cdef int i, k, used
         for i in range(<int>len(self.spare)):
             candidate = <tuple>self.spare[i]
-            if self._unshared(candidate) and be_unshared(PyTuple_GET_ITEM(candidate, self.num_outputs)) and (
-                    self._intact(candidate, self.batch_rows)):
+            if self._reusable(candidate):
                 held = candidate
                 del self.spare[i]
                 break
@@ -316,13 +343,24 @@ cdef class Batch(SyncBatch):
         results.rows.action = NULL
         results.lanes = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used])
         results.failed = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 1])
+        results.rows.started = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
         if self.autoreset == BE_SAME_STEP:
-            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 2])
+            results.rows.final_observation = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3])
             for k in range(self.num_info):
-                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 3 + k])
+                results.rows.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>held[used + 4 + k])
         be_async_set_buffer(self.queue, buffer, &results)
         self.buffers[buffer] = held
         return 0
+
+    cdef bint _reusable(self, tuple held):
+        """Nobody else holds them, and they are as they were."""
+        cdef cnp.ndarray ids
+        if not self._unshared(held) or not be_unshared(PyTuple_GET_ITEM(held, self.num_outputs)):
+            return False
+        ids = <cnp.ndarray>PyTuple_GET_ITEM(held, self.num_outputs)
+        return (self._intact(held, self.batch_rows) and cnp.PyArray_TYPE(ids) == cnp.NPY_INT64
+                and cnp.PyArray_ISCARRAY(ids) and cnp.PyArray_NDIM(ids) == 1
+                and cnp.PyArray_DIM(ids, 0) == self.batch_rows)
 
     def fileno(self):
         """A file descriptor that is readable when a batch is ready."""
@@ -340,10 +378,5 @@ cdef class Batch(SyncBatch):
     def close_queue(self):
         """Ends the workers."""
         self._enter_only()
-        try:
-            if self.queue != NULL:
-                if self.queue_process == be_fork_count():
-                    be_async_destroy(self.queue)
-                self.queue = NULL
-        finally:
-            be_leave(&self.busy)
+        self._end_workers()
+        be_leave(&self.busy)

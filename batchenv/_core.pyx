@@ -14,7 +14,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 include "_rng.pxi"
 
@@ -55,6 +55,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)
 
 cdef extern from "batchenv.h" nogil:
     ctypedef enum be_status:
@@ -65,11 +66,14 @@ cdef extern from "batchenv.h" nogil:
         char message[512]
     ctypedef enum be_dtype:
         BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
+    ctypedef enum be_when:
+        BE_ALWAYS, BE_IN_STEPS, BE_WHERE_NOT_0
     ctypedef struct be_field:
         const char *name
         be_dtype dtype
         int size
         const char *doc
+        be_when when
     ctypedef enum be_param_kind:
         BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
@@ -140,6 +144,7 @@ cdef extern from "core/batch.h" nogil:
         void *info[16]
         void *final_observation
         void *final_info[16]
+        uint8_t *started
         double *episode_return
         double *episode_seconds
         int64_t *episode_length
@@ -219,6 +224,8 @@ cdef extern from "core/async.h" nogil:
 
 cdef extern from "core/loop.h" nogil:
     int64_t be_loop_step(be_pool *, int, be_batch *, const be_isa *, const be_arrays *, be_error *)
+    int be_loop_rollout(be_pool *, int, be_batch *, const be_isa *, int64_t, const be_arrays *,
+                        const be_random_policy *, be_error *)
     int be_loop_reset(be_pool *, int, be_batch *, const uint8_t *, const double *, const be_arrays *, be_error *)
 
 cdef extern from "core/plan.h" nogil:
@@ -248,10 +255,11 @@ class LanePendingError(ResetNeeded, AssertionError):
 
 
 class LaneError(RuntimeError):
-    """Some lanes' simulators failed in a step; the other lanes have stepped.
+    """Some lanes' simulators failed in a step or a reset; the other lanes have done it.
 
     Attributes:
-        env_id: int64 array of the lanes that failed. They are truncated, with an observation of zeros.
+        env_id: int64 array of the lanes that failed. Their observation is zeros; those that failed in a step are
+            truncated. The next step resets them (with autoreset disabled: the user).
         result: what the call would have returned.
     """
 
@@ -343,11 +351,16 @@ def build_info():
 
 
 def default_threads():
-    """Threads used when num_threads is None: the CPUs this process may run on, OMP_NUM_THREADS if that is less; 1 in a
-    forked child."""
+    """Threads used when num_threads is None: the CPUs this process may run on, or fewer where OMP_NUM_THREADS or a
+    container's CPU limit (rounded up) say so; 1 in a forked child."""
+    from batchenv import cgroup
+
     if be_forked():
         return 1
+    limit = cgroup.cpu_limit()
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if limit is not None:
+        cpus = min(cpus, math.ceil(limit))
     return max(1, min(cpus, be_max_threads()))
 
 
@@ -412,7 +425,8 @@ cdef object _param_value(const be_param *param, double value):
 cdef list _field_table(const be_field *field):
     rows = []
     while field != NULL and field.name != NULL:
-        rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+        name = field.name.decode()
+        rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
                      "doc": field.doc.decode()})
         field += 1
     return rows
@@ -524,6 +538,7 @@ cdef enum:
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
 
 
+@cython.no_gc
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
@@ -542,7 +557,10 @@ cdef class SyncBatch:
     cdef cnp.ndarray converted
     cdef tuple observation_shape, action_shape
     cdef list param_rows, option_rows, columns, info_rows
-    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane
+    cdef int info_when[16]
+    cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane, partial_info
+    cdef uint8_t *started
+    cdef cnp.ndarray engine
     cdef readonly int num_threads
     cdef readonly str type_name
     cdef object __weakref__
@@ -555,7 +573,7 @@ cdef class SyncBatch:
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
                   int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
-                  bytes engine=None):
+                  engine=None):
         cdef be_error error
         cdef be_transform changes
         cdef be_grid map_of
@@ -576,6 +594,13 @@ cdef class SyncBatch:
         self.columns = [None] * len(self.param_rows)
         self.info_rows = _field_table(env_type.info)
         self.num_info = len(self.info_rows)
+        for i in range(self.num_info):
+            self.info_when[i] = env_type.info[i].when
+            self.partial_info |= self.info_when[i] != BE_ALWAYS
+        if self.partial_info:
+            self.started = <uint8_t *>PyMem_Calloc(num_lanes, 1)
+            if self.started == NULL:
+                raise MemoryError()
         _fill_transform(&changes, transform or {})
         self.recording = changes.record_statistics
         self.convert = changes.convert
@@ -593,9 +618,9 @@ cdef class SyncBatch:
         options.max_episode_steps = max_episode_steps
         options.grid = map_or_null
         options.transform = &changes
-        options.engine = NULL
         if engine is not None:
-            options.engine = <const char *>engine
+            self.engine = np.frombuffer(engine, np.uint8)  # the C side may read it as long as it lives
+        options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
             _raise(&error)
@@ -632,6 +657,7 @@ cdef class SyncBatch:
         be_batch_destroy(self.batch)
         PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
+        PyMem_Free(self.started)
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
@@ -668,7 +694,9 @@ cdef class SyncBatch:
         for i in range(32):
             numbers[0][i] = gradient[i] if i < len(gradient) else 0
             numbers[1][i] = intercept[i] if i < len(intercept) else 0
+        self._enter()
         be_batch_rescale(self.batch, numbers[0], numbers[1])
+        be_leave(&self.busy)
 
     def observation_layout(self):
         """Shape and dtype of the observations."""
@@ -820,11 +848,11 @@ cdef class SyncBatch:
         cdef double *values = NULL
         cdef const uint8_t *mask_data = NULL
         cdef int part, parts
-        if mask is None:
-            self._drop_in_flight()
         if options:
             values = numbers
             self._fill_options(options, values)
+        if mask is None:
+            self._drop_in_flight()  # not before the options are known to be right
         cdef cnp.ndarray mask_array
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
@@ -835,9 +863,14 @@ cdef class SyncBatch:
         if mask is not None:
             for part in range(self.num_info):
                 held[4 + 2 * part].fill(0)
-        self._enter()
+        if mask is None:
+            self._enter_only()
+        else:
+            self._enter()
         try:
-            if mask is not None:
+            if mask is None:
+                self._drop_in_flight()
+            else:
                 self._refuse_in_flight("reset() of some lanes", mask_data)
             self._seed(seeds, mask)
             parts = self._parts() if self.num_lanes >= 4096 else 1
@@ -855,7 +888,10 @@ cdef class SyncBatch:
             self.has_reset = 1
         finally:
             be_leave(&self.busy)
-        return self._present(<object>PyTuple_GET_ITEM(held, 0)), self._info(held, mask)
+        result = self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
 
     cdef int _fill_options(self, dict options, double *values) except -1:
         cdef be_error error
@@ -898,7 +934,7 @@ cdef class SyncBatch:
         if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
-        options.num_workers = self.num_threads - 1
+        options.num_workers = min(self.num_threads, self.num_lanes) - 1
         if self.affinity is not None:
             cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
@@ -910,12 +946,14 @@ cdef class SyncBatch:
         return 0
 
     cdef void _end_workers(self) noexcept:
-        if self.queue != NULL and self.queue_process == be_fork_count():
-            be_async_destroy(self.queue)
-        if self.loop != NULL and self.loop_process == be_fork_count():
-            be_pool_destroy(self.loop, 0)
+        """Waits for the lanes that workers are at; other Python threads go on meanwhile."""
+        cdef be_async *queue = self.queue if self.queue_process == be_fork_count() else NULL
+        cdef be_pool *loop = self.loop if self.loop_process == be_fork_count() else NULL
         self.queue = NULL
         self.loop = NULL
+        with nogil:
+            be_async_destroy(queue)
+            be_pool_destroy(loop, 0)
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -970,6 +1008,7 @@ cdef class SyncBatch:
                 held = self._check_out(out, actions)
             self._point(held, &arrays)
             be_batch_point_final(self.batch, &arrays)
+            arrays.started = self.started
             if self.autoreset == BE_DISABLED:
                 pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
                 if pending >= 0:
@@ -996,7 +1035,7 @@ cdef class SyncBatch:
                 if timed:
                     be_plan_note(&self.plan, be_now_ns() - start)
             self._raise_first(1 if self.lane_by_lane else parts)
-            info = self._info(held, None) if self.num_info else {}
+            info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
             if finished and self.recording:
                 info["episode"] = self._episode(held)
                 info["_episode"] = held[2] | held[3]
@@ -1023,9 +1062,9 @@ cdef class SyncBatch:
         count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); they are truncated, and "
-                        "autoreset starts them again; the other lanes have stepped: see this error's env_id and result",
-                        failed, result)
+        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are over, "
+                        "and the next step or reset starts new ones; the other lanes are fine: see this error's env_id "
+                        "and result", failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -1036,6 +1075,7 @@ cdef class SyncBatch:
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 3))
         for k in range(self.num_info):
             arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k))
+        arrays.started = NULL
         arrays.episode_return = arrays.episode_seconds = NULL
         arrays.episode_length = NULL
         if self.recording:
@@ -1054,16 +1094,43 @@ cdef class SyncBatch:
             return tuple([observation[..., j] for j in range(self.tuple_size)])
         return observation
 
-    cdef dict _info(self, tuple held, object mask):
-        """The info of a reset (of the lanes in `mask`) or a step, with Gymnasium's masks."""
+    cdef dict _reset_info(self, tuple held, object mask):
+        """The info of a reset of the lanes in `mask`, with Gymnasium's masks."""
         info = {}
         cdef int k
         for k in range(self.num_info):
-            name = self.info_rows[k]["name"]
-            present = held[5 + 2 * k]
-            present[...] = True if mask is None else mask
-            info[name] = held[4 + 2 * k]
-            info[f"_{name}"] = present
+            if self.info_when[k] == BE_ALWAYS:
+                row = self.info_rows[k]
+                present = held[5 + 2 * k]
+                present[...] = True if mask is None else mask
+                info[row["name"]] = held[4 + 2 * k]
+                info[row["mask"]] = present
+        return info
+
+    cdef dict _step_info(self, tuple held, const uint8_t *started, int64_t rows):
+        """The info of a step, with Gymnasium's masks; a key that no lane has is left out. started: the rows that are an
+        episode's first."""
+        info = {}
+        cdef int k
+        cdef int64_t i
+        cdef uint8_t *mask
+        cdef bint some_started = self.partial_info and memchr(started, 1, rows) != NULL
+        for k in range(self.num_info):
+            present = <object>PyTuple_GET_ITEM(held, 5 + 2 * k)
+            mask = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>present)
+            memset(mask, 1, rows)
+            if self.info_when[k] == BE_WHERE_NOT_0:
+                if not held[4 + 2 * k].any():
+                    continue
+                np.not_equal(held[4 + 2 * k], 0, out=present)
+            elif self.info_when[k] == BE_IN_STEPS and some_started:
+                for i in range(rows):
+                    mask[i] = not started[i]
+                if memchr(mask, 1, rows) == NULL:
+                    continue
+            row = <object>PyList_GET_ITEM(self.info_rows, k)
+            info[row["name"]] = <object>PyTuple_GET_ITEM(held, 4 + 2 * k)
+            info[row["mask"]] = present
         return info
 
     cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
@@ -1209,6 +1276,9 @@ cdef class SyncBatch:
                 or <size_t>cnp.PyArray_NBYTES(array) != rows * self.observation_row
                 or cnp.PyArray_DIM(array, 0) != rows):
             return False
+        for i in range(2, cnp.PyArray_NDIM(array)):
+            if cnp.PyArray_DIM(array, i) != <int64_t>self.observation_shape[i]:
+                return False
         for i in range(1, 4):
             flags = <cnp.ndarray>PyTuple_GET_ITEM(held, i)
             if (cnp.PyArray_TYPE(flags) != <int>(cnp.NPY_FLOAT64 if i == 1 else cnp.NPY_BOOL)
@@ -1311,10 +1381,21 @@ cdef class SyncBatch:
             row = self.info_rows[k]
             array = np.empty((self.num_lanes, row["size"]) if row["size"] > 1 else self.num_lanes, row["dtype"])
             memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
-            array[~done] = 0
-            info[row["name"]] = array
-            info[f"_{row['name']}"] = done.copy()
+            self._put_final_info(info, k, array, done)
         return info
+
+    cdef int _put_final_info(self, dict info, int k, object array, object done) except -1:
+        """An info of finished lanes with its mask; `array` is ours to change."""
+        row = self.info_rows[k]
+        array[~done] = 0
+        present = done.copy()
+        if self.info_when[k] == BE_WHERE_NOT_0:
+            present &= array != 0
+            if not present.any():
+                return 0
+        info[row["name"]] = array
+        info[row["mask"]] = present
+        return 0
 
     # -- rollouts ----------------------------------------------------------------------------------------------------
 
@@ -1328,7 +1409,6 @@ cdef class SyncBatch:
         cdef const be_random_policy *chosen = NULL
         cdef cnp.ndarray array
         cdef int part, parts, k
-        cdef int64_t finished = 0
         cdef bint same_step = self.autoreset == BE_SAME_STEP
         self._enter()
         try:
@@ -1358,9 +1438,16 @@ cdef class SyncBatch:
             parts = self._parts() if steps * self.num_lanes >= 8192 else 1
             for part in range(parts):
                 self.errors[part].status = BE_OK
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    finished += self._rollout_part(&arrays, chosen, steps, parts, part)
+            if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
+                parts = 1
+                self._start_loop()
+                with nogil:
+                    be_loop_rollout(self.loop, self.num_threads, self.batch, self.isa_table, steps, &arrays, chosen,
+                                    &self.errors[0])
+            else:
+                with nogil:
+                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
+                        self._rollout_part(&arrays, chosen, steps, parts, part)
             self._raise_first(parts)
         finally:
             be_leave(&self.busy)
@@ -1490,17 +1577,13 @@ cdef class SyncBatch:
         return {row["name"]: table[:, j] for j, row in enumerate(self.param_rows) if row["per_lane"]}
 
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
-        """Puts rows of a checked snapshot into lanes; all lanes have then been started if `lanes` are all."""
+        """Puts rows of a checked snapshot into lanes, none of them in flight; all lanes have then been started if
+        `lanes` are all."""
         cdef const char *source = data
-        cdef const uint8_t[::1] flags
         self._enter()
         try:
             if not self.has_reset and lanes.shape[0] != self.num_lanes:
                 raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first, or restore all")
-            touched = np.zeros(self.num_lanes, np.uint8)
-            touched[lanes] = 1
-            flags = touched
-            self._refuse_in_flight("restore()", &flags[0])
             with nogil:
                 be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
             self.has_reset = 1

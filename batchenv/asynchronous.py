@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.lanes import integer
 
 
@@ -42,7 +45,11 @@ class Asynchronous:
     num_envs: int
     batch_size: int
     _batch: Any
+    closed: bool
+    render_mode: str | None
+    _renderer: Any
     _step_pending: bool
+    _wake: Callable[[], Any] | None = None  # the task that waits in arecv
 
     @property
     def is_async(self) -> bool:
@@ -88,7 +95,9 @@ class Asynchronous:
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
         self._check_open()
-        self._batch.send(actions, env_id)
+        lanes = self._batch.send(actions, env_id)
+        if self._renderer is not None:
+            self._renderer.watch(actions, lanes)
 
     def recv(self, timeout: float | None = None):
         """Waits for the first `batch_size` lanes to be finished.
@@ -108,10 +117,21 @@ class Asynchronous:
         """
         self._check_open()
         if timeout is not None:
-            timeout = float(timeout)
+            try:
+                timeout = float(timeout)
+            except (TypeError, ValueError):
+                raise TypeError(f"timeout={timeout!r} must be a number of seconds, or None") from None
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-        return self._batch.recv(timeout)
+        try:
+            result = self._batch.recv(timeout)
+        except _core.LaneError:
+            self._step_pending = False
+            raise
+        self._step_pending = False  # if there was one, this is it
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     # ---- step in two halves ------------------------------------------------------------------------------------
 
@@ -126,7 +146,7 @@ class Asynchronous:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
         if self._step_pending:
             raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
-        self._batch.send(actions, np.arange(self.num_envs))
+        self.send(actions, np.arange(self.num_envs))
         self._step_pending = True
 
     def step_wait(self, timeout: float | None = None):
@@ -142,15 +162,10 @@ class Asynchronous:
             raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
         try:
             result = self.recv(timeout)
-        except TimeoutError:
+        except _core.LaneError as error:
+            del error.result[4]["env_id"]
             raise
-        except BaseException as error:
-            self._step_pending = self._batch.in_flight() > 0
-            if hasattr(error, "result") and error.result is not None:
-                error.result[4].pop("env_id", None)
-            raise
-        self._step_pending = False
-        result[4].pop("env_id", None)
+        del result[4]["env_id"]
         return result
 
     # ---- event loops -------------------------------------------------------------------------------------------
@@ -167,8 +182,14 @@ class Asynchronous:
         return self._batch.fileno()
 
     async def arecv(self):
-        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread."""
+        """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
+
+        Raises:
+            As `recv`; RuntimeError: another task is waiting for this env.
+        """
         self._check_open()
+        if self._wake is not None:
+            raise RuntimeError("another task is waiting for this env: let one task receive, and share what it gets")
         descriptor = self._batch.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
@@ -178,12 +199,21 @@ class Asynchronous:
             except TimeoutError:
                 ready.clear()
             loop.add_reader(descriptor, ready.set)
+            self._wake = functools.partial(loop.call_soon_threadsafe, ready.set)
             try:
                 await ready.wait()
             finally:
+                self._wake = None
                 loop.remove_reader(descriptor)
+
+    def _wake_task(self) -> None:
+        """So that a task in arecv sees that the env is closed."""
+        if self._wake is not None:
+            with contextlib.suppress(RuntimeError):  # its loop is closed, too
+                self._wake()
 
     async def __aiter__(self) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
         """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
-        while self._batch.in_flight() >= self.batch_size:
+        self._check_open()
+        while not self.closed and self._batch.in_flight() >= self.batch_size:
             yield await self.arecv()

@@ -55,8 +55,9 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     Args:
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
-        num_threads: most threads a call may use; None: the CPUs this process may run on (OMP_NUM_THREADS if that is
-            less). How many it does use is decided by measured cost. A child of os.fork() always uses one.
+        num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
+            or a container's CPU limit say so). How many it does use is decided by measured cost. A child of os.fork()
+            always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
@@ -140,7 +141,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
         self._first_seed = None if seed is None else integer("seed", seed, 0, None)
         params = {**entry.kwargs, **params}
@@ -151,7 +152,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
             params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
             for name in params:
-                if name not in names:
+                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
                     raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
@@ -159,8 +160,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 if transforms[name] == DEFAULTS[name]:
                     transforms[name] = value
         self._transforms = Transforms(max_episode_steps, **transforms)
+        # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
+        type_name = entry.type_name if self._adapter is None else self._adapter.type_name or entry.type_name
         self._batch: Any = _core.Batch(
-            entry.type_name,
+            type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
@@ -170,7 +173,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
-            engine=None if self._adapter is None else self._adapter.engine,
+            # One thread more than workers: the caller lends a hand.
+            engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads + 1),
         )
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
@@ -202,14 +206,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
 
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
-            return self._adapter.renderer()
+            return self._adapter.renderer(self.render_mode)
         return Renderer(self._id, type_name, self.render_mode, self.action_space.shape, self._keywords)
 
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
         name, entry = lookup(env_id)
-        return {"render_modes": render_modes(name, entry.type_name), "render_fps": entry.render_fps}
+        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
+        return {"render_modes": modes, "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -245,6 +250,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 are named), a wrong `out`. No lane has been stepped.
             gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
             RuntimeError: another thread is using this env.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+
+        Ctrl-C is answered when all lanes have been stepped; with steps that take seconds, `step_async` and `step_wait`
+        answer it at once.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
@@ -276,6 +286,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         Raises:
             TypeError, ValueError: a wrong seed, mask or option.
             gymnasium.error.ResetNeeded: a mask before the first full reset.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
         """
         self._check_open()
         seeds = self._check_seed(seed)
@@ -285,14 +297,19 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if mask is not None and self._seeds is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._fill_seeds(seeds)
+        failure = None
         try:
             observations, infos = self._batch.reset(seeds, mask, values)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
+        except _core.LaneError as error:  # the other lanes have been reset
+            failure = error
         if seeds is not None:
             self._note_seeds(seeds, mask)
         self._step_pending = self._step_pending and mask is not None
+        if failure is not None:
+            raise failure
         if self.render_mode == "human":
             self.render()
         return observations, infos
@@ -466,6 +483,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
+            "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
             "extra": extra,
         }
 
@@ -476,6 +494,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             return
         if state["normalizer"] is not None:
             self.normalizer.__dict__.update(state["normalizer"].__dict__)
+        if state["model"]:
+            self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeds = state["seeds"]
@@ -493,7 +513,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
 
         Returns:
             render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
-            "human": None; the window is drawn anew by every reset and step, too. None: None, with a warning.
+            "human": None; the window is drawn anew by every reset, step and `recv`, too. None: None, with a warning.
 
         Raises:
             TypeError, ValueError: wrong lanes.
@@ -528,5 +548,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             self._batch.close_queue()
         self._core_step = self._closed_step
         self._batch = None
+        self._wake_task()
         if self._renderer is not None:
             self._renderer.close()
+        if hasattr(self._adapter, "release"):
+            self._adapter.release()

@@ -63,6 +63,7 @@ class Lanes:
 
     num_envs: int
     _batch: Any
+    _adapter: Any
     _seeds: Any
 
     def get_params(self) -> dict[str, Any]:
@@ -78,11 +79,16 @@ class Lanes:
             **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
                 values are taken. What is not a number (choices, flags) is one for all lanes.
 
+        MuJoCo's lanes also take fields of mjModel, of the model's shape or (num_envs, *that): gravity, geom_friction,
+        body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do not hold these.
+
         Raises:
             TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
                 Nothing has changed.
         """
         self._check_open()
+        own = getattr(self._adapter, "model_fields", ())
+        model = {name: params.pop(name) for name in own if name in params}
         mask = None
         if lanes is not None:
             mask = np.zeros(self.num_envs, np.bool_)
@@ -91,7 +97,9 @@ class Lanes:
         self._batch.set_params(params, mask)
         try:
             self._set_spaces()
-        except (TypeError, ValueError):  # a transform cannot follow
+            if model:
+                self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
+        except (TypeError, ValueError):  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
             raise
 
@@ -142,6 +150,7 @@ class Lanes:
             TypeError: not a snapshot.
             ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
                 changed.
+            RuntimeError: one of these lanes is in flight. Nothing has changed.
             gymnasium.error.ResetNeeded: some lanes before the first reset.
         """
         self._check_open()
@@ -164,8 +173,12 @@ class Lanes:
             )
         if self._seeds is None and len(targets) != self.num_envs:
             raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
+        sources, targets = np.ascontiguousarray(sources), np.ascontiguousarray(targets)
+        chosen = np.zeros(self.num_envs, np.uint8)
+        chosen[targets] = 1
+        self._batch.refuse_in_flight("restore()", chosen)
         self._take_params(data, sources, targets)
-        self._batch.load(data, np.ascontiguousarray(sources), np.ascontiguousarray(targets))
+        self._batch.load(data, sources, targets)
         if self._seeds is None:
             self._seeds = self._entropy()
         return self._batch.observe()
@@ -180,5 +193,4 @@ class Lanes:
                 changed[name] = present.astype(np.float64)
                 changed[name][lanes] = values
         if changed:
-            self._batch.set_params(changed)
-            self._set_spaces()
+            self.set_params(**changed)

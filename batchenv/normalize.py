@@ -67,7 +67,15 @@ class NormalizedBatch:
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """As the batch's."""
-        rows, infos = self._batch.reset(seeds, mask, options)
+        try:
+            result = self._batch.reset(seeds, mask, options)
+        except _core.LaneError as error:
+            error.result = self._treated_reset(error.result, mask)
+            raise
+        return self._treated_reset(result, mask)
+
+    def _treated_reset(self, result: tuple[Any, ...], mask: NDArray[np.bool_] | None):
+        rows, infos = result
         self._normalizer.update(rows if mask is None else rows[mask])
         return self._normalized(rows), infos
 
@@ -105,9 +113,17 @@ class NormalizedBatch:
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
         """As the batch's; the same as that many steps."""
         target, out = self._split(out, steps)
-        rows, *others, infos, actions = self._batch.rollout(actions, steps, key, first_step, out)
+        try:
+            result = self._batch.rollout(actions, steps, key, first_step, out)
+        except _core.LaneError as error:
+            error.result = self._treated_rollout(error.result, target)
+            raise
+        return self._treated_rollout(result, target)
+
+    def _treated_rollout(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
+        rows, *others, infos, actions = result
         result = rows if rows.dtype == np.float32 else np.empty(rows.shape, np.float32) if target is None else target
-        for t in range(steps):
+        for t in range(len(rows)):
             self._normalizer.update(rows[t])
             self._normalizer.apply(rows[t], result[t])
             if "final_obs" in infos:

@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec, VectorizeMode
 
 from batchenv.registry import TABLE
 
-_FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
+_FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.", "gymnasium.envs.mujoco.")
 _VECTOR_MODES = (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
 # Our make_vec and the one it stands for, while patched.
 _installed: tuple[Callable, Callable] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +23,9 @@ class Entry:
     """An environment id: its type in the C core, its limits, and how it is drawn.
 
     kwargs: the keywords that make this id of its type.
-    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `toy_text.ToyText`); or None.
+    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
+    modes: the render modes; None: those of Gymnasium's class.
     """
 
     type_name: str
@@ -32,6 +34,7 @@ class Entry:
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
     adapter: str | None = None
+    modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
 
@@ -64,6 +67,41 @@ TABLE = {
         for name, (limit, keywords) in games.ids().items()
     },
 }
+
+
+def _add_mujoco() -> None:
+    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
+    modes = ("human", "rgb_array", "depth_array")
+    rows = [
+        ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
+        ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),
+        ("Hopper", 1000, 3800.0, 125, "Hopper", "Hopper"),
+        ("Humanoid", 1000, None, 67, "Humanoid", "HumanoidV4"),
+        ("HumanoidStandup", 1000, None, 67, "HumanoidStandup", "HumanoidStandupV4"),
+        ("InvertedDoublePendulum", 1000, 9100.0, 20, "InvertedDoublePendulum", "InvertedDoublePendulum"),
+        ("InvertedPendulum", 1000, 950.0, 25, "InvertedPendulum", "InvertedPendulum"),
+        ("Pusher", 100, 0.0, 20, "Pusher", "PusherV4"),
+        ("Reacher", 50, -3.75, 50, "Reacher", "Reacher"),
+        ("Swimmer", 1000, 360.0, 25, "Swimmer", "Swimmer"),
+        ("Walker2d", 1000, None, 125, "Walker2d", "Walker2dV4"),
+    ]
+    for name, steps, threshold, fps, *adapters in rows:
+        for version, suffix, adapter in zip(("v5", "v4"), ("", "V4"), adapters, strict=True):
+            TABLE[f"{name}-{version}"] = Entry(
+                f"{name}{suffix}",
+                steps,
+                threshold,
+                fps,
+                {},
+                f"batchenv.engines.mujoco:{adapter}",
+                modes,
+                extra="mujoco",
+            )
+
+    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False)
+
+
+_add_mujoco()
 
 
 def list_envs(extra: str | None = "any") -> list[str]:
@@ -140,6 +178,31 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
     return env if wrap is None else wrap(env)
+
+
+def make_mujoco(
+    xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
+):
+    """Makes `num_envs` lanes of a MuJoCo model of your own.
+
+    Physics run in C; rewards are 0 and episodes end at the time limit alone: compute yours from the observations, which
+    are one array for all lanes, and start lanes again with `env.reset(options={"reset_mask": done})`.
+
+    Args:
+        xml: path of an XML file, or XML text.
+        num_envs: number of lanes.
+        frame_skip: MuJoCo's steps in one.
+        observation: fields of mjData, arrays of floats such as "qpos", "sensordata", "xpos"; an observation is these,
+            one after the other, flattened. `env.get_attr("observation_fields")[0]` says where each is. As in Gymnasium,
+            what MuJoCo computes from positions is of the instant before the step's last integration.
+        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 and velocities of 0, plus
+            uniform numbers between -noise and noise.
+
+    Raises:
+        TypeError, ValueError, OSError: an argument has a wrong type or value.
+        gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
+    """
+    return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
 
 
 def register_with_gymnasium() -> None:

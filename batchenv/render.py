@@ -112,8 +112,8 @@ def render_modes(env_id: str, type_name: str) -> list[str]:
     return [] if cls is None else list(cls.metadata["render_modes"])
 
 
-def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
-    """Nothing, if `mode` can be drawn.
+def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int, pygame: bool = True) -> None:
+    """Nothing, if `mode` can be drawn, by pygame or by something else.
 
     Raises:
         ValueError: it is none of `modes`, or "human" for more than one lane.
@@ -127,8 +127,10 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
             f"render_mode='human' shows one lane, but num_envs={num_envs}: take num_envs=1, or render_mode='rgb_array' "
             "with gymnasium.wrappers.vector.HumanRendering"
         )
-    if env_id not in gymnasium.registry or gymnasium.registry[env_id].entry_point == "ale_py.env:AtariEnv":
-        return  # nothing of Gymnasium's draws it
+    if not pygame or env_id not in gymnasium.registry:
+        return
+    if gymnasium.registry[env_id].entry_point == "ale_py.env:AtariEnv":
+        return  # drawn without pygame
     if mode != "ansi" and importlib.util.find_spec("pygame") is None:
         raise DependencyNotInstalled(f"render_mode={mode!r} needs pygame: pip install 'batchenv[render]'")
 
@@ -154,10 +156,11 @@ class Renderer:
         self._env: Any = None
         self._actions = np.zeros(action_shape, np.float32) if self._drawing.watches_actions else None
 
-    def watch(self, actions: Any) -> None:
-        """Keeps the actions just taken, if the picture shows them."""
+    def watch(self, actions: Any, lanes: Any = None) -> None:
+        """Keeps the actions just taken (by these lanes; None: all), if the picture shows them."""
         if self._actions is not None:
-            self._actions[...] = np.asarray(actions).reshape(self._actions.shape)
+            chosen = slice(None) if lanes is None else lanes
+            self._actions[chosen] = np.asarray(actions).reshape(self._actions[chosen].shape)
 
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A frame per lane: uint8 (H, W, 3), or a str in mode "ansi"; None in mode "human"."""

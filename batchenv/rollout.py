@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.lanes import integer
 
 
@@ -51,6 +52,7 @@ class Rollouts:
             TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
                 No lane has been stepped.
             gymnasium.error.ResetNeeded: before the first reset.
+            LaneError: some lanes failed in some step; its `result` is the Rollout.
         """
         self._check_open()
         if self.autoreset_mode is AutoresetMode.DISABLED:
@@ -64,7 +66,7 @@ class Rollouts:
                     f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
                     "for T random steps pass policy='random'"
                 )
-            return Rollout(*self._batch.rollout(actions, steps, 0, 0, out))
+            return self._roll(actions, steps, 0, 0, out)
         if policy != "random":
             raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
         steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
@@ -72,6 +74,17 @@ class Rollouts:
         if seed is not None or key == 0:
             entropy = self._entropy() if seed is None else integer("seed", seed, 0, None)
             key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
-        result = Rollout(*self._batch.rollout(None, steps, key, first, out))
+        try:
+            result = self._roll(None, steps, key, first, out)
+        except _core.LaneError:  # the steps were taken
+            self._action_stream = (key, first + steps)
+            raise
         self._action_stream = (key, first + steps)
         return result
+
+    def _roll(self, *arguments: Any) -> Rollout:
+        try:
+            return Rollout(*self._batch.rollout(*arguments))
+        except _core.LaneError as error:
+            error.result = Rollout(*error.result)
+            raise

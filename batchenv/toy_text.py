@@ -8,38 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.adapter import Adapter
 from batchenv.lanes import integer
 
 
-class ToyText:
-    """What an environment has beside the parameters and state of its C type. Made once a BatchEnv.
+class ToyText(Adapter):
+    """What Gymnasium's toy-text environments have in common."""
 
-    KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
-    ALIASES: other names of keywords. names: the lane attributes that `attribute` answers.
-    engine: bytes for the C type's open(), or None. transforms: what keywords mean for BatchEnv's own ones.
-    """
-
-    KEYWORDS: Sequence[tuple[str, Any, str]] = ()
-    ALIASES: dict[str, str] = {}
     names: tuple[str, ...] = ("lastaction",)
-    engine: bytes | None = None
-    transforms: dict[str, Any] = {}
-
-    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
-        """The C type's params and map that the user's keywords stand for.
-
-        Raises:
-            TypeError, ValueError: a wrong keyword or value.
-        """
-        return keywords, None
-
-    def lanes_differ(self, keywords: dict[str, Any]) -> bool:
-        """Whether Gymnasium, with these keywords, makes each lane another of what is one for all lanes here."""
-        return False
-
-    def keywords(self) -> dict[str, Any]:
-        """Values of KEYWORDS that make the same map again, once `to_core` was called."""
-        return {}
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute, as Gymnasium's environment has it: one value a lane."""

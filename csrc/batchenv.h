@@ -47,6 +47,14 @@ static inline size_t be_dtype_size(be_dtype dtype) {
     return sizes[dtype];
 }
 
+/* The rows of a lane's info that have a field: as Gymnasium's infos, those of other lanes lack the key. Values of the
+ * rows that lack it are 0. */
+typedef enum be_when {
+    BE_ALWAYS,
+    BE_IN_STEPS,    /* not in the first of an episode */
+    BE_WHERE_NOT_0, /* where its value is not 0 */
+} be_when;
+
 /* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
  * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
  * come from this table. The same struct describes a field of a lane's info. */
@@ -58,6 +66,7 @@ typedef struct be_field {
     /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
      * one, or a check_state. */
     int64_t low, high;
+    be_when when; /* info: which rows have it */
 } be_field;
 
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;

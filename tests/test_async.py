@@ -2,8 +2,10 @@
 
 import asyncio
 import copy
+import gc
 import os
 import pickle
+import re
 import selectors
 import subprocess
 import sys
@@ -219,6 +221,14 @@ def test_step_async_is_step():
         ours.step(actions)
     ours.step_wait()
     ours.step(actions)
+    ours.step_async(actions)
+    ours.recv()  # takes what step_wait would
+    ours.send([0], [7])
+    with pytest.raises(NoAsyncCallError, match="step_async"):
+        ours.step_wait()
+    ours.reset(seed=1)
+    ours.step_async(actions)
+    ours.step_wait()
     with pytest.raises(RuntimeError, match="batch_size=2"):
         batchenv.make("CartPole-v1", 4, batch_size=2).step_async(actions)
 
@@ -244,6 +254,9 @@ def ready(lanes=6, **options):
         ([[0], [1]], [0, 1], ValueError, "shape"),
         (np.empty(0, int), [], ValueError, "env_id is empty"),
         ([0, 1], [0.0, 1.0], TypeError, "env_id"),
+        ([0, 1], [[0], [1, 2]], TypeError, "env_id"),
+        ([0, 1], np.array([0, 2**64 - 1], np.uint64), ValueError, r"env_id\[1\]=18446744073709551615 is not in 0..5"),
+        (np.array([0, 2**64 - 1], np.uint64), [0, 4], ValueError, "action 18446744073709551615 of lane 4"),
         ([0, 1], None, ValueError, "none have been"),
     ],
 )
@@ -306,6 +319,12 @@ def test_what_touches_lanes_in_flight():
     with pytest.raises(RuntimeError, match="in flight"):
         copy.deepcopy(env)
     env.set_params(gravity=3.0)
+    with pytest.raises(RuntimeError, match=r"restore.*env_id 1"):
+        env.restore(saved, [0, 1], rows=[0, 1])
+    assert env.get_params()["gravity"] == 3.0  # the snapshot's has not come
+    for call in (env.reset, env.async_reset):
+        with pytest.raises(ValueError, match="low"):
+            call(options={"low": "x"})
     assert sorted(env.recv()[4]["env_id"]) == [1, 4]
     env.restore(saved)
     pickle.loads(pickle.dumps(env)).send([1, 0], [1, 4])
@@ -456,6 +475,51 @@ def test_cheap_lanes_under_asyncio():
     asyncio.run(asyncio.wait_for(run(), 20))
 
 
+def test_two_tasks_cannot_both_wait():
+    env = batchenv.make("Synthetic-v0", 4, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True)
+    env.reset(seed=0)
+    env.send([0, 0, 0, 0], [0, 1, 2, 3])
+
+    async def run():
+        return await asyncio.gather(env.arecv(), env.arecv(), return_exceptions=True)
+
+    first, second = asyncio.run(asyncio.wait_for(run(), 20))
+    assert len(first) == 5
+    assert isinstance(second, RuntimeError) and "another task" in str(second)
+    assert len(asyncio.run(env.arecv())) == 5
+
+
+def test_closing_under_asyncio():
+    def start():
+        env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=100_000.0, wait=True)
+        env.async_reset(seed=0)
+        env.recv()
+        env.send([0, 0], [0, 1])
+        return env
+
+    async def close_while_waiting():
+        env = start()
+        waiting = asyncio.create_task(env.arecv())
+        await asyncio.sleep(0.01)
+        env.close()
+        with pytest.raises(ClosedEnvironmentError):
+            await waiting
+
+    async def close_inside_the_loop():
+        env = start()
+        rounds = 0
+        async for _ in env:
+            env.close()
+            rounds += 1
+        assert rounds == 1
+        with pytest.raises(ClosedEnvironmentError):
+            async for _ in env:
+                pass
+
+    asyncio.run(asyncio.wait_for(close_while_waiting(), 20))
+    asyncio.run(asyncio.wait_for(close_inside_the_loop(), 20))
+
+
 def test_selectors():
     env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True)
     env.reset(seed=0)
@@ -554,3 +618,294 @@ def test_normalized_rows():
     env.async_reset(seed=1)
     rows, *_ = env.recv()
     assert rows.dtype == np.float32 and env.normalizer.obs_rms.count > 2
+
+
+def test_actions_that_are_not_contiguous():
+    ours, sync = batchenv.make("CartPole-v1", 8, batch_size=8), batchenv.make("CartPole-v1", 8)
+    ours.reset(seed=0), sync.reset(seed=0)
+    actions = np.arange(32) // 2 % 2
+    ours.send(actions[::4], np.arange(8))
+    np.testing.assert_array_equal(ours.recv()[0], sync.step(np.ascontiguousarray(actions[::4]))[0])
+
+
+def test_arrays_outlive_the_workers():
+    """Results are still being written when the last reference to an env goes, or the collector finds it."""
+    code = """
+import batchenv, gc, numpy as np
+for round in range(6):
+    env = batchenv.make("CartPole-v1", 20_000, batch_size=1 + round % 2, num_threads=3)
+    env.async_reset(seed=0)
+    env.recv()
+    if round % 3 == 0:
+        env.cycle = [env]
+    del env
+    gc.collect()
+    [np.empty(n) for n in range(1, 300)]
+print("alive")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "alive", (done.returncode, done.stderr)
+    assert not gc.is_tracked(ready()._batch)  # or the collector could empty the list of arrays being written
+
+
+def test_a_refused_reset_drops_nothing():
+    env = batchenv.make("CartPole-v1", 4, batch_size=2)
+    env.reset(seed=0)
+    env.send([0, 0], [1, 3])
+    for reset in (env.reset, env.async_reset):
+        with pytest.raises(ValueError):
+            reset(options={"low": 2.0, "high": 1.0})
+    assert sorted(env.recv(5)[4]["env_id"]) == [1, 3]
+
+
+def test_a_refused_restore_changes_no_params():
+    env = ready()
+    other = batchenv.make("CartPole-v1", 6, gravity=3.0)
+    other.reset(seed=1)
+    env.send([1], [2])
+    with pytest.raises(RuntimeError, match="restore"):
+        env.restore(other.snapshot())
+    assert env.get_params()["gravity"] == 9.8
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+def test_more_threads_than_lanes_and_tiny_batches():
+    before = tasks()
+    env = batchenv.make("Synthetic-v0", 2, batch_size=1, num_threads=1024, cost_us=1.0)
+    env.async_reset(seed=0)
+    env.recv(10)
+    assert tasks() <= before + 2
+    env.reset(seed=0)
+    assert tasks() <= before + 3
+    with pytest.raises(ValueError, match=r"batch_size=1 .*at least 3"):
+        batchenv.make("CartPole-v1", 1 << 21, batch_size=1)
+
+
+@pytest.mark.parametrize("timeout", ["x", [1], float("nan"), -0.5])
+def test_what_is_no_timeout(timeout):
+    env = ready()
+    env.send([1, 1], [0, 1])
+    with pytest.raises((TypeError, ValueError), match=f"timeout={re.escape(repr(timeout))}"):
+        env.recv(timeout)
+    env.recv(float("inf"))
+
+
+def test_arrays_that_were_changed_are_not_used_again():
+    env = batchenv.make("CartPole-v1", 4, batch_size=2, frame_stack=2)
+    env.async_reset(seed=0)
+    for _ in range(12):
+        observations, *_, info = env.recv(5)
+        assert observations.shape == (2, 2, 4) and info["env_id"].shape == (2,)
+        ids = info["env_id"].copy()
+        observations.shape = (2, 4, 2)
+        info["env_id"].shape = (2, 1)
+        del observations, _, info
+        env.send([0, 0], ids)
+
+
+def test_two_tasks_cannot_wait_and_closing_wakes_one():
+    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=200_000.0, wait=True)
+    env.reset(seed=0)
+    env.send([0, 0], [0, 1])
+
+    async def run():
+        first = asyncio.create_task(env.arecv())
+        await asyncio.sleep(0.01)
+        with pytest.raises(RuntimeError, match="another task"):
+            await env.arecv()
+        assert len((await first)[0]) == 2
+        env.send([0, 0], [0, 1])
+        waiting = asyncio.create_task(env.arecv())
+        await asyncio.sleep(0.01)
+        env.close()
+        with pytest.raises(ClosedEnvironmentError):
+            await asyncio.wait_for(waiting, 5)
+
+    asyncio.run(run())
+
+
+def test_closing_lets_other_threads_run():
+    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=300_000.0, wait=True)
+    env.reset(seed=0)
+    env.send([0, 0], [0, 1])
+    time.sleep(0.02)  # both at work
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.01):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    env.close()
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    assert end - start > 0.1
+    assert sum(start < t < end for t in ticks) > 3
+
+
+def test_recv_instead_of_step_wait():
+    env = batchenv.make("CartPole-v1", 4)
+    env.reset(seed=0)
+    env.step_async(np.zeros(4, int))
+    env.recv()
+    with pytest.raises(NoAsyncCallError):
+        env.step_wait()
+    env.step_async(np.zeros(4, int))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_resets_that_fail(threads, normalize):
+    """The lane alone fails, and its next step tries again; all others are as ever."""
+    options = {"cost_us": 0.0, "normalize_observation": normalize}
+    env = batchenv.make("Synthetic-v0", 5, num_threads=threads, fail_reset=2, **options)
+    clean = batchenv.make("Synthetic-v0", 5, **options)
+    others = np.arange(5) != 2
+    expected = clean.reset(seed=1)[0]
+    with pytest.raises(batchenv.LaneError, match="lane 2: fail_reset=2") as caught:
+        env.reset(seed=1)
+    np.testing.assert_array_equal(caught.value.env_id, [2])
+    assert env.np_random_seed == tuple(range(1, 6))
+    if not normalize:
+        assert not caught.value.result[0][2].any()
+        np.testing.assert_array_equal(caught.value.result[0][others], expected[others])
+    with pytest.raises(batchenv.LaneError):
+        env.step(np.zeros(5, int))
+    env.set_params(fail_reset=-1)
+    result = env.step(np.zeros(5, int))
+    assert result[0].shape == (5, 3) and not result[3][2]
+    env.set_params(fail_reset=3)
+    env.async_reset(seed=1)
+    with pytest.raises(batchenv.LaneError) as caught:
+        env.recv(10)
+    np.testing.assert_array_equal(caught.value.env_id, [3])
+    if not normalize:
+        np.testing.assert_array_equal(caught.value.result[0][:3], expected[:3])
+
+
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_restarts_that_fail(in_flight):
+    """SameStep: what an episode ended with is kept although the next one cannot start yet."""
+    options = {"autoreset_mode": "SameStep", "max_episode_steps": 3, "cost_us": 0.0, "end_probability": 0.0}
+    env = batchenv.make("Synthetic-v0", 4, num_threads=2, record_episode_statistics=True, **options)
+    clean = batchenv.make("Synthetic-v0", 4, **options)
+    env.reset(seed=1), clean.reset(seed=1)
+    env.set_params(fail_reset=1)
+
+    def step():
+        if not in_flight:
+            return env.step(np.zeros(4, int))
+        env.send(np.zeros(4, int), np.arange(4))
+        return env.recv(10)
+
+    for _ in range(2):
+        step()
+        clean.step(np.zeros(4, int))
+    expected = clean.step(np.zeros(4, int))
+    with pytest.raises(batchenv.LaneError) as caught:
+        step()
+    result = caught.value.result
+    for k in (1, 2, 3):
+        np.testing.assert_array_equal(result[k], expected[k])
+    np.testing.assert_array_equal(np.stack(result[4]["final_obs"]), np.stack(expected[4]["final_obs"]))
+    assert not result[0][1].any() and result[4]["episode"]["l"].tolist() == [3] * 4
+    with pytest.raises(batchenv.LaneError) as caught:
+        step()
+    assert caught.value.result[3].tolist() == [False, True, False, False]
+    env.set_params(fail_reset=-1)
+    result = step()
+    assert not result[3].any() and result[1][1] == 0 and result[0][1][0] == 0
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_rollouts_of_slow_lanes(normalize):
+    options = {"cost_us": 0.0, "num_threads": 3, "max_episode_steps": 7, "normalize_observation": normalize}
+    ours, stepped = (batchenv.make("Synthetic-v0", 70, fail_step=5, fail_lane=6, **options) for _ in range(2))
+    ours.reset(seed=1), stepped.reset(seed=1)
+    with pytest.raises(batchenv.LaneError) as caught:
+        ours.rollout(12, policy="random", seed=4)
+    np.testing.assert_array_equal(caught.value.env_id, [6])
+    rollout = caught.value.result
+    for t in range(12):
+        try:
+            result = stepped.step(rollout.actions[t])
+        except batchenv.LaneError as error:
+            result = error.result
+        for k in range(4):
+            np.testing.assert_array_equal(rollout[k][t], result[k])
+    with pytest.raises(batchenv.LaneError) as again:
+        ours.rollout(12, policy="random")
+    assert (again.value.result.actions != rollout.actions).any()
+
+
+def test_a_closed_env_is_not_iterated():
+    env = ready()
+    env.send([0, 0], [0, 1])
+
+    async def run():
+        async for _ in env:
+            env.close()
+
+    asyncio.run(run())
+    with pytest.raises(ClosedEnvironmentError):
+        asyncio.run(run())
+
+
+def test_pictures_of_lanes_in_flight():
+    """The arrow of Pendulum's picture is the lane's last action, by whichever way it was sent."""
+    pytest.importorskip("pygame")
+    ours = batchenv.make("Pendulum-v1", 3, batch_size=2, render_mode="rgb_array")
+    sync = batchenv.make("Pendulum-v1", 3, render_mode="rgb_array")
+    ours.reset(seed=1), sync.reset(seed=1)
+    actions = np.array([[2.0], [-1.5], [0.5]], np.float32)
+    sync.step(actions)
+    ours.send(actions[[2, 0]], [2, 0])
+    ours.send(actions[[1]], [1])
+    for a, b in zip(ours.render(), sync.render(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_recv_draws_the_window(monkeypatch):
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = batchenv.make("CartPole-v1", 1, render_mode="human")
+    drawn = []
+    monkeypatch.setattr(env._renderer, "draw", lambda batch, lanes: drawn.append(1))
+    env.async_reset(seed=0)
+    env.recv()
+    env.step_async([0])
+    env.step_wait()
+    assert len(drawn) == 2
+    env.close()
+
+
+def test_lanes_that_become_slow_go_one_by_one():
+    """Cheap lanes are worked off several at a time: those of now costlier params not, which would all come late."""
+    env = batchenv.make("Synthetic-v0", 32, batch_size=1, num_threads=2, cost_us=0.0, end_probability=0.0, wait=True)
+    env.async_reset(seed=0)
+    for _ in range(400):
+        env.send([0], env.recv(10)[4]["env_id"])
+    while env._batch.in_flight():
+        env.recv(10)
+    env.set_params(cost_us=30_000.0)
+    start = time.perf_counter()
+    env.send(np.zeros(32, int), np.arange(32))
+    env.recv(10)
+    assert time.perf_counter() - start < 0.2
+
+
+def test_snapshots_of_restarts_that_failed():
+    options = {"autoreset_mode": "SameStep", "max_episode_steps": 2, "cost_us": 0.0}
+    env = batchenv.make("Synthetic-v0", 3, **options)
+    env.reset(seed=1)
+    env.step(np.zeros(3, int))
+    env.set_params(fail_reset=1)
+    with pytest.raises(batchenv.LaneError):
+        env.step(np.zeros(3, int))
+    env.set_params(fail_reset=-1)
+    twin = copy.deepcopy(env)
+    for a, b in zip(env.step(np.zeros(3, int))[:4], twin.step(np.zeros(3, int))[:4], strict=True):
+        np.testing.assert_array_equal(a, b)

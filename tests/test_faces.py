@@ -280,3 +280,34 @@ def test_dm_step_types_are_envpools():
             if before is not None:
                 np.testing.assert_array_equal(timestep.first(), before.last())
             before = timestep
+
+
+@pytest.mark.parametrize("env_type", ["gym", "dm"])
+def test_lanes_in_flight(env_type):
+    """The rows received are, lane by lane, those of the same face's steps."""
+    sync = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5)
+    ours = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5, batch_size=2)
+    if env_type == "dm":
+        expected = [sync.reset(seed=3)]
+    else:
+        expected = [(sync.reset(seed=3), np.zeros(6), np.zeros(6, bool), {"terminated": np.zeros(6, bool)})]
+    expected += [sync.step(np.full(6, t % 2)) for t in range(12)]
+    ours.async_reset(seed=3)
+    for t, row in enumerate(expected):
+        again = []
+        for _ in range(3):
+            result = ours.recv(10)
+            if env_type == "dm":
+                ids = result.observation.env_id
+                np.testing.assert_array_equal(result.observation.obs, row.observation.obs[ids])
+                for k in range(3):
+                    np.testing.assert_array_equal(result[k], row[k][ids])
+            else:
+                assert len(result) == 4
+                ids = result[3]["env_id"]
+                for k in range(3):
+                    np.testing.assert_array_equal(result[k], row[k][ids])
+                np.testing.assert_array_equal(result[3]["terminated"], row[3]["terminated"][ids])
+            again.extend(ids.tolist())
+        assert sorted(again) == list(range(6))
+        ours.send(np.full(6, t % 2), again)

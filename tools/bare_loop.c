@@ -1,5 +1,6 @@
 /* What a call costs without Python: the kernel alone (the bare arithmetic loop over all lanes, outputs preallocated),
- * and the driver around it (blocks, time limits, autoreset). Built and run by tools/bare_loop.py. */
+ * and the driver around it (blocks, time limits, autoreset). And a rollout as one would write it by hand in C over the
+ * same kernel. Built and run by tools/bare_loop.py, the rollouts through ctypes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,86 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
     free(arrays.terminated);
     free(arrays.truncated);
     free(skip);
+}
+
+/* ---- rollouts --------------------------------------------------------------------------------------- */
+
+be_batch *bare_open(const char *isa_name, int64_t lanes, float *observation);
+void bare_start(be_batch *batch, float *observation);
+void bare_rollout(be_batch *batch, int64_t chunk, int64_t steps, int32_t limit, const int64_t *action,
+                  float *observation, double *reward, uint8_t *terminated, uint8_t *truncated);
+
+/* Lanes of CartPole, or NULL where the CPU lacks the instruction set. */
+be_batch *bare_open(const char *isa_name, int64_t lanes, float *observation) {
+    for (const be_isa *const *isa = be_isa_supported(); *isa; isa++) {
+        for (const be_env_type *const *type = (*isa)->types; strcmp((*isa)->name, isa_name) == 0 && *type; type++) {
+            if (strcmp((*type)->name, "CartPole") == 0) return make(*type, lanes, observation);
+        }
+    }
+    return NULL;
+}
+
+/* As env.reset(seed=1). */
+void bare_start(be_batch *batch, float *observation) {
+    const uint32_t seed = 1;
+    const be_arrays arrays = {.observation = observation};
+    be_error error;
+    if (be_batch_seed(batch, &seed, 1, 0, batch->num_lanes) != 0 ||
+        be_batch_reset(batch, 0, batch->num_lanes, NULL, NULL, &arrays, &error) != BE_OK) {
+        exit(1);
+    }
+}
+
+#define BARE_CHUNK 1024
+
+/* `steps` steps, `chunk` lanes at a time so that their state stays in the cache; arrays are (steps, lanes, ...). With
+ * `restarts` also a limit of 500 steps, and a finished lane starts again in the step after its last, like autoreset's
+ * NextStep; without, lanes go on for ever and `truncated` is 0. */
+void bare_rollout(be_batch *batch, int64_t chunk, int64_t steps, int32_t limit, const int64_t *action,
+                  float *observation, double *reward, uint8_t *terminated, uint8_t *truncated) {
+    static const double low_high[] = {-0.05, 0.05};
+    const be_env_type *type = batch->type;
+    const int64_t all = batch->num_lanes;
+    uint8_t *done = batch->driver->pending;
+    be_error error;
+    for (int64_t first = 0; first < all; first += chunk) {
+        const int64_t n = first + chunk < all ? chunk : all - first;
+        for (int64_t t = 0; t < steps; t++) {
+            const int64_t row = t * all + first;
+            const be_io io = {
+                .first = first,
+                .action = action + row,
+                .observation = observation + row * 4,
+                .reward = reward + row,
+                .terminated = terminated + row,
+                .skip = done + first,
+                .options = low_high,
+            };
+            if (type->step(batch, first, first + n, &io, &error) != BE_OK) exit(1);
+            uint8_t *restrict cut = truncated + row, *restrict fallen = terminated + row,
+                              *restrict again = done + first;
+            if (!limit) {
+                memset(cut, 0, (size_t)n);
+                continue;
+            }
+            int32_t *restrict elapsed = batch->elapsed + first;
+            for (int64_t i = 0; i < n; i++) elapsed[i]++;
+            for (int64_t i = 0; i < n; i++) cut[i] = elapsed[i] >= limit;
+            int64_t lanes[BARE_CHUNK], count = 0;
+            for (int64_t i = 0; i < n; i++) {
+                lanes[count] = first + i;
+                count += again[i];
+            }
+            for (int64_t k = 0; k < count; k++) {
+                const int64_t i = lanes[k] - first;
+                elapsed[i] = 0;
+                reward[row + i] = 0;
+                fallen[i] = cut[i] = 0;
+            }
+            if (type->reset(batch, lanes, count, &io, &error) != BE_OK) exit(1);
+            for (int64_t i = 0; i < n; i++) again[i] = fallen[i] | cut[i];
+        }
+    }
 }
 
 /* bare_loop SECONDS ISA|all ENV|all LANES... */

@@ -7,6 +7,8 @@ import gymnasium
 import batchenv
 from batchenv import bench
 
+KERNELS = batchenv.list_envs(None)
+
 
 def against(peer, env_id, lanes):
     """The ratio to `peer`; of its numbers of threads, to the best."""
@@ -22,7 +24,7 @@ def track_ratio_sync_vector_env(env_id, lanes):
     return against("SyncVectorEnv", env_id, lanes)
 
 
-SYNC = [name for name in batchenv.list_envs(None) if name in gymnasium.registry]
+SYNC = [name for name in KERNELS if name in gymnasium.registry]
 track_ratio_sync_vector_env.params = (SYNC, [1, 64])
 track_ratio_sync_vector_env.param_names = ("env", "lanes")
 track_ratio_sync_vector_env.unit = "ratio"

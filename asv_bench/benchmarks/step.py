@@ -3,9 +3,11 @@
 import batchenv
 from batchenv.bench import draw_actions
 
+KERNELS = batchenv.list_envs(None)
+
 
 class Step:
-    params = (batchenv.list_envs(None), [64, 4096, 65536])
+    params = (KERNELS, [64, 4096, 65536])
     param_names = ("env", "lanes")
 
     def setup(self, env_id, lanes):
@@ -21,7 +23,7 @@ class Step:
 
 
 class Call:
-    params = batchenv.list_envs(None)
+    params = KERNELS
     param_names = ("env",)
 
     def setup(self, env_id):

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.adapter import Adapter
 from batchenv.engines.games import GAMES, TWO_PLAYER_GAMES
 from batchenv.lanes import integer
 from batchenv.transforms import flag
@@ -104,13 +105,8 @@ def rom_path(game: str) -> Path:
     return path
 
 
-class Atari:
-    """What an Atari environment has beside its C type's parameters. Made once a BatchEnv.
-
-    KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
-    names: the lane attributes that `attribute` answers. engine: what the C type's open() is given.
-    transforms: BatchEnv's own keywords that follow from these.
-    """
+class Atari(Adapter):
+    """What an Atari environment has beside its C type's parameters."""
 
     KEYWORDS = (
         ("game", None, "snake_case name of the game, as in ale-py"),
@@ -129,11 +125,11 @@ class Atari:
     def __init__(self):
         self._values: dict[str, Any] = {}
         self._kept: list[bytes] = []
-        self.engine: bytes | None = None
+        self._setup = b""
         self.transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
-        """The C type's params that the user's keywords stand for; `engine` and `transforms` are set.
+        """The C type's params that the user's keywords stand for; `transforms` is set.
 
         Raises:
             TypeError, ValueError: a wrong keyword or value.
@@ -178,7 +174,7 @@ class Atari:
             (ctypes.c_int32 * len(ACTIONS))(*actions),
             int.from_bytes(layout, "little"),
         )
-        self.engine = bytes(setup)
+        self._setup = bytes(setup)
         self.transforms = {"clip_reward": (-1, 1)} if flag("reward_clipping", values["reward_clipping"]) else {}
         return params, None
 
@@ -186,7 +182,11 @@ class Atari:
         """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
         return dict(self._values)
 
-    def renderer(self) -> AtariRenderer:
+    def engine(self, num_envs: int, threads: int) -> bytes:
+        """What the C type's open() is given."""
+        return self._setup
+
+    def renderer(self, mode: str) -> AtariRenderer:
         """What draws lanes of this environment."""
         return AtariRenderer(self._values["game"])
 

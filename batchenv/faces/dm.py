@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
 
 try:
@@ -102,13 +103,46 @@ class DmBatchEnv(dm_env.Environment):
         """
         if self._done is None:
             return self.reset()
-        observations, rewards, terminations, truncations, _ = self.env.step(action)
+        return self._time_step(self.env.step, action)
+
+    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+        """As `BatchEnv.async_reset`; `recv` gives the FIRST time steps."""
+        self.env.async_reset(seed=seed, options=options)
+        self._done = np.ones(self.num_envs, bool)
+
+    def send(self, action: Any, env_id: Any = None) -> None:
+        """As `BatchEnv.send`."""
+        self.env.send(action, env_id)
+
+    def recv(self, timeout: float | None = None) -> dm_env.TimeStep:
+        """The lanes that are finished first, after `send` or `async_reset`; `observation.env_id` says which.
+
+        Returns:
+            as `step`, with batch_size rows.
+
+        Raises:
+            As `BatchEnv.recv`.
+        """
+        return self._time_step(self.env.recv, timeout)
+
+    def _time_step(self, call: Any, argument: Any) -> dm_env.TimeStep:
+        """What `call` returns, as a TimeStep."""
+        try:
+            return self._convert(*call(argument))
+        except LaneError as error:
+            error.result = self._convert(*error.result)
+            raise
+
+    def _convert(
+        self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]
+    ) -> dm_env.TimeStep:
+        env_id = infos["env_id"].astype(np.int32) if "env_id" in infos else self._env_id
         done = terminations | truncations
         # FIRST, MID, LAST are 0, 1, 2, and a lane that has just been reset is not done.
         step_type = np.add(done, dm_env.StepType.MID, dtype=np.int32)
-        step_type -= self._done
-        self._done = done
-        return dm_env.TimeStep(step_type, rewards, 1.0 - terminations, State(self._env_id, observations))
+        step_type -= self._done[env_id]
+        self._done[env_id] = done
+        return dm_env.TimeStep(step_type, rewards, 1.0 - terminations, State(env_id, observations))
 
     def observation_spec(self) -> State:
         """The specs of one lane's observation, in the form of `TimeStep.observation`."""

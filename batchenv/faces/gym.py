@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
 
 
@@ -63,8 +64,13 @@ class GymBatchEnv:
         self._next_seed = None
         return (observations, infos) if return_info else observations
 
-    def step(self, actions: Any) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
+    def step(
+        self, actions: Any, env_id: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
         """Takes one action per lane.
+
+        Args:
+            actions, env_id: as `BatchEnv.step` takes them.
 
         Returns:
             observations (num_envs, ...), rewards (num_envs,) float64, dones (num_envs,) bool: terminated or truncated,
@@ -75,7 +81,29 @@ class GymBatchEnv:
         Raises:
             As `BatchEnv.step`.
         """
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        return self._old(self.env.step, actions, env_id)
+
+    def recv(self, timeout: float | None = None):
+        """The lanes that are finished first, after `send` or `async_reset`; `infos["env_id"]` says which.
+
+        Returns:
+            as `step`, with batch_size rows.
+
+        Raises:
+            As `BatchEnv.recv`.
+        """
+        return self._old(self.env.recv, timeout)
+
+    def _old(self, call: Any, *arguments: Any):
+        """What `call` returns, as four things."""
+        try:
+            return self._four(*call(*arguments))
+        except LaneError as error:
+            error.result = self._four(*error.result)
+            raise
+
+    @staticmethod
+    def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):
         infos["terminated"] = terminations
         infos["TimeLimit.truncated"] = truncations > terminations
         if "final_obs" in infos:

@@ -42,6 +42,7 @@ struct be_async {
     double options[BE_MAX_PARAMS];
     const double *chosen_options;
     _Atomic double lane_ns;
+    uint64_t configured; /* lane_ns is of these params */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
@@ -56,6 +57,7 @@ static int num_episode_arrays(const be_batch *batch) { return batch->driver->tra
         f(rows.reward, sizeof(double));                                                                                \
         f(rows.terminated, 1);                                                                                         \
         f(rows.truncated, 1);                                                                                          \
+        f(rows.started, 1);                                                                                            \
         for (int j_ = 0; j_ < d_->num_info; j_++) f(rows.info[j_], d_->info_bytes[j_]);                                \
         if (d_->autoreset == BE_SAME_STEP) {                                                                           \
             f(rows.final_observation, d_->observation_bytes);                                                          \
@@ -213,6 +215,7 @@ static void reset_one(be_async *async, const be_results *out, int64_t k, int64_t
     be_error error;
     *rows.reward = 0;
     *rows.terminated = *rows.truncated = 0;
+    *rows.started = 1;
     if (num_episode_arrays(async->batch)) {
         *rows.episode_return = *rows.episode_seconds = 0;
         *rows.episode_length = 0;
@@ -423,6 +426,10 @@ static int64_t run_length(const be_async *async, const int64_t *lanes, int64_t c
 be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const void *actions,
                                const double *options) {
     const size_t bytes = async->batch->driver->action_bytes;
+    if (async->by_lane && async->configured != async->batch->driver->configured) {
+        async->configured = async->batch->driver->configured;
+        atomic_store_explicit(&async->lane_ns, 0, memory_order_relaxed);
+    }
     const double lane_ns = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
     int64_t most = async->by_lane ? ENGINE_CHUNK : CHUNK;
     if (async->by_lane && lane_ns * (double)most > ITEM_NS) {
@@ -493,6 +500,7 @@ int64_t be_async_in_flight(const be_async *async) { return be_pool_in_flight(asy
 
 int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int64_t *lanes, int64_t room) {
     int64_t count = 0;
+    if (be_async_in_flight(async) == 0) return 0;
     for (int64_t i = 0; i < async->batch->num_lanes; i++) {
         if (!async->in_flight[i] || (mask && !mask[i])) continue;
         if (count < room) lanes[count] = i;

@@ -234,7 +234,10 @@ int be_batch_take_failure(be_batch *batch, int64_t lane) {
     return failed && __atomic_exchange_n(&failed[lane], 0, __ATOMIC_RELAXED);
 }
 
-const be_error *be_batch_failure(const be_batch *batch, int64_t lane) { return &batch->driver->failures[lane]; }
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
+    static const be_error whole_range = {BE_ERROR_ENGINE, -1, "the step failed"}; /* kernels give no lane's reasons */
+    return batch->driver->failures ? &batch->driver->failures[lane] : &whole_range;
+}
 
 int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
@@ -425,6 +428,23 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
     return 0;
 }
 
+static int reset_listed(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    if (!(batch->type->flags & BE_LANE_BY_LANE)) return batch->type->reset(batch, lanes, count, io, error);
+    const struct be_driver *driver = batch->driver;
+    for (int64_t k = 0; k < count; k++) {
+        const size_t lane = (size_t)lanes[k];
+        be_error lane_error;
+        if (batch->type->reset(batch, &lanes[k], 1, io, &lane_error) == BE_OK) continue;
+        be_lane_failed(batch, lanes[k], &lane_error);
+        memset((unsigned char *)io->observation + lane * driver->raw_bytes, 0, driver->raw_bytes);
+        for (int j = 0; j < driver->num_info; j++) {
+            memset((unsigned char *)io->info[j] + lane * driver->info_bytes[j], 0, driver->info_bytes[j]);
+        }
+        driver->pending[lane] = 1; /* tried again in the next step */
+    }
+    return BE_OK;
+}
+
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error) {
     struct be_driver *driver = batch->driver;
@@ -446,7 +466,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
                 others[num_others++] = i;
             }
         }
-        int status = batch->type->reset(batch, chosen, num_chosen, &io, error);
+        int status = reset_listed(batch, chosen, num_chosen, &io, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
         if (status != BE_OK) return status;
         if (transformed) {

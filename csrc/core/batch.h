@@ -16,6 +16,7 @@ typedef struct be_arrays {
     void *info[BE_MAX_INFO]; /* in the order of the type's table */
     /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
     void *final_observation, *final_info[BE_MAX_INFO];
+    uint8_t *started; /* 1 where a row is an episode's first; may be NULL */
     /* With record_statistics: of the lanes that finish, 0 for the others. */
     double *episode_return, *episode_seconds;
     int64_t *episode_length;
@@ -83,7 +84,8 @@ int be_batch_check_options(const be_batch *batch, const double *options, be_erro
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 
 /* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
- * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. */
+ * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. Of
+ * BE_LANE_BY_LANE types a lane may fail by itself: see be_batch_take_failures; its next step resets it. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_arrays *arrays, be_error *error);
 

@@ -12,7 +12,7 @@
  * thousand is rounded the other way. glibc documents that pow errs by at most 0.0093 ulp before its final rounding
  * there, in proportion to the mantissa (the worst of 200 million measured: 0.0048 of it), so only squares whose exact
  * value lies within 0.0055 mantissas of the middle between two doubles are in doubt; those lanes ask pow(), all others
- * are x * x. be_square_f32 does the same for float32 and powf().
+ * are x * x. be_square_f32_many does the same for float32 and powf().
  *
  * The rare lanes (huge, NaN, in doubt) always ask the C library.
  */
@@ -49,8 +49,6 @@ static inline float be_libm_square_f32(float x) {
     }
 BE_BY_LANE(be_sin_by_lane, sin(x))
 BE_BY_LANE(be_cos_by_lane, cos(x))
-BE_BY_LANE(be_square_by_lane, be_libm_square(x))
-BE_BY_LANE(be_square_f32_by_lane, (double)be_libm_square_f32((float)x))
 #undef BE_BY_LANE
 
 #define BE_ALL_LANES ((be_vl){0} == 0)
@@ -65,12 +63,14 @@ BE_INLINE void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
 }
 #define be_sincos_small be_sincos
 static inline be_vd be_cos(be_vd x) { return be_cos_by_lane(BE_ALL_LANES, x, x); }
-static inline be_vd be_square(be_vd x) { return be_square_by_lane(BE_ALL_LANES, x, x); }
 static inline void be_sincos_many(const double *x, double *sine, double *cosine, int n) {
     for (int i = 0; i < n; i++) {
         sine[i] = sin(x[i]);
         cosine[i] = cos(x[i]);
     }
+}
+static inline void be_sin_many(const double *x, double *sine, int n) {
+    for (int i = 0; i < n; i++) sine[i] = sin(x[i]);
 }
 static inline void be_cos_many(const double *x, double *cosine, int n) {
     for (int i = 0; i < n; i++) cosine[i] = cos(x[i]);
@@ -78,7 +78,9 @@ static inline void be_cos_many(const double *x, double *cosine, int n) {
 static inline void be_square_many(const double *x, double *square, int n) {
     for (int i = 0; i < n; i++) square[i] = be_libm_square(x[i]);
 }
-static inline be_vd be_square_f32(be_vd x) { return be_square_f32_by_lane(BE_ALL_LANES, x, x); }
+static inline void be_square_f32_many(const double *x, double *square, int n) {
+    for (int i = 0; i < n; i++) square[i] = (double)be_libm_square_f32((float)x[i]);
+}
 /* Remainder of a positive x by a positive y, exact as fmod is. */
 static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
     be_vd remainder = x;
@@ -273,20 +275,23 @@ typedef struct be_trig_work {
     int64_t first[BE_MANY], n[BE_MANY];
 } __attribute__((aligned(64))) be_trig_work;
 
-/* The first loop. Returns the lanes that are left to the C library. For a cosine alone (`both` is 0), odd quadrants are
- * sent to sin(a + da) and even ones to cos(a + da), which begins two entries further on in the row. */
-BE_INLINE uint64_t be_trig_start(const double *x, int n, int both, be_trig_work *w) {
+/* The first loop, for sines, for cosines (the sine a quadrant further on) or for both. Returns the lanes that are left
+ * to the C library. For one of them alone, even quadrants are sent to sin(a + da) and odd ones to cos(a + da), which
+ * begins two entries further on in the row. */
+enum { BE_SINE, BE_COSINE, BE_SINE_AND_COSINE };
+BE_INLINE uint64_t be_trig_start(const double *x, int n, int wanted, be_trig_work *w) {
     uint64_t left = 0;
     for (int i = 0; i < n; i += BE_VL) {
         be_vd a, da, t, tail;
         be_vl quadrant, sine_rare, rare = be_trig_reduce(be_load(x + i), &a, &da, &quadrant, &sine_rare);
-        left |= (uint64_t)be_mask_bits(both ? rare | sine_rare : rare) << i;
+        left |= (uint64_t)be_mask_bits(wanted == BE_COSINE ? rare : rare | sine_rare) << i;
         be_vl first = be_trig_locate(a, da, &t, &tail);
-        if (!both) {
-            be_vl sine = -(quadrant & 1);
-            t = be_select(sine, t, t + tail);
-            tail = (be_vd)((be_vl)tail & sine);
-            first += ~sine & 2;
+        if (wanted != BE_SINE_AND_COSINE) {
+            quadrant = (be_vl)((be_vul)quadrant + (wanted == BE_COSINE));
+            be_vl odd = -(quadrant & 1);
+            t = be_select(odd, t + tail, t);
+            tail = (be_vd)((be_vl)tail & ~odd);
+            first += odd & 2;
         }
         be_store(w->a + i, a);
         be_store(w->t + i, t);
@@ -299,7 +304,7 @@ BE_INLINE uint64_t be_trig_start(const double *x, int n, int both, be_trig_work 
 
 static __attribute__((noinline, unused)) void be_sincos_many(const double *x, double *sine, double *cosine, int n) {
     be_trig_work w;
-    uint64_t left = be_trig_start(x, n, 1, &w);
+    uint64_t left = be_trig_start(x, n, BE_SINE_AND_COSINE, &w);
     for (int i = 0; i < n; i += BE_VL) {
         be_vd row[4], s, c;
         be_trig_rows_at(w.first + i, row);
@@ -315,21 +320,36 @@ static __attribute__((noinline, unused)) void be_sincos_many(const double *x, do
     }
 }
 
+/* The second loop, for sines or cosines alone. */
+BE_INLINE void be_trig_finish(const be_trig_work *w, int n, double *result) {
+    for (int i = 0; i < n; i += BE_VL) {
+        be_vd row[4], a = be_load(w->a + i), size = be_abs(a), t = be_load(w->t + i), tail = be_load(w->tail + i);
+        be_vl quadrant = be_load_i64(w->n + i), odd = -(quadrant & 1);
+        be_trig_rows_at(w->first + i, row);
+        be_vd tt = t * t, cube = t * tt, polynomial = be_trig_odd(tt);
+        be_vd s = be_select(odd, be_fma(cube, polynomial, t), t + be_fma(cube, polynomial, tail));
+        be_vd value = be_trig_add(row, s, be_fma(t, tail, be_trig_even(tt)));
+        size = be_select(odd, be_set1(1.0), size);
+        value = be_select_less(size, be_set1(BE_TRIG_TAYLOR), be_trig_taylor(size, tail, 1), value);
+        be_vl sign = quadrant << 62 ^ ((be_vl)a & ~odd);
+        be_store(result + i, (be_vd)((be_vl)value ^ (sign & BE_SIGN_BIT)));
+    }
+}
+
+static __attribute__((noinline, unused)) void be_sin_many(const double *x, double *sine, int n) {
+    be_trig_work w;
+    uint64_t left = be_trig_start(x, n, BE_SINE, &w);
+    be_trig_finish(&w, n, sine);
+    for (; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        sine[i] = sin(x[i]);
+    }
+}
+
 static __attribute__((noinline, unused)) void be_cos_many(const double *x, double *cosine, int n) {
     be_trig_work w;
-    uint64_t left = be_trig_start(x, n, 0, &w);
-    for (int i = 0; i < n; i += BE_VL) {
-        be_vd row[4], a = be_load(w.a + i), size = be_abs(a), t = be_load(w.t + i), tail = be_load(w.tail + i);
-        be_vl quadrant = be_load_i64(w.n + i), sine = -(quadrant & 1);
-        be_trig_rows_at(w.first + i, row);
-        be_vd tt = t * t, cube = t * tt, odd = be_trig_odd(tt);
-        be_vd s = be_select(sine, t + be_fma(cube, odd, tail), be_fma(cube, odd, t));
-        be_vd result = be_trig_add(row, s, be_fma(t, tail, be_trig_even(tt)));
-        size = be_select(sine, size, be_set1(1.0));
-        result = be_select_less(size, be_set1(BE_TRIG_TAYLOR), be_trig_taylor(size, tail, 1), result);
-        be_vl sign = (be_vl)(((be_vul)quadrant + 1) << 62) ^ ((be_vl)a & sine);
-        be_store(cosine + i, (be_vd)((be_vl)result ^ (sign & BE_SIGN_BIT)));
-    }
+    uint64_t left = be_trig_start(x, n, BE_COSINE, &w);
+    be_trig_finish(&w, n, cosine);
     for (; left; left &= left - 1) {
         int i = __builtin_ctzll(left);
         cosine[i] = cos(x[i]);
@@ -350,12 +370,6 @@ static inline be_vl be_square_sure(be_vd x, be_vd *result) {
     return (be_abs(error) <= be_fma(square, be_set1(-0.0055 * 0x1p-52), power * 0x1p-53)) & (square > 0x1p-900) &
            (power != square);
 }
-static inline be_vd be_square(be_vd x) {
-    be_vd square;
-    be_vl sure = be_square_sure(x, &square);
-    if (__builtin_expect(be_any(~sure), 0)) square = be_square_by_lane(~sure, x, square);
-    return square;
-}
 
 /* Doubtful ones wait for the end: a branch a vector would be mispredicted in every tenth. */
 static inline void be_square_many(const double *x, double *square, int n) {
@@ -371,18 +385,31 @@ static inline void be_square_many(const double *x, double *square, int n) {
     }
 }
 
-/* Each lane of x holds a float32; so does each lane of the result. */
-static inline be_vd be_square_f32(be_vd x) {
+/* x * x rounded to float32, and the lanes where that is surely what powf() returns. */
+static inline be_vl be_square_f32_sure(be_vd x, be_vd *result) {
     be_vd exact = x * x; /* 48 bits: no rounding */
     be_vd square = be_round_f32(exact);
     be_vd power = (be_vd)(be_bits(square) & 0x7ff0000000000000);
     be_vd size = be_abs(x);
-    /* powf is within 0.037 float32 ulp before rounding for 2^-6 <= |x| <= 2^6. */
-    be_vl sure = be_abs(exact - square) <= power * (0.9 * 0x1p-24);
-    sure &= ((size >= 0x1p-6) & (size <= 0x1p+6)) | (x == 0);
-    sure &= (power != square) | (exact == square);
-    if (__builtin_expect(be_any(~sure), 0)) square = be_square_f32_by_lane(~sure, x, square);
-    return square;
+    /* Of all x from 2^-60 to 2^60 glibc's powf errs only where x * x is within 0.0034 half ulps of the middle between
+     * two float32 numbers: 0.01 are in doubt. */
+    be_vl sure = be_abs(exact - square) <= power * (0.99 * 0x1p-24);
+    sure &= ((size >= 0x1p-60) & (size <= 0x1p+60)) | (x == 0);
+    *result = square;
+    return sure & ((power != square) | (exact == square));
+}
+/* Every x holds a float32; so does every square. */
+static inline void be_square_f32_many(const double *x, double *square, int n) {
+    uint64_t sure = 0;
+    for (int i = 0; i < n; i += BE_VL) {
+        be_vd result;
+        sure |= (uint64_t)be_mask_bits(be_square_f32_sure(be_load(x + i), &result)) << i;
+        be_store(square + i, result);
+    }
+    for (uint64_t doubtful = ~sure & UINT64_MAX >> (BE_MANY - n); doubtful; doubtful &= doubtful - 1) {
+        int i = __builtin_ctzll(doubtful);
+        square[i] = (double)be_libm_square_f32((float)x[i]);
+    }
 }
 
 /* ---- remainder ------------------------------------------------------------------------------------ */
@@ -390,7 +417,7 @@ static inline be_vd be_square_f32(be_vd x) {
 /* Remainder of a positive x by a positive y, exact as fmod is. */
 static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
     const be_vd round = be_set1(0x1p+52);
-    be_vd ratio = x / y;
+    be_vd ratio = x * (1.0 / y); /* close enough: the quotient is right or one too many */
     be_vd quotient = (ratio + round) - round;
     be_vd remainder = be_fma(-quotient, y, x);
     remainder = be_select(remainder < 0, be_fma(-(quotient - 1), y, x), remainder);

@@ -1,6 +1,7 @@
 /* The driver's hot loops, compiled once per instruction set beside the env kernels. */
 #include "core/batch.h"
 #include "core/exact_math.h"
+#include "engines/list.h"
 #include "envs/list.h"
 
 /* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
@@ -62,8 +63,6 @@ static void lose_lane(const block *b, int64_t lane, const be_error *error) {
     for (int j = 0; j < driver->num_info; j++) {
         memset((unsigned char *)b->rows.info[j] + (size_t)i * driver->info_bytes[j], 0, driver->info_bytes[j]);
     }
-    b->rows.reward[i] = 0;
-    b->rows.terminated[i] = 0;
     driver->lost[lane] = 1;
 }
 
@@ -75,12 +74,13 @@ static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_e
         b->batch->elapsed[lanes[k]] = 0;
         be_start_statistics(driver, lanes[k], b->now);
     }
+    for (int64_t k = 0; b->rows.started && k < count; k++) b->rows.started[lanes[k] - b->first] = 1;
     if (!(b->batch->type->flags & BE_LANE_BY_LANE)) return b->batch->type->reset(b->batch, lanes, count, &io, error);
     for (int64_t k = 0; k < count; k++) {
         be_error lane_error;
         if (b->batch->type->reset(b->batch, &lanes[k], 1, &io, &lane_error) == BE_OK) continue;
         lose_lane(b, lanes[k], &lane_error);
-        b->rows.truncated[lanes[k] - b->first] = 1;
+        b->rows.truncated[lanes[k] - b->first] |= !b->rows.terminated[lanes[k] - b->first];
         driver->pending[lanes[k]] = 1; /* tried again in the next step */
     }
     return BE_OK;
@@ -96,10 +96,11 @@ static void count_steps(const block *b) {
     uint8_t *restrict truncated = b->rows.truncated;
     const int32_t limit = b->batch->driver->max_episode_steps;
     const int has_limit = limit != INT32_MAX;
-    for (int64_t i = 0; i < b->n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
-    for (int64_t i = 0; i < b->n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
+    const int64_t n = b->n; /* a copy: flags are bytes, which might alias it, and then no loop would be vectorised */
+    for (int64_t i = 0; i < n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
+    for (int64_t i = 0; i < n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
     const uint8_t *lost = b->batch->driver->lost;
-    for (int64_t i = 0; lost && i < b->n; i++) truncated[i] |= lost[b->first + i];
+    for (int64_t i = 0; lost && i < n; i++) truncated[i] |= lost[b->first + i];
 }
 
 /* Rewards as the env gave them go into the statistics, then they are scaled and clipped. */
@@ -161,6 +162,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     uint8_t *restrict terminated = b->rows.terminated, *restrict truncated = b->rows.truncated;
 
     treat_rewards(b);
+    if (b->rows.started && n > 0) memset(b->rows.started, 0, (size_t)n);
     if (num_due && driver->autoreset != BE_DISABLED) { /* SAME_STEP: only lanes whose restart has failed */
         for (int64_t k = 0; k < num_due; k++) {
             int64_t i = due[k] - b->first;
@@ -169,10 +171,10 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
         }
         if (reset_lanes(b, due, num_due, error) != BE_OK) return -1;
     }
-    int64_t finished = 0;
+    uint16_t finished = 0; /* narrow: more lanes to a vector */
     for (int64_t i = 0; i < n; i++) {
         pending[i] = terminated[i] | truncated[i];
-        finished += pending[i];
+        finished = (uint16_t)(finished + pending[i]);
     }
     int64_t lanes[BLOCK], count = 0;
     const int same_step = driver->autoreset == BE_SAME_STEP && finished;
@@ -202,6 +204,7 @@ static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64
         .terminated = arrays->terminated + row,
         .truncated = arrays->truncated + row,
         .final_observation = row_of(arrays->final_observation, row, driver->observation_bytes),
+        .started = row_of(arrays->started, row, 1),
         .episode_return = row_of(arrays->episode_return, row, sizeof(double)),
         .episode_seconds = row_of(arrays->episode_seconds, row, sizeof(double)),
         .episode_length = row_of(arrays->episode_length, row, sizeof(int64_t)),
@@ -269,9 +272,13 @@ static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
         if (skip[i]) {
             b->rows.reward[i] = 0;
             b->rows.terminated[i] = 0;
-        } else if (b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error) != BE_OK) {
-            lose_lane(b, b->first + i, &lane_error);
+            continue;
         }
+        const int status = b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error);
+        if (status == BE_OK) continue;
+        lose_lane(b, b->first + i, &lane_error);
+        b->rows.reward[i] = 0;
+        b->rows.terminated[i] = 0;
     }
     return BE_OK;
 }
@@ -534,11 +541,15 @@ static void probe(int64_t mismatches[5]) {
     for (int j = 0; j < 5; j++) mismatches[j] = 0;
     for (int s = 0; s < 8; s++) {
         for (int round = 0; round < 2048 / BE_MANY; round++) {
-            double angle[BE_MANY], sines[BE_MANY], cosines[BE_MANY], only_cosines[BE_MANY], squares[BE_MANY];
+            double angle[BE_MANY], sines[BE_MANY], cosines[BE_MANY], squares[BE_MANY];
+            double only_sines[BE_MANY], only_cosines[BE_MANY], angle_f32[BE_MANY], squares_f32[BE_MANY];
             for (int i = 0; i < BE_MANY; i++) angle[i] = be_rng_uniform(&rng, -scales[s], scales[s]);
             be_sincos_many(angle, sines, cosines, BE_MANY);
+            be_sin_many(angle, only_sines, BE_MANY);
             be_cos_many(angle, only_cosines, BE_MANY);
             be_square_many(angle, squares, BE_MANY);
+            for (int i = 0; i < BE_MANY; i++) angle_f32[i] = (double)(float)angle[i];
+            be_square_f32_many(angle_f32, squares_f32, BE_MANY);
             for (int k = 0; k < BE_MANY; k += BE_VL) {
                 be_vd x = be_load(angle + k), sine, cosine;
                 if (s < 3) {
@@ -546,15 +557,15 @@ static void probe(int64_t mismatches[5]) {
                 } else {
                     be_sincos(x, &sine, &cosine);
                 }
-                be_vd square = be_square(x), x_f32 = be_round_f32(x), square_f32 = be_square_f32(x_f32);
                 be_vd modulo = be_fmod_positive(be_abs(x), be_set1(6.283185307179586));
                 for (int i = 0; i < BE_VL; i++) {
                     double y = x[i], right_sine = sin(y), right_cosine = cos(y), right_square = be_libm_square(y);
-                    mismatches[0] += sine[i] != right_sine || sines[k + i] != right_sine;
+                    mismatches[0] +=
+                        sine[i] != right_sine || sines[k + i] != right_sine || only_sines[k + i] != right_sine;
                     mismatches[1] += cosine[i] != right_cosine || cosines[k + i] != right_cosine ||
                                      only_cosines[k + i] != right_cosine;
-                    mismatches[2] += square[i] != right_square || squares[k + i] != right_square;
-                    mismatches[3] += square_f32[i] != (double)be_libm_square_f32((float)x_f32[i]);
+                    mismatches[2] += squares[k + i] != right_square;
+                    mismatches[3] += squares_f32[k + i] != (double)be_libm_square_f32((float)y);
                     mismatches[4] += modulo[i] != fmod(fabs(y), 6.283185307179586);
                 }
             }
@@ -567,7 +578,10 @@ static void probe(int64_t mismatches[5]) {
 #define DECLARE(name) extern const be_env_type BE_ENV(name);
 BE_ENV_LIST(DECLARE)
 #define POINTER(name) &BE_ENV(name),
-static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) NULL};
+#define DECLARE_ENGINE(name) extern const be_env_type be_env_##name;
+BE_ENGINE_LIST(DECLARE_ENGINE)
+#define ENGINE_POINTER(name) &be_env_##name,
+static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) BE_ENGINE_LIST(ENGINE_POINTER) NULL};
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)

@@ -7,6 +7,8 @@ typedef struct call {
     const be_isa *isa;
     const uint8_t *mask;
     const double *options;
+    int64_t steps;
+    const be_random_policy *policy;
     const be_arrays *arrays;
     be_error *error; /* the first */
     _Atomic int failed;
@@ -29,6 +31,13 @@ static void step(void *context, int64_t begin, int64_t end, int worker) {
     }
 }
 
+static void roll(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    call *c = context;
+    be_error error = {0};
+    if (c->isa->rollout(c->batch, begin, end, c->steps, c->arrays, c->policy, &error) < 0) note(c, &error);
+}
+
 static void reset(void *context, int64_t begin, int64_t end, int worker) {
     (void)worker;
     call *c = context;
@@ -46,6 +55,12 @@ int64_t be_loop_step(be_pool *pool, int threads, be_batch *batch, const be_isa *
                      be_error *error) {
     call c = {.batch = batch, .isa = isa, .arrays = arrays, .error = error};
     return run(pool, threads, &c, step) == BE_OK ? atomic_load(&c.finished) : -1;
+}
+
+int be_loop_rollout(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, int64_t steps,
+                    const be_arrays *arrays, const be_random_policy *policy, be_error *error) {
+    call c = {.batch = batch, .isa = isa, .steps = steps, .arrays = arrays, .policy = policy, .error = error};
+    return run(pool, threads, &c, roll);
 }
 
 int be_loop_reset(be_pool *pool, int threads, be_batch *batch, const uint8_t *mask, const double *options,

@@ -66,7 +66,29 @@ static inline be_vl be_bits(be_vd v) { return (be_vl)v; }
 static inline be_vd be_from_bits(be_vl v) { return (be_vd)v; }
 
 static inline be_vf be_to_f32(be_vd v) { return __builtin_convertvector(v, be_vf); }
-static inline be_vd be_to_f64(be_vf v) { return __builtin_convertvector(v, be_vd); }
+/* GCC widens half by half what one instruction can. */
+static inline be_vd be_to_f64(be_vf v) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_cvtps_pd((__m256)v);
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vd)_mm256_cvtps_pd((__m128)v);
+#else
+    return __builtin_convertvector(v, be_vd);
+#endif
+}
+/* Comparison results too. */
+static inline be_vl be_to_i64(be_vi v) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vl)_mm512_cvtepi32_epi64((__m256i)v);
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vl)_mm256_cvtepi32_epi64((__m128i)v);
+#else
+    return __builtin_convertvector(v, be_vl);
+#endif
+}
+/* int64 to float64 for |v| < 2^51: x86 before AVX-512 has no instruction for it, and compilers go lane by lane. */
+static inline be_vd be_small_to_f64(be_vl v) { return (be_vd)(v + 0x4338000000000000) - be_set1(0x1.8p+52); }
+static inline be_vi be_to_i32(be_vl v) { return __builtin_convertvector(v, be_vi); }
 /* Rounds each lane to float32 and back. */
 static inline be_vd be_round_f32(be_vd v) { return be_to_f64(be_to_f32(v)); }
 
@@ -78,6 +100,16 @@ static inline be_vd be_select(be_vl mask, be_vd a, be_vd b) {
     return (be_vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
 #else
     return (be_vd)((mask & (be_vl)a) | (~mask & (be_vl)b));
+#endif
+}
+
+static inline be_vf be_select_f32(be_vi mask, be_vf a, be_vf b) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vf)_mm256_mask_blend_ps(_mm256_movepi32_mask((__m256i)mask), (__m256)b, (__m256)a);
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vf)_mm_blendv_ps((__m128)b, (__m128)a, (__m128)mask);
+#else
+    return (be_vf)((mask & (be_vi)a) | (~mask & (be_vi)b));
 #endif
 }
 
@@ -121,8 +153,25 @@ static inline be_vd be_copysign(be_vd magnitude, be_vd sign) {
 }
 /* numpy.clip for finite bounds: NaN stays NaN. */
 static inline be_vd be_clip(be_vd v, be_vd low, be_vd high) {
+#if BE_ISA == BE_ISA_AVX512 /* these instructions return the second of two numbers where one is NaN */
+    return (be_vd)_mm512_min_pd((__m512d)high, _mm512_max_pd((__m512d)low, (__m512d)v));
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vd)_mm256_min_pd((__m256d)high, _mm256_max_pd((__m256d)low, (__m256d)v));
+#else
     v = be_select(v < low, low, v);
     return be_select(v > high, high, v);
+#endif
+}
+
+static inline be_vf be_clip_f32(be_vf v, be_vf low, be_vf high) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vf)_mm256_min_ps((__m256)high, _mm256_max_ps((__m256)low, (__m256)v));
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vf)_mm_min_ps((__m128)high, _mm_max_ps((__m128)low, (__m128)v));
+#else
+    v = be_select_f32(v < low, low, v);
+    return be_select_f32(v > high, high, v);
+#endif
 }
 
 /* Comparison result -> BE_VL bytes of 0 or 1. */
@@ -149,6 +198,24 @@ static inline be_vd be_fma(be_vd a, be_vd b, be_vd c) {
 /* Columns to rows: lane i's `k` values go to dst[i * k], rounded to float32 once. */
 static inline void be_store_rows(float *dst, int k, const be_vd *columns) {
 #if BE_ISA == BE_ISA_AVX512
+    if (k == 2) {
+        const __m512i place = _mm512_set_epi32(15, 7, 14, 6, 13, 5, 12, 4, 11, 3, 10, 2, 9, 1, 8, 0);
+        __m512 pair = _mm512_castps256_ps512((__m256)be_to_f32(columns[0]));
+        pair = _mm512_insertf32x8(pair, (__m256)be_to_f32(columns[1]), 1);
+        _mm512_storeu_ps(dst, _mm512_permutexvar_ps(place, pair));
+        return;
+    }
+    if (k == 3) {
+        /* Of the 24 values, the one at j is column j % 3 of lane j / 3; `place` is 8 * column + lane. */
+        const __m512i place = _mm512_set_epi32(5, 20, 12, 4, 19, 11, 3, 18, 10, 2, 17, 9, 1, 16, 8, 0);
+        const __m512i last = _mm512_castsi256_si512(_mm256_set_epi32(23, 15, 7, 22, 14, 6, 21, 13));
+        __m512 pair = _mm512_castps256_ps512((__m256)be_to_f32(columns[0]));
+        pair = _mm512_insertf32x8(pair, (__m256)be_to_f32(columns[1]), 1);
+        __m512 third = _mm512_castps256_ps512((__m256)be_to_f32(columns[2]));
+        _mm512_storeu_ps(dst, _mm512_permutex2var_ps(pair, place, third));
+        _mm256_storeu_ps(dst + 16, _mm512_castps512_ps256(_mm512_permutex2var_ps(pair, last, third)));
+        return;
+    }
     if (k == 4) {
         __m256 a = (__m256)be_to_f32(columns[0]), b = (__m256)be_to_f32(columns[1]);
         __m256 c = (__m256)be_to_f32(columns[2]), d = (__m256)be_to_f32(columns[3]);

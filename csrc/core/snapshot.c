@@ -168,8 +168,11 @@ static int check_integers(const be_field *field, const unsigned char *rows, int6
 }
 
 /* The driver's own columns: see be_lane_columns for their order. */
-static int check_driver_columns(const be_batch *batch, const unsigned char *const *rows, int64_t count,
-                                be_error *error) {
+static int check_driver_columns(const be_batch *batch, const be_snapshot_header *header,
+                                const unsigned char *const *rows, be_error *error) {
+    const int64_t count = header->count;
+    /* Of a SAME_STEP batch: restarts that have failed. */
+    const int may_wait = batch->driver->autoreset != BE_SAME_STEP || header->autoreset == BE_SAME_STEP;
     for (int64_t k = 0; k < count; k++) {
         be_rng rng;
         int32_t elapsed;
@@ -179,7 +182,7 @@ static int check_driver_columns(const be_batch *batch, const unsigned char *cons
         if (rng.has_buffered > 1 || (rng.inc_lo & 1) == 0) return foreign(error, "a random stream is damaged");
         if (elapsed < 0) return foreign(error, "a step count is damaged");
         if (pending > 1) return foreign(error, "a flag is damaged");
-        if (pending && batch->driver->autoreset == BE_SAME_STEP) {
+        if (pending && !may_wait) {
             return be_fail(error, BE_ERROR_VALUE, -1,
                            "lane %lld of the snapshot has finished and waits for its reset, which a SameStep env never "
                            "does: take the snapshot before or after",
@@ -237,7 +240,7 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
         status = check_integers(&fields[num_fields], starts[num_fields], header.count, error);
         if (status != BE_OK) return status;
     }
-    status = check_driver_columns(batch, starts + num_fields, header.count, error);
+    status = check_driver_columns(batch, &header, starts + num_fields, error);
     if (status == BE_OK && batch->type->check_state) {
         status = batch->type->check_state(batch, (const void *const *)starts, header.count, error);
     }

@@ -15,13 +15,13 @@ if [[ $(uname -m) == x86_64 ]]; then
     flags+=(-DBE_HAVE_X86_VECTORS=1)
 fi
 for name in "${!isa[@]}"; do
-    for source in csrc/core/isa_step.c csrc/envs/*/*.c csrc/engines/*/*.c; do
+    for source in csrc/core/isa_step.c csrc/envs/*/*.c csrc/engines/atari/*.c; do
         # shellcheck disable=SC2086
         printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
 core=()
-for source in csrc/core/*.c csrc/engines/*.c; do
+for source in csrc/core/*.c csrc/engines/*.c csrc/engines/mujoco/*.c csrc/engines/mujoco/*/*.c; do
     [[ $source == */isa_step.c ]] || core+=("$source")
 done
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -ldl -lpthread

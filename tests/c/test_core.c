@@ -324,7 +324,7 @@ int main(void) {
                (long long)mismatches[3], (long long)mismatches[4]);
     }
     for (int t = 0; isas[0]->types[t]; t++) {
-        if (isas[0]->types[t]->open) continue; /* needs a simulator that is not here */
+        if (isas[0]->types[t]->open) continue; /* needs handles from Python */
         for (int i = 0; isas[i]; i++) bad_input(isas[i], isas[i]->types[t]);
         for (int mode = BE_NEXT_STEP; mode <= BE_DISABLED; mode++) {
             for (int n = 0; n < 8; n++) {

@@ -40,6 +40,20 @@ static double argument(int kind) {
     }
 }
 
+/* x as float32; in every second round one whose square is near the middle between two float32 numbers, where powf may
+ * round either way. */
+static double float_argument(double x, int round) {
+    if (round % 2) return (double)(float)x;
+    for (int tries = 0; tries < 400; tries++) {
+        float y = (float)ldexp(1 + fabs(uniform()), (int)(random_bits() % 121) - 60);
+        double square = (double)y * y;
+        int exponent;
+        frexp(square, &exponent);
+        if (ldexp(fabs(square - (double)(float)square), 25 - exponent) > 0.98) return (double)y;
+    }
+    return (double)(float)x;
+}
+
 static int64_t wrong;
 
 static void same(const char *function, double x, double result, double expected) {
@@ -50,20 +64,25 @@ static void same(const char *function, double x, double result, double expected)
 int main(int count, char **words) {
     const int rounds = count > 1 ? atoi(words[1]) : 20000;
     for (int k = 0; k < rounds; k++) {
-        double x[BE_MANY], sine[BE_MANY], cosine[BE_MANY], only_cosine[BE_MANY], square[BE_MANY];
+        double x[BE_MANY], sine[BE_MANY], cosine[BE_MANY], only_sine[BE_MANY], only_cosine[BE_MANY], square[BE_MANY];
+        double x_f32[BE_MANY], square_f32[BE_MANY];
         const int n = BE_MANY - k % (BE_MANY / 8) * 8;
         for (int i = 0; i < n; i++) x[i] = argument(k % 3 ? k : i);
         be_sincos_many(x, sine, cosine, n);
+        be_sin_many(x, only_sine, n);
         be_cos_many(x, only_cosine, n);
         be_square_many(x, square, n);
+        for (int i = 0; i < n; i++) x_f32[i] = float_argument(x[i], k);
+        be_square_f32_many(x_f32, square_f32, n);
         for (int i = 0; i < n; i += BE_VL) {
-            be_vd s, c, small_s, small_c, v = be_load(x + i), squared = be_square(v), alone = be_cos(v);
+            be_vd s, c, small_s, small_c, v = be_load(x + i), alone = be_cos(v);
             be_sincos(v, &s, &c);
             be_sincos_small(v, &small_s, &small_c);
             for (int j = 0; j < BE_VL; j++) {
                 double y = x[i + j], right_sine = sin(y), right_cosine = cos(y), right_square = be_libm_square(y);
                 same("be_sincos_many's sin", y, sine[i + j], right_sine);
                 same("be_sincos_many's cos", y, cosine[i + j], right_cosine);
+                same("be_sin_many", y, only_sine[i + j], right_sine);
                 same("be_cos_many", y, only_cosine[i + j], right_cosine);
                 same("be_square_many", y, square[i + j], right_square);
                 same("be_sincos's sin", y, s[j], right_sine);
@@ -71,7 +90,8 @@ int main(int count, char **words) {
                 same("be_sincos_small's sin", y, small_s[j], right_sine);
                 same("be_sincos_small's cos", y, small_c[j], right_cosine);
                 same("be_cos", y, alone[j], right_cosine);
-                same("be_square", y, squared[j], right_square);
+                double z = x_f32[i + j], right_square_f32 = (double)be_libm_square_f32((float)z);
+                same("be_square_f32_many", z, square_f32[i + j], right_square_f32);
             }
         }
     }

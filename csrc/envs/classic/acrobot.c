@@ -221,7 +221,7 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     for (int64_t first = begin; first < end; first += CHUNK) {
         const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
         for (int l = 0; l < n; l += BE_VL) {
-            be_vd torque = __builtin_convertvector(be_load_i64(action + l) - 1, be_vd);
+            be_vd torque = be_small_to_f64(be_load_i64(action + l) - 1);
             if (noisy) {
                 for (int j = 0; j < BE_VL; j++) {
                     const int64_t i = first + l + j;

@@ -81,6 +81,9 @@ BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
     };
 }
 
+/* Lanes that go through a step together, from one short loop to the next. */
+#define CHUNK BE_MANY
+
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
     values v = load_values(b, begin, per_lane);
@@ -89,25 +92,32 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
 
-    for (int64_t i = begin; i < end; i += BE_VL) {
-        if (per_lane) v = load_values(b, i, 1);
-        be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
-        be_vd push = __builtin_convertvector(be_load_i64(action) - 1, be_vd) * v.force;
-        velocity = velocity + (push + be_cos(3.0 * position) * -v.gravity);
-        velocity = be_clip(velocity, -v.max_speed, v.max_speed);
-        position = be_clip(position + velocity, v.min_position, v.max_position);
-        velocity = be_select((position == v.min_position) & (velocity < 0), be_set1(0.0), velocity);
-        be_store(pposition + i, position);
-        be_store(pvelocity + i, velocity);
+    for (int64_t first = begin; first < end; first += CHUNK) {
+        const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
+        double angle[CHUNK], slope[CHUNK];
+        for (int l = 0; l < n; l += BE_VL) be_store(angle + l, 3.0 * be_load(pposition + first + l));
+        be_cos_many(angle, slope, n);
+        for (int l = 0; l < n; l += BE_VL) {
+            const int64_t i = first + l;
+            if (per_lane) v = load_values(b, i, 1);
+            be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
+            be_vd push = be_small_to_f64(be_load_i64(action) - 1) * v.force;
+            velocity = velocity + (push + be_load(slope + l) * -v.gravity);
+            velocity = be_clip(velocity, -v.max_speed, v.max_speed);
+            position = be_clip(position + velocity, v.min_position, v.max_position);
+            velocity = be_select((position == v.min_position) & (velocity < 0), be_set1(0.0), velocity);
+            be_store(pposition + i, position);
+            be_store(pvelocity + i, velocity);
 
-        be_vd row[] = {position, velocity};
-        be_store_rows(observation, 2, row);
-        be_store(reward, be_set1(-1.0));
-        be_store_flags(terminated, (position >= v.goal_position) & (velocity >= v.goal_velocity));
-        action += BE_VL;
-        observation += 2 * BE_VL;
-        reward += BE_VL;
-        terminated += BE_VL;
+            be_vd row[] = {position, velocity};
+            be_store_rows(observation, 2, row);
+            be_store(reward, be_set1(-1.0));
+            be_store_flags(terminated, (position >= v.goal_position) & (velocity >= v.goal_velocity));
+            action += BE_VL;
+            observation += 2 * BE_VL;
+            reward += BE_VL;
+            terminated += BE_VL;
+        }
     }
     return BE_OK;
 }

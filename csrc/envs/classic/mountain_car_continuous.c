@@ -3,7 +3,6 @@
  * Gymnasium's Continuous_MountainCarEnv, with its mixed precision: the first step of an episode computes in float64
  * (the reset state is float64), later ones in float32 (the state a step stores is float32), and Python's min/max and
  * the clipping assignments bring in Python floats, which NumPy compares in the precision of the other side (NEP 50).
- * float32 operations are done in float64 and rounded once, which is exact for + - * (53 >= 2 * 24 + 2 bits).
  */
 #include "batchenv.h"
 #include "core/exact_math.h"
@@ -67,9 +66,6 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
     return observe(b, lanes, count, io, error);
 }
 
-/* A Python float as NumPy sees it beside a lane's float64 (`fresh`) or float32. */
-static inline be_vd beside(be_vl fresh, be_vd value) { return be_select(fresh, value, be_round_f32(value)); }
-
 typedef struct values {
     be_vd min_position, max_position, max_speed, goal_position, goal_velocity, power;
 } values;
@@ -85,63 +81,111 @@ BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
     };
 }
 
+/* The lanes whose episodes are about to take their first step. */
+static inline be_vl fresh_lanes(const be_batch *b, int64_t i) {
+    be_vi steps;
+    memcpy(&steps, b->elapsed + i, sizeof steps);
+    return be_to_i64(steps) == 0;
+}
+
+typedef struct moved {
+    be_vd position, velocity;
+    be_vl arrived;
+} moved;
+
+/* What a push beyond [-1, 1] adds: it is clipped to a Python float, which leaves all in float64. */
+static inline be_vd gain_of_clipped(be_vf push, be_vd slope, const values *v) {
+    return be_copysign(be_set1(1.0), be_to_f64(push)) * v->power - slope;
+}
+/* Any other push is float32. */
+static inline be_vf gain_of_push(be_vf push, be_vd slope, const values *v) {
+    return push * be_to_f32(v->power) - be_to_f32(slope);
+}
+static inline be_vi inside(be_vf push) { return (push >= be_set1f(-1)) & (push <= be_set1f(1)); }
+
+/* The first step of an episode, in float64. */
+BE_INLINE moved first_step(be_vd position, be_vd velocity, be_vf push, be_vd slope, const values *v) {
+    be_vd gain = be_to_f64(gain_of_push(push, slope, v));
+    velocity = velocity + be_select(be_to_i64(inside(push)), gain, gain_of_clipped(push, slope, v));
+    velocity = be_clip(velocity, -v->max_speed, v->max_speed);
+    position = be_clip(position + velocity, v->min_position, v->max_position);
+    velocity = be_select((position == v->min_position) & (velocity < 0), be_set1(0.0), velocity);
+    return (moved){position, velocity, (position >= v->goal_position) & (velocity >= v->goal_velocity)};
+}
+
+/* value >= goal, where NumPy compares in float32, and what was clipped to `high` (the lanes `above`) or `low` (`below`)
+ * is a Python float by then. */
+static inline be_vi at_least(be_vf value, be_vd goal, be_vi above, be_vd high, be_vi below, be_vd low) {
+    be_vi clipped = (above & be_to_i32(high >= goal)) | (below & be_to_i32(low >= goal));
+    return clipped | (~(above | below) & (value >= be_to_f32(goal)));
+}
+
+/* A later one, in float32. */
+BE_INLINE moved later_step(be_vf position, be_vf velocity, be_vf push, be_vd slope, const values *v) {
+    const be_vf max_speed = be_to_f32(v->max_speed), min_position = be_to_f32(v->min_position),
+                max_position = be_to_f32(v->max_position), zero = be_set1f(0);
+    be_vf gain = be_to_f32(gain_of_clipped(push, slope, v));
+    velocity = velocity + be_select_f32(inside(push), gain_of_push(push, slope, v), gain);
+    be_vi fast_right = velocity > max_speed, fast_left = velocity < -max_speed;
+    velocity = be_clip_f32(velocity, -max_speed, max_speed);
+    be_vi leftward = (velocity < zero) | (fast_left & be_to_i32(v->max_speed > 0)); /* not 0 as float32 may be */
+
+    position = position + velocity;
+    be_vi beyond_right = position > max_position, beyond_left = position < min_position;
+    position = be_clip_f32(position, min_position, max_position);
+    be_vi stopped = (position == min_position) & leftward;
+
+    be_vi arrived = at_least(velocity, v->goal_velocity, fast_right, v->max_speed, fast_left, -v->max_speed);
+    arrived = (stopped & be_to_i32(v->goal_velocity <= 0)) | (~stopped & arrived);
+    arrived &= at_least(position, v->goal_position, beyond_right, v->max_position, beyond_left, v->min_position);
+    velocity = be_select_f32(stopped, zero, velocity);
+    return (moved){be_to_f64(position), be_to_f64(velocity), be_to_i64(arrived)};
+}
+
+/* Lanes that go through a step together, from one short loop to the next. */
+#define CHUNK BE_MANY
+
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
-    const int32_t *elapsed = b->elapsed;
     values v = load_values(b, begin, per_lane);
-    const be_vd one = be_set1(1.0);
     const float *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
     uint8_t *terminated = io->terminated;
 
-    for (int64_t i = begin; i < end; i += BE_VL) {
-        if (per_lane) v = load_values(b, i, 1);
-        be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
-        be_vd push = be_to_f64(be_load_f32(action));
-        be_vi steps;
-        memcpy(&steps, elapsed + i, sizeof steps);
-        be_vl fresh = __builtin_convertvector(steps, be_vl) == 0;
-
-        be_vd angle = 3.0 * position;
-        angle = be_select(fresh, angle, be_round_f32(angle));
-        be_vd slope = 0.0025 * be_cos(angle);
-        be_vl inside = (push >= -one) & (push <= one);
-        be_vd gain_f32 = be_round_f32(be_round_f32(push * be_round_f32(v.power)) - be_round_f32(slope));
-        be_vd gain_f64 = be_copysign(one, push) * v.power - slope;
-        be_vd gain = be_select(inside, gain_f32, gain_f64);
-        velocity = be_select(fresh, velocity + gain, be_round_f32(velocity + be_round_f32(gain)));
-
-        be_vd speed_limit = beside(fresh, v.max_speed);
-        be_vl fast_right = velocity > speed_limit, fast_left = velocity < -speed_limit;
-        velocity = be_select(fast_right, v.max_speed, velocity);
-        velocity = be_select(fast_left, -v.max_speed, velocity);
-
-        position = be_select(fresh, position + velocity, be_round_f32(position + be_round_f32(velocity)));
-        be_vd left = beside(fresh, v.min_position);
-        be_vl beyond_right = position > beside(fresh, v.max_position);
-        position = be_select(beyond_right, v.max_position, position);
-        be_vl beyond_left = position < left;
-        position = be_select(beyond_left, v.min_position, position);
-        be_vl stopped = (beyond_left | (position == left)) & (velocity < 0);
-        velocity = be_select(stopped, be_set1(0.0), velocity);
-
-        be_vd goal_position = beside(fresh | beyond_left | beyond_right, v.goal_position);
-        be_vd goal_velocity = beside(fresh | fast_left | fast_right | stopped, v.goal_velocity);
-        be_vl arrived = (position >= goal_position) & (velocity >= goal_velocity);
-
-        position = be_round_f32(position);
-        velocity = be_round_f32(velocity);
-        be_store(pposition + i, position);
-        be_store(pvelocity + i, velocity);
-        be_vd row[] = {position, velocity};
-        be_store_rows(observation, 2, row);
-        be_store(reward, be_select(arrived, be_set1(100.0), be_set1(0.0)) - push * push * 0.1);
-        be_store_flags(terminated, arrived);
-        action += BE_VL;
-        observation += 2 * BE_VL;
-        reward += BE_VL;
-        terminated += BE_VL;
+    for (int64_t first = begin; first < end; first += CHUNK) {
+        const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
+        double angle[CHUNK], cosine[CHUNK];
+        for (int l = 0; l < n; l += BE_VL) {
+            be_vd exact = 3.0 * be_load(pposition + first + l);
+            be_store(angle + l, be_select(fresh_lanes(b, first + l), exact, be_round_f32(exact)));
+        }
+        be_cos_many(angle, cosine, n);
+        for (int l = 0; l < n; l += BE_VL) {
+            const int64_t i = first + l;
+            if (per_lane) v = load_values(b, i, 1);
+            be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
+            be_vf push = be_load_f32(action);
+            be_vd slope = 0.0025 * be_load(cosine + l);
+            be_vl fresh = fresh_lanes(b, i);
+            moved next = later_step(be_to_f32(position), be_to_f32(velocity), push, slope, &v);
+            if (__builtin_expect(be_any(fresh), 0)) {
+                moved start = first_step(position, velocity, push, slope, &v);
+                next.position = be_select(fresh, be_round_f32(start.position), next.position);
+                next.velocity = be_select(fresh, be_round_f32(start.velocity), next.velocity);
+                next.arrived = (fresh & start.arrived) | (~fresh & next.arrived);
+            }
+            be_store(pposition + i, next.position);
+            be_store(pvelocity + i, next.velocity);
+            be_vd row[] = {next.position, next.velocity}, effort = be_to_f64(push);
+            be_store_rows(observation, 2, row);
+            be_store(reward, be_select(next.arrived, be_set1(100.0), be_set1(0.0)) - effort * effort * 0.1);
+            be_store_flags(terminated, next.arrived);
+            action += BE_VL;
+            observation += 2 * BE_VL;
+            reward += BE_VL;
+            terminated += BE_VL;
+        }
     }
     return BE_OK;
 }

@@ -85,38 +85,54 @@ BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
     };
 }
 
+/* Lanes that go through a step together, from one short loop to the next. */
+#define CHUNK BE_MANY
+typedef struct chunk {
+    double torque[CHUNK], angle[CHUNK], angle_square[CHUNK], theta_dot_square[CHUNK], torque_square[CHUNK];
+    double sine[CHUNK], cosine[CHUNK];
+} __attribute__((aligned(64))) chunk;
+
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
-    double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
+    double *ptheta = b->state[THETA], *ptheta_dot = b->state[THETA_DOT];
     values v = load_values(b, begin, per_lane);
     const be_vd torque_cost = be_set1((double)0.001f);
     const be_vd pi = be_set1(PI), two_pi = be_set1(2 * PI);
     const float *action = io->action;
     float *observation = io->observation;
     double *reward = io->reward;
+    chunk w;
 
-    for (int64_t i = begin; i < end; i += BE_VL) {
-        if (per_lane) v = load_values(b, i, 1);
-        be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
-        be_vd torque = be_clip(be_to_f64(be_load_f32(action)), -v.max_torque, v.max_torque);
-        be_vd angle = be_python_mod(theta + pi, two_pi) - pi;
-        be_vd cost = be_square(angle) + 0.1 * be_square(theta_dot);
-        cost = cost + be_round_f32(torque_cost * be_square_f32(torque));
-
-        be_vd sine, cosine;
-        be_sincos(theta, &sine, &cosine);
-        theta_dot = theta_dot + (v.pull * sine + be_round_f32(v.torque_gain * torque)) * v.dt;
-        theta_dot = be_clip(theta_dot, -v.max_speed, v.max_speed);
-        theta = theta + theta_dot * v.dt;
-        be_store(ptheta + i, theta);
-        be_store(ptheta_dot + i, theta_dot);
-
-        be_sincos(theta, &sine, &cosine);
-        be_vd row[] = {cosine, sine, theta_dot};
-        be_store_rows(observation, 3, row);
-        be_store(reward, -cost);
-        action += BE_VL;
-        observation += 3 * BE_VL;
-        reward += BE_VL;
+    for (int64_t first = begin; first < end; first += CHUNK) {
+        const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
+        double *theta = ptheta + first, *theta_dot = ptheta_dot + first;
+        for (int l = 0; l < n; l += BE_VL) {
+            if (per_lane) v = load_values(b, first + l, 1);
+            be_store(w.torque + l, be_clip(be_to_f64(be_load_f32(action + l)), -v.max_torque, v.max_torque));
+            be_store(w.angle + l, be_python_mod(be_load(theta + l) + pi, two_pi) - pi);
+        }
+        be_square_many(w.angle, w.angle_square, n);
+        be_square_many(theta_dot, w.theta_dot_square, n);
+        be_square_f32_many(w.torque, w.torque_square, n);
+        be_sin_many(theta, w.sine, n);
+        for (int l = 0; l < n; l += BE_VL) {
+            if (per_lane) v = load_values(b, first + l, 1);
+            be_vd cost = be_load(w.angle_square + l) + 0.1 * be_load(w.theta_dot_square + l);
+            cost = cost + be_round_f32(torque_cost * be_load(w.torque_square + l));
+            be_store(reward + l, -cost);
+            be_vd push = be_round_f32(v.torque_gain * be_load(w.torque + l));
+            be_vd speed = be_load(theta_dot + l) + (v.pull * be_load(w.sine + l) + push) * v.dt;
+            speed = be_clip(speed, -v.max_speed, v.max_speed);
+            be_store(theta_dot + l, speed);
+            be_store(theta + l, be_load(theta + l) + speed * v.dt);
+        }
+        be_sincos_many(theta, w.sine, w.cosine, n);
+        for (int l = 0; l < n; l += BE_VL) {
+            be_vd row[] = {be_load(w.cosine + l), be_load(w.sine + l), be_load(theta_dot + l)};
+            be_store_rows(observation + 3 * l, 3, row);
+        }
+        action += CHUNK;
+        observation += 3 * CHUNK;
+        reward += CHUNK;
     }
     memset(io->terminated, 0, (size_t)(end - begin));
     return BE_OK;

@@ -16,7 +16,7 @@ static const be_field state[] = {
 };
 
 static const be_field info[] = {
-    {"prob", BE_F64, 1, "probability of what the last action led to; 1 after a reset", 0, 0},
+    {"prob", BE_F64, 1, "probability of what the last action led to; 1 after a reset", 0, 0, BE_ALWAYS},
     {0},
 };
 

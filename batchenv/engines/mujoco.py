@@ -1,0 +1,392 @@
+"""Gymnasium's MuJoCo environments: their keywords and lane attributes, put into the C core's terms."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.adapter import Adapter
+from batchenv.engines import mujoco_fields, mujoco_library
+from batchenv.lanes import integer
+
+# What tables of finite numbers call "no bound".
+ANY = float(np.finfo(np.float64).max)
+
+_RENDERING = (
+    ("width", 480, "of pictures, pixels"),
+    ("height", 480, "of pictures, pixels"),
+    ("camera_id", None, "which of the model's cameras takes pictures"),
+    ("camera_name", None, "the same by name"),
+    ("default_camera_config", None, "settings of the free camera: a dict, such as {'distance': 4.0}"),
+    ("max_geom", 1000, "most objects in a picture"),
+    ("visual_options", None, "flags of the pictures: a dict, mjtVisFlag to bool"),
+)
+_EXCLUDE = ("exclude_current_positions_from_observation", True, "leave x (and y) out of observations")
+_INCLUDE = "include_{}_in_observation"
+_SIZE = 16384
+
+
+def assets() -> Path:
+    """The folder of Gymnasium's own models."""
+    spec = importlib.util.find_spec("gymnasium")
+    return Path(spec.origin).parent / "envs" / "mujoco" / "assets"
+
+
+def model_path(name: Any) -> Path:
+    """The file that Gymnasium means by `xml_file=name`: one of its own unless the name starts with ~, . or /."""
+    if not isinstance(name, (str, Path)):
+        raise TypeError(f"xml_file={name!r} must be a str or Path, not {type(name).__name__}")
+    if isinstance(name, Path) or name.startswith((".", "/", "~")):
+        return Path(name).expanduser()
+    return assets() / name
+
+
+def _range(name: str, value: Any) -> list[float]:
+    """Two bounds as finite numbers."""
+    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
+        raise ValueError(f"{name}={value!r} must be two numbers: (low, high)")
+    bounds = [float(bound) for bound in value]
+    if any(np.isnan(bound) for bound in bounds):
+        raise ValueError(f"{name}={value!r} must be two numbers, none of them NaN")
+    return [min(max(bound, -ANY), ANY) for bound in bounds]
+
+
+class MuJoCo(Adapter):
+    """What a MuJoCo environment has beside the params of its C type; see Adapter.
+
+    flags: keywords, in the order of the C type's flags; None: not one of its own.
+    ranges: keywords that stand for two params, NAME_min and NAME_max.
+    bodies: names of bodies, in the order of the C type's.
+    """
+
+    xml_file = ""
+    camera: dict[str, Any] | None = None
+    flags: Sequence[str | None] = ()
+    ranges: Sequence[str] = ()
+    bodies: Sequence[str] = ()
+    own: Sequence[tuple[str, Any, str]] = ()
+    reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
+    names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
+    model_fields = mujoco_fields.MODEL_FIELDS
+    lanes: mujoco_library.Lanes
+    _observed: list[str] | None = None
+
+    def __init__(self) -> None:
+        self._changes: dict[int, dict[str, NDArray[np.float64]]] = {}
+
+    @property
+    def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:
+        """See the class."""
+        xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
+        ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
+        return (xml, *self.own, *ranges, *_RENDERING)
+
+    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
+        """The C type's params that the user's keywords stand for.
+
+        Raises:
+            TypeError, ValueError, OSError: a wrong keyword or value.
+            gymnasium.error.DependencyNotInstalled: mujoco is not installed.
+        """
+        mujoco_library.load()
+        params = dict(keywords)
+        self._at_start = {name: params.pop(name) for name in self.model_fields if name in params}
+        self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
+        for name in self.ranges:
+            if f"{name}_range" not in self._given:
+                continue
+            clash = [bound for bound in (f"{name}_min", f"{name}_max") if bound in params]
+            if clash:
+                raise TypeError(f"{name}_range says what {clash[0]} says: give one of them")
+            bounds = _range(f"{name}_range", self._given.pop(f"{name}_range"))
+            params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
+        for name in ("width", "height", "max_geom"):
+            integer(name, self._value(name), 1, _SIZE * 64)
+        self._own_flags = [int(name is not None and self._flag(name)) for name in self.flags]
+        self._model = self._read(self._value("xml_file"))
+        self._own_bodies = [self._body(name) for name in self.bodies]
+        return params, None
+
+    def _read(self, xml: Any) -> Any:
+        return mujoco_library.read_model(model_path(xml))
+
+    def _value(self, name: str) -> Any:
+        defaults = {keyword: default for keyword, default, _ in self.KEYWORDS}
+        return self._given.get(name, defaults[name])
+
+    def _flag(self, name: str) -> bool:
+        value = self._value(name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be a bool, not {type(value).__name__}")
+        return bool(value)
+
+    def _body(self, name: str | int, keyword: str = "xml_file") -> int:
+        """A body's number."""
+        mujoco, _ = mujoco_library.load()
+        if isinstance(name, str):
+            number = mujoco.mj_name2id(self._model, int(mujoco.mjtObj.mjOBJ_BODY), name)
+            if number < 0:
+                raise ValueError(f"{keyword}: the model has no body {name!r}")
+            return number
+        return integer(keyword, name, 0, self._model.nbody - 1)
+
+    def engine(self, num_envs: int, num_threads: int) -> NDArray[np.int64]:
+        """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
+        self.lanes = mujoco_library.Lanes(
+            self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
+        )
+        if self._at_start:
+            self.set_model(np.arange(num_envs), self._at_start)
+        return self.lanes.source
+
+    def release(self) -> None:
+        """Lets go of the lanes' memory, after the batch has been."""
+        self.lanes.release()
+
+    def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+        """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
+        mujoco_fields.set_fields(self.lanes, chosen, values)
+        for name in values:
+            for lane in chosen.tolist():
+                self._changes.setdefault(lane, {})[name] = mujoco_fields.read(self.lanes.models[lane], name)
+
+    def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
+        """What `set_model` has set: {lane: {name: value}}."""
+        return self._changes
+
+    def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
+        """Makes the changes of another environment, as `changes` had them."""
+        for lane, fields in changes.items():
+            self.set_model(np.array([lane]), fields)
+
+    def renderer(self, mode: str) -> Any:
+        """What draws the lanes, once `engine` was called."""
+        from batchenv.engines.mujoco_render import MuJoCoRenderer
+
+        settings = {name: self._value(name) for name, _, _ in _RENDERING}
+        if settings["default_camera_config"] is None:
+            settings["default_camera_config"] = self.camera
+        return MuJoCoRenderer(self.lanes, mode, settings)
+
+    def keywords(self) -> dict[str, Any]:
+        """Values of KEYWORDS that make the same again, once `to_core` was called."""
+        return dict(self._given)
+
+    def attribute(self, name: str, batch: Any) -> list[Any]:
+        """A lane attribute, as Gymnasium's environment has it: one value a lane. `model` are MuJoCo's own objects in
+        use, `data` new ones."""
+        lanes = self.lanes
+        if name == "data":
+            return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
+        if name == "model":
+            return list(lanes.models)
+        if name == "dt":
+            return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
+        if name in ("init_qpos", "init_qvel"):
+            return [getattr(lanes, name).copy() for _ in range(len(lanes))]
+        if name == "time":
+            return lanes.records[:, 0].tolist()  # the first number of MuJoCo's states
+        return list(lanes.field(name))
+
+
+class Runner(MuJoCo):
+    """Those whose observations leave positions out."""
+
+    own = (_EXCLUDE,)
+    flags = (_EXCLUDE[0],)
+    camera = {"distance": 4.0}
+
+
+class HalfCheetah(Runner):
+    """HalfCheetah-v5 and -v4."""
+
+    xml_file = "half_cheetah.xml"
+
+
+class Swimmer(Runner):
+    """Swimmer-v5 and -v4."""
+
+    xml_file = "swimmer.xml"
+    camera = None
+
+
+class Walker2d(Runner):
+    """Walker2d-v5."""
+
+    xml_file = "walker2d_v5.xml"
+    ranges = ("healthy_z", "healthy_angle")
+    camera = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
+
+
+class Walker2dV4(Walker2d):
+    """Walker2d-v4."""
+
+    xml_file = "walker2d.xml"
+
+
+class Hopper(Walker2d):
+    """Hopper-v5 and -v4."""
+
+    xml_file = "hopper.xml"
+    ranges = ("healthy_state", "healthy_z", "healthy_angle")
+    camera = {**Walker2d.camera, "distance": 3.0}
+
+
+class Ant(Runner):
+    """Ant-v5."""
+
+    xml_file = "ant.xml"
+    reads = ("xpos", "cfrc_ext")
+    ranges = ("healthy_z", "contact_force")
+    cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
+    own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
+    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+
+    def to_core(self, keywords):
+        """See `MuJoCo.to_core`."""
+        result = super().to_core(keywords)
+        self._own_bodies = [self._body(self._value("main_body"), "main_body")]
+        return result
+
+
+class AntV4(Ant):
+    """Ant-v4."""
+
+    cfrc_ext = ("use_contact_forces", False, "observe contact forces, and charge for them")
+    own = (_EXCLUDE, cfrc_ext)
+    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+
+    def to_core(self, keywords):
+        """See `MuJoCo.to_core`."""
+        result = MuJoCo.to_core(self, keywords)
+        self._own_bodies = [self._body("torso")]
+        if self._flag("use_contact_forces"):
+            self.type_name = "AntV4Contact"  # its infos have another dtype
+        return result
+
+
+class Humanoid(Runner):
+    """Humanoid-v5."""
+
+    xml_file = "humanoid.xml"
+    ranges = ("healthy_z", "contact_cost")
+    camera = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
+    reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
+    parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+    own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
+    flags = (_EXCLUDE[0], *(_INCLUDE.format(part) for part in parts))
+
+
+class HumanoidV4(Humanoid):
+    """Humanoid-v4."""
+
+    ranges = ("healthy_z",)
+    own = (_EXCLUDE,)
+
+    def to_core(self, keywords):
+        """See `MuJoCo.to_core`."""
+        self.flags = (_EXCLUDE[0],)
+        result = super().to_core(keywords)
+        self._own_flags += [1] * len(self.parts)
+        return result
+
+
+class HumanoidStandup(Humanoid):
+    """HumanoidStandup-v5."""
+
+    xml_file = "humanoidstandup.xml"
+    ranges = ("impact_cost",)
+    camera = {**Humanoid.camera, "lookat": np.array((0.0, 0.0, 0.8925))}
+
+
+class HumanoidStandupV4(HumanoidV4):
+    """HumanoidStandup-v4."""
+
+    xml_file = "humanoidstandup.xml"
+    ranges = ()
+    camera = HumanoidStandup.camera
+
+
+class InvertedPendulum(MuJoCo):
+    """InvertedPendulum-v5 and -v4."""
+
+    xml_file = "inverted_pendulum.xml"
+    camera = {"trackbodyid": 0, "distance": 2.04}
+
+
+class InvertedDoublePendulum(MuJoCo):
+    """InvertedDoublePendulum-v5 and -v4."""
+
+    xml_file = "inverted_double_pendulum.xml"
+    reads = ("qfrc_constraint", "site_xpos")
+    camera = {"trackbodyid": 0, "distance": 4.1225, "lookat": np.array((0.0, 0.0, 0.12250000000000005))}
+
+
+class Reacher(MuJoCo):
+    """Reacher-v5 and -v4."""
+
+    xml_file = "reacher.xml"
+    reads = ("xpos",)
+    bodies = ("fingertip", "target")
+    camera = {"trackbodyid": 0}
+
+
+class Pusher(MuJoCo):
+    """Pusher-v5."""
+
+    xml_file = "pusher_v5.xml"
+    reads = ("xpos",)
+    bodies = ("tips_arm", "object", "goal")
+    camera = {"trackbodyid": -1, "distance": 4.0}
+
+
+class PusherV4(Pusher):
+    """Pusher-v4, which Gymnasium itself makes with MuJoCo 2 only."""
+
+    xml_file = "pusher.xml"
+
+
+class Custom(MuJoCo):
+    """A user's own model: see `batchenv.make_mujoco`."""
+
+    own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
+    names = (*MuJoCo.names, "observation_fields")
+    FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
+
+    def to_core(self, keywords):
+        """See `MuJoCo.to_core`."""
+        if "xml_file" not in keywords:
+            raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
+        result = super().to_core(keywords)
+        self._observed = mujoco_fields.observable(self._model, self._value("observation"))
+        data = mujoco_library.load()[0].MjData(self._model)
+        self._sizes = {name: getattr(data, name).size for name in self._observed}
+        self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
+        return result
+
+    def _read(self, xml):
+        text = isinstance(xml, str) and xml.lstrip().startswith("<")
+        return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
+
+    def engine(self, num_envs, num_threads):
+        """See `MuJoCo.engine`. Actuators without limits take any action."""
+        source = super().engine(num_envs, num_threads)
+        free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
+        self.lanes.low[free], self.lanes.high[free] = -np.inf, np.inf
+        return source
+
+    def attribute(self, name, batch):
+        """See `MuJoCo.attribute`."""
+        if name != "observation_fields":
+            return super().attribute(name, batch)
+        slices, start = {}, 0
+        for field in self._observed:
+            size = self._sizes[field]
+            slices[field] = slice(start, start + size)
+            start += size
+        return [slices] * len(self.lanes)

@@ -1,0 +1,141 @@
+"""Fields of mjModel that may differ from lane to lane, and fields of mjData that can be observed."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.engines import mujoco_library
+
+# Names of mjModel's fields, or of its options', that MuJoCo reads afresh in every step.
+OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity", "impratio")
+# What other fields of the model are computed from: mj_setConst is called for these.
+CONSTANTS = (
+    "body_mass",
+    "body_inertia",
+    "body_ipos",
+    "body_iquat",
+    "body_pos",
+    "body_quat",
+    "dof_armature",
+    "qpos_spring",
+    "jnt_pos",
+    "jnt_axis",
+)
+PLAIN = (
+    "dof_damping",
+    "dof_frictionloss",
+    "jnt_stiffness",
+    "jnt_range",
+    "jnt_margin",
+    "geom_friction",
+    "geom_solref",
+    "geom_solimp",
+    "geom_margin",
+    "geom_gap",
+    "geom_size",
+    "tendon_stiffness",
+    "tendon_damping",
+    "actuator_gainprm",
+    "actuator_biasprm",
+    "actuator_dynprm",
+    "actuator_gear",
+    "actuator_forcerange",
+    "body_gravcomp",
+)
+MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
+
+
+def read(model: Any, name: str) -> NDArray[np.float64]:
+    """A copy of a field of MODEL_FIELDS, of its own shape."""
+    return np.array(getattr(model.opt if name in OPTIONS else model, name), np.float64)
+
+
+def _write(model: Any, name: str, value: NDArray[np.float64]) -> None:
+    owner = model.opt if name in OPTIONS else model
+    if value.ndim:
+        getattr(owner, name)[...] = value
+    else:
+        setattr(owner, name, float(value))
+
+
+def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.float64]:
+    """`value` as float64 of shape (lanes, *the field's).
+
+    Raises:
+        TypeError, ValueError: it is not numbers of the field's shape, or of that with a lane axis before it.
+    """
+    shape, count = read(lanes.model, name).shape, len(lanes)
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers of shape {shape}, or one such a lane: {(count, *shape)}") from None
+    if array.shape == shape:
+        array = np.broadcast_to(array, (count, *shape))
+    if array.shape != (count, *shape):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but must have the model's shape {shape}, or one such a lane: "
+            f"{(count, *shape)}"
+        )
+    if not np.isfinite(array).all():
+        lane = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(f"{name} of lane {lane} must be finite numbers, got {array[lane]}")
+    return array
+
+
+def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+    """Gives the chosen lanes models of their own with these fields. Nothing has changed if it raises.
+
+    Raises:
+        TypeError, ValueError: see `check`; or MuJoCo refuses the model, such as one with a moving body of no mass.
+    """
+    mujoco, _ = mujoco_library.load()
+    arrays = {name: check(lanes, name, value) for name, value in values.items()}
+    scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
+    before: list[tuple[int, dict[str, NDArray[np.float64]]]] = []
+
+    def put(lane: int, fields: dict[str, NDArray[np.float64]]) -> None:
+        model = lanes.own_model(lane)
+        for name, value in fields.items():
+            _write(model, name, value)
+        if scratch is not None:
+            mujoco.mj_setConst(model, scratch)
+
+    try:
+        for lane in chosen.tolist():
+            before.append((lane, {name: read(lanes.models[lane], name) for name in arrays}))
+            put(lane, {name: array[lane] for name, array in arrays.items()})
+    except Exception as error:
+        for lane, fields in before:
+            put(lane, fields)
+        raise ValueError(f"MuJoCo refuses these {', '.join(arrays)} of lane {before[-1][0]}: {error}") from None
+
+
+def observable(model: Any, names: Any) -> list[str]:
+    """`names` of fields of mjData, checked.
+
+    Raises:
+        TypeError, ValueError: not a list of names of float arrays whose size stays the same.
+    """
+    mujoco, _ = mujoco_library.load()
+    data = mujoco.MjData(model)
+
+    def fits(name: str) -> bool:
+        value = getattr(data, name, None)
+        fixed = not name.startswith(("_", "efc_", "iefc_", "contact", "ifrc_"))
+        return fixed and isinstance(value, np.ndarray) and value.dtype == np.float64
+
+    if isinstance(names, str) or not isinstance(names, (list, tuple)) or not names:
+        raise TypeError(f"observation={names!r} must be a list of fields of mjData, such as ['qpos', 'qvel']")
+    known = [name for name in dir(data) if fits(name)]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+            raise ValueError(f"observation: mjData has no array of floats {name!r} whose size stays the same; {hint}")
+        if getattr(data, name).size == 0:
+            raise ValueError(f"observation: {name!r} is empty in this model")
+    return list(names)

@@ -1,0 +1,300 @@
+"""libmujoco, as the installed `mujoco` has it: its functions, models and data as addresses for the C core.
+
+Nothing here knows the layout of MuJoCo's structs: the official bindings make models and data, and say where they and
+their arrays are. csrc/engines/mujoco/mujoco.h says what is done with that.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import functools
+import hashlib
+import struct
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+OLDEST = (3, 1)
+DATA_BYTES = 500_000  # of an mjData as the bindings make it, or a little more
+INSTALL = 'pip install "batchenv[mujoco]"'
+
+# In the order of be_mujoco_source.
+_FUNCTIONS = (
+    "mj_step",
+    "mj_forward",
+    "mj_resetData",
+    "mj_rnePostConstraint",
+    "mj_stateSize",
+    "mj_getState",
+    "mj_setState",
+    "mju_error",
+    "mju_warning",
+)
+_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
+# In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
+FIELDS = (
+    *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
+    *("site_xpos", "ten_length", "ten_velocity"),
+)
+_ALWAYS = ("qpos", "qvel", "ctrl")
+_UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
+_VERSION = 2  # BE_MUJOCO_SOURCE
+_FLAGS, _BODIES = 8, 3
+
+
+@functools.cache
+def load() -> tuple[Any, dict[str, int]]:
+    """The `mujoco` module, and the addresses of its library's functions (0: it has none of that name).
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
+    """
+    try:
+        import mujoco
+    except Exception as error:  # a broken GL set-up raises other errors than ImportError
+        raise DependencyNotInstalled(f"MuJoCo's environments need mujoco: {INSTALL} ({error})") from error
+    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed: {INSTALL} --upgrade"
+        )
+    folder = Path(mujoco.__file__).parent
+    found = sorted([*folder.glob("libmujoco*.so*"), *folder.glob("libmujoco*.dylib"), *folder.glob("mujoco.dll")])
+    if not found:
+        raise DependencyNotInstalled(f"no libmujoco beside {mujoco.__file__}: {INSTALL} --force-reinstall")
+    library = ctypes.CDLL(str(found[0]))
+
+    def address(name: str) -> int:
+        function = getattr(library, name, None)
+        return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS)}
+    missing = [name for name in _FUNCTIONS if not functions[name]]
+    if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
+        missing.append(_HANDLERS[2])  # errors would end the process
+    if missing:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is not supported by this batchenv: its library has no {', '.join(missing)}; "
+            "install a newer batchenv, or mujoco 4.0"
+        )
+    return mujoco, functions
+
+
+def read_model(path: str | Path) -> Any:
+    """The mjModel of an XML file.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is no model.
+    """
+    mujoco, _ = load()
+    if not Path(path).exists():
+        raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise ValueError(
+            f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}"
+        ) from None
+
+
+def parse_model(text: str) -> Any:
+    """The mjModel of XML text. Raises ValueError: it is no model."""
+    mujoco, _ = load()
+    try:
+        return mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        raise ValueError(f"xml is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+
+
+def fingerprint(model: Any) -> int:
+    """A number that differs between models and between versions of MuJoCo."""
+    mujoco, _ = load()
+    digest = hashlib.blake2b(mujoco.__version__.encode(), digest_size=8)
+    for part in (model, model.opt):
+        for name in sorted(dir(part)):
+            value = None if name.startswith("_") else getattr(part, name, None)
+            if isinstance(value, (int, float, np.ndarray)):
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(value).tobytes())
+    return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]
+
+
+class Lanes:
+    """`count` lanes of a model, and all that the C core needs of them in `source`.
+
+    A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
+    are lent to lanes for a step. Lanes share the model until `own_model` gives one its own.
+
+    Args:
+        threads: how many may step lanes at once.
+        reads: which of FIELDS the task reads, beside qpos, qvel and ctrl.
+        flags, bodies: the type's own numbers, see mujoco.h.
+        observed: further fields of mjData, in the order in which they are observed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        count: int,
+        threads: int,
+        reads: Sequence[str] = (),
+        flags: list[int] | None = None,
+        bodies: list[int] | None = None,
+        observed: list[str] | None = None,
+    ):
+        mujoco, functions = load()
+        self.model = model
+        self.models = [model] * count
+        first = mujoco.MjData(model)
+        self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.state_size = int(mujoco.mj_stateSize(model, self.signature))
+        self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
+        self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
+        # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
+        hidden = int(getattr(model, "nplugin", 0)) or _sleeps(mujoco, model)
+        slots = count if hidden else min(count, threads + 1)
+        _check_memory(slots, count * self.state_size * 16)
+        self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
+
+        self._fields = [*FIELDS, *(observed or [])]
+        used = [name in _ALWAYS or name in reads for name in FIELDS] + [True] * len(observed or [])
+        sizes = [getattr(first, name).size * use for name, use in zip(self._fields, used, strict=True)]
+        self._starts = 2 * self.state_size + np.cumsum([0, *sizes])
+        self.records = np.zeros((count, self._starts[-1]))
+        mass = len(FIELDS)
+        self._copied = np.array(sizes, np.int64) > 0
+        self._copied = np.insert(self._copied, mass, False).astype(np.int64)
+        self._sizes = np.insert(np.array(sizes, np.int64), mass, model.nbody)
+
+        starts = np.insert(self._starts[:-1], mass, 0)
+        offsets = np.array([0, 0, self.state_size, *starts], np.int64) * 8
+        rows = np.arange(count, dtype=np.int64) * self.records.strides[0] + _address(self.records)
+        self.table = rows[:, None] + offsets
+        self._masses = 3 + mass
+        self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
+        self._slot_table = np.zeros((slots, 3 + len(self._sizes)), np.int64)
+        for row, data in zip(self._slot_table, self._slots, strict=True):
+            arrays = [_address(getattr(data, name)) for name in self._fields]
+            row[:] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
+        words = [
+            _VERSION,
+            count,
+            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS)),
+            fingerprint(model),
+            model.nq,
+            model.nv,
+            model.nu,
+            model.nbody,
+            struct.unpack("<q", struct.pack("<d", model.opt.timestep))[0],
+            *(_address(array) for array in (self.init_qpos, self.init_qvel, self.low, self.high)),
+            self.signature,
+            first.warning.number.strides[0],
+            *(int(getattr(mujoco.mjtWarning, name)) for name in _UNSTABLE),
+            *_filled(flags, _FLAGS),
+            *_filled(bodies, _BODIES),
+            *fused(),
+            self.state_size,
+            len(self._sizes),
+            *(_address(array) for array in (self._sizes, self._copied, self.table)),
+            slots,
+            _address(self._slot_table),
+        ]
+        self.source = np.array(words, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def field(self, name: str) -> NDArray[np.float64]:
+        """A copy of what lanes have of qpos, qvel or ctrl: (lanes, size)."""
+        start, end = self._starts[FIELDS.index(name) :][:2]
+        return self.records[:, start:end].copy()
+
+    def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
+        """An mjData as the lane's own would be: a new one, or `target`. stepped: there was a step since the reset."""
+        mujoco, _ = load()
+        model, size = self.models[lane], self.state_size
+        if target is None:
+            target = mujoco.MjData(model)
+        mujoco.mj_resetData(model, target)
+        row = self.records[lane]
+        mujoco.mj_setState(model, target, row[size : 2 * size] if stepped else row[:size], self.signature)
+        if stepped:
+            mujoco.mj_step(model, target)
+            mujoco.mj_rnePostConstraint(model, target)
+        else:
+            mujoco.mj_forward(model, target)
+        return target
+
+    def own_model(self, lane: int) -> Any:
+        """The lane's model, a copy of its own from now on."""
+        if self.models[lane] is self.model:
+            self.models[lane] = copy.copy(self.model)
+            self.table[lane, 0] = self.models[lane]._address
+            self.table[lane, self._masses] = _address(self.models[lane].body_mass)
+        return self.models[lane]
+
+    def release(self) -> None:
+        """Lets go of the memory; nothing may be stepped afterwards."""
+        self._slots.clear()
+        self.models.clear()
+
+
+def _sleeps(mujoco: Any, model: Any) -> bool:
+    flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
+    return flag is not None and bool(model.opt.enableflags & int(flag))
+
+
+def _check_memory(datas: int, more: int) -> None:
+    """MemoryError where so many mjData, and more bytes, cannot fit: the system would end the process rather than
+    refuse the memory."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return
+    need = datas * DATA_BYTES + more
+    if need > free:
+        gigabytes = need / 1e9, free / 1e9
+        raise MemoryError("these lanes of MuJoCo need at least {:.1f} GB, and {:.1f} GB are free".format(*gigabytes))
+
+
+def _filled(numbers: list[int] | None, count: int) -> list[int]:
+    numbers = [int(number) for number in numbers or []]
+    return numbers + [0] * (count - len(numbers))
+
+
+@functools.cache
+def fused() -> tuple[int, int]:
+    """Whether NumPy's dot of two or three numbers, and its einsum, use fused multiply-adds: (1 or 0, 1 or 0).
+
+    They round otherwise, and Gymnasium's rewards and infos go through them.
+    """
+    rng = np.random.default_rng(20261101)
+    vectors = rng.uniform(-1, 1, (64, 3))
+    masses, places = rng.uniform(0, 9, (16, 5)), rng.uniform(-1, 1, (16, 5, 3))
+
+    def total(pairs: list[tuple[float, float]]) -> float:
+        result = 0.0
+        for a, b in pairs:
+            result = float(Fraction(a) * Fraction(b) + Fraction(result))
+        return result
+
+    dot = all(v[:n].dot(v[:n]) == total([(x, x) for x in v[:n].tolist()]) for v in vectors for n in (2, 3))
+    sums = [np.einsum("b,bj->j", mass, place) for mass, place in zip(masses, places, strict=True)]
+    einsum = all(
+        values[j] == total(list(zip(mass.tolist(), place[:, j].tolist(), strict=True)))
+        for values, mass, place in zip(sums, masses, places, strict=True)
+        for j in range(3)
+    )
+    return int(dot), int(einsum)

@@ -1,0 +1,98 @@
+"""Pictures of MuJoCo lanes, drawn by Gymnasium's MujocoRenderer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from batchenv.engines.mujoco_library import INSTALL
+
+
+class MuJoCoRenderer:
+    """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
+
+    lanes: the `mujoco_library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    """
+
+    def __init__(self, lanes: Any, mode: str, settings: dict[str, Any]):
+        self._lanes = lanes
+        self._mode = mode
+        self._settings = settings
+        self._drawer: Any = None
+        self._cameras: dict[int, Any] = {}
+
+    def watch(self, actions: Any) -> None:
+        """Pictures show no actions."""
+
+    def _open(self) -> None:
+        try:
+            from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
+        except ImportError as error:
+            raise DependencyNotInstalled(
+                f"pictures of MuJoCo need imageio beside mujoco: {INSTALL} imageio ({error})"
+            ) from error
+        model, settings = self._lanes.model, self._settings
+        import mujoco
+
+        self._data = mujoco.MjData(model)
+        visual = model.vis.global_
+        visual.offwidth = max(visual.offwidth, settings["width"])
+        visual.offheight = max(visual.offheight, settings["height"])
+        drawer = MujocoRenderer(
+            model,
+            self._data,
+            settings["default_camera_config"],
+            settings["width"],
+            settings["height"],
+            settings["max_geom"],
+            settings["camera_id"],
+            settings["camera_name"],
+            settings["visual_options"],
+        )
+        try:
+            drawer._get_viewer(self._mode)
+        except Exception as error:  # whatever a GL library raises
+            if self._mode == "human":
+                hint = "render_mode='human' needs a screen"
+            else:
+                hint = (
+                    "set MUJOCO_GL=egl (with libEGL: apt install libegl1) or MUJOCO_GL=osmesa (with libOSMesa: "
+                    "apt install libosmesa6) before Python starts"
+                )
+            raise DependencyNotInstalled(
+                f"no OpenGL for MuJoCo's pictures (MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}): {hint} "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        self._drawer = drawer
+
+    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
+        """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths; None in mode "human"."""
+        import mujoco
+
+        if self._drawer is None:
+            self._open()
+        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
+        for lane in map(int, lanes):
+            viewer.model, viewer.data = self._lanes.models[lane], self._data
+            self._lanes.data(lane, elapsed[lane] > 0, self._data)
+            if self._mode != "human":
+                if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
+                    viewer.cam = mujoco.MjvCamera()
+                    viewer._init_camera()
+                    self._drawer._set_cam_config()
+                    self._cameras[lane] = viewer.cam
+                viewer.cam = self._cameras[lane]
+            picture = self._drawer.render(self._mode)
+            pictures.append(None if picture is None else np.ascontiguousarray(picture))
+        return None if self._mode == "human" else tuple(pictures)
+
+    def close(self) -> None:
+        """Frees the OpenGL context; closes the window."""
+        if self._drawer is not None:
+            for viewer in self._drawer._viewers.values():
+                viewer.free()
+        self._drawer = None

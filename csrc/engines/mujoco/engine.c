@@ -1,0 +1,340 @@
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/mujoco/mujoco.h"
+
+const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};
+enum { IGNORE, RESET, RAISE };
+
+enum { FINGERPRINT };
+const be_field be_mujoco_state[] = {
+    [FINGERPRINT] = {"model_fingerprint", BE_I64, 1, "which model it is: lanes of another cannot be restored"},
+    {0},
+};
+
+/* ---- errors and warnings ----------------------------------------------------------------------------- */
+
+/* MuJoCo's errors must not return, and would end the process: here they jump out of its call. Its own bindings do the
+ * same. What its data then holds is unknown; mj_resetData makes it good again. */
+typedef struct guard {
+    jmp_buf jump;
+    char message[400];
+} guard;
+static _Thread_local guard *present;
+
+static void on_error(const char *message) {
+    snprintf(present->message, sizeof present->message, "%s", message);
+    longjmp(present->jump, 1);
+}
+
+/* Warnings are counted in the lane's data, which is looked at after each step: no log file, nothing printed. */
+static void on_warning(const char *message) { (void)message; }
+
+/* MuJoCo 4 hands over a struct: how serious it is, and somewhere the text. Where is found out by trying. */
+static int log_error_level;
+static ptrdiff_t log_text = -1;
+#define LOG_TRIAL "batchenv looks where the text is"
+#define LOG_TRIAL_BYTES 64
+
+static void on_log_trial(const void *message) {
+    const char *bytes = message;
+    memcpy(&log_error_level, bytes, sizeof log_error_level);
+    for (ptrdiff_t i = 0; i + (ptrdiff_t)sizeof LOG_TRIAL <= LOG_TRIAL_BYTES; i++) {
+        if (memcmp(bytes + i, LOG_TRIAL, sizeof LOG_TRIAL) == 0) log_text = i;
+    }
+    longjmp(present->jump, 1);
+}
+
+static void on_log(const void *message) {
+    int level;
+    memcpy(&level, message, sizeof level);
+    if (level == log_error_level) on_error(log_text < 0 ? "an error" : (const char *)message + log_text);
+}
+
+static void enter(const be_mujoco_source *source, guard *g) {
+    present = g;
+    if (source->set_log) {
+        source->set_log(on_log);
+    } else {
+        source->set_error(on_error);
+        if (source->set_warning) source->set_warning(on_warning);
+    }
+}
+
+static void leave(const be_mujoco_source *source) {
+    if (source->set_log) {
+        source->set_log(NULL);
+    } else {
+        source->set_error(NULL);
+        if (source->set_warning) source->set_warning(NULL);
+    }
+    present = NULL;
+}
+
+static void learn_log(const be_mujoco_source *source) {
+    guard g;
+    present = &g;
+    source->set_log(on_log_trial);
+    if (_setjmp(g.jump) == 0) source->mju_error("%s", LOG_TRIAL);
+    source->set_log(NULL);
+    present = NULL;
+}
+
+/* ---- mjData on loan ------------------------------------------------------------------------------------ */
+
+static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
+    return (be_mujoco_slot *)(source->slots + index * (3 + source->num_arrays));
+}
+
+/* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. */
+static be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane) {
+    static _Thread_local int64_t last; /* likely still in this core's cache */
+    if (source->num_slots == source->num_lanes) return slot_at(source, lane);
+    for (int64_t tries = 0;; tries++) {
+        const int64_t index = (last + tries) % source->num_slots;
+        be_mujoco_slot *slot = slot_at(source, index);
+        if (__atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE) == 0) {
+            last = index;
+            return slot;
+        }
+        if (tries % source->num_slots == source->num_slots - 1) sched_yield();
+    }
+}
+
+static void give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
+    if (source->num_slots != source->num_lanes) __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+}
+
+static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    source->mj_set_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+}
+
+static void store_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    source->mj_get_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+    for (int64_t j = 0; j < source->num_arrays; j++) {
+        if (source->copied[j]) memcpy(lane->arrays[j], slot->arrays[j], (size_t)source->sizes[j] * sizeof(double));
+    }
+}
+
+/* Runs `call` on a lane; an error of MuJoCo's becomes ours. `unstable`: which warning of instability there was, or -1.
+ */
+typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                          int64_t times, int forces);
+
+static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot);
+
+static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int64_t times, int forces, int *unstable,
+                   be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    be_mujoco_slot *const slot = borrow(source, lane);
+    guard g;
+    enter(source, &g);
+    const int failed = _setjmp(g.jump);
+    if (!failed) call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
+    leave(source);
+    *unstable = take_unstable(source, slot);
+    give_back(source, slot);
+    return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
+}
+
+static void call_reset(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
+                       int forces) {
+    (void)times, (void)forces;
+    source->mj_reset_data(lane->model, slot->data);
+    store_state(source, lane, slot);
+}
+
+/* Resets the data first: mj_forward leaves alone what only other functions compute, and that is another lane's. */
+static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                         int64_t times, int forces) {
+    (void)times, (void)forces;
+    source->mj_reset_data(lane->model, slot->data);
+    load_state(source, lane, slot);
+    memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
+    memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
+    source->mj_forward(lane->model, slot->data);
+    store_state(source, lane, slot);
+}
+
+static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
+                      int forces) {
+    load_state(source, lane, slot);
+    memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
+    for (int64_t k = 0; k < times; k++) {
+        if (k == times - 1) {
+            source->mj_get_state(lane->model, slot->data, lane->before, (unsigned)source->state_signature);
+        }
+        source->mj_step(lane->model, slot->data);
+    }
+    if (forces) source->mj_rne_post_constraint(lane->model, slot->data);
+    store_state(source, lane, slot);
+}
+
+/* ---- steps and resets --------------------------------------------------------------------------------- */
+
+/* MuJoCo's counters start again where it resets the data of an unstable simulation, as it does by default: so they are
+ * set to 0 here, too. */
+static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot) {
+    int found = -1;
+    for (int k = 0; k < MJ_UNSTABLE; k++) {
+        int32_t *count = (int32_t *)((char *)slot->warnings + source->unstable[k] * source->warning_stride);
+        if (*count != 0) {
+            *count = 0;
+            found = k;
+        }
+    }
+    return found;
+}
+
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstable_info, int contact_forces,
+                      be_error *error) {
+    static const char *const names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+    const float *action = MJ_ACTION(batch, io, lane);
+    for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
+    int unstable;
+    const int status = guarded(batch, lane, call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0), contact_forces,
+                               &unstable, error);
+    BE_ROW(uint8_t, io->info[unstable_info], io, lane, 1)[0] = unstable >= 0;
+    if (status != BE_OK || unstable < 0) return status;
+    switch ((int)be_param_of(batch, MJ_ON_UNSTABLE, 0)) {
+    case RAISE:
+        return be_fail(error, BE_ERROR_ENGINE, lane,
+                       "the simulation is unstable (MuJoCo's warning %s); on_unstable='ignore' or 'reset' goes on",
+                       names[unstable]);
+    case RESET:
+        io->truncated[lane - io->first] = 1;
+        return BE_OK;
+    default:
+        return BE_OK;
+    }
+}
+
+int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
+    ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
+    return guarded(batch, lane, call_reset, 1, 0, &unstable, error);
+}
+
+int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error) {
+    int unstable;
+    return guarded(batch, lane, call_forward, 1, 0, &unstable, error);
+}
+
+int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+    be_rng *rng = &batch->rng[lane];
+    int status = be_mujoco_clear(batch, lane, error);
+    if (status != BE_OK) return status;
+    for (int64_t j = 0; j < source->num_qpos; j++) {
+        handles->arrays[MJ_QPOS][j] = source->init_qpos[j] + be_rng_uniform(rng, -scale, scale);
+    }
+    for (int64_t j = 0; j < source->num_qvel; j++) {
+        const double noise = normal ? scale * be_rng_standard_normal(rng) : be_rng_uniform(rng, -scale, scale);
+        handles->arrays[MJ_QVEL][j] = source->init_qvel[j] + noise;
+    }
+    return be_mujoco_forward(batch, lane, error);
+}
+
+void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_io *io, int first) {
+    const be_field *fields = batch->type->info;
+    for (int k = first; fields[k].name; k++) {
+        const size_t bytes = be_dtype_size(fields[k].dtype) * (size_t)fields[k].size;
+        memset((unsigned char *)io->info[k] + (size_t)(lane - io->first) * bytes, 0, bytes);
+    }
+}
+
+/* ---- making and keeping -------------------------------------------------------------------------------- */
+
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities,
+                     be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    if (source->num_qpos < positions || source->num_qvel < velocities || source->num_ctrl < 1 || observation_size < 1) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "xml_file: the model has %lld positions, %lld velocities and %lld actuators, but at least %lld, "
+                       "%lld and 1 are needed",
+                       (long long)source->num_qpos, (long long)source->num_qvel, (long long)source->num_ctrl,
+                       (long long)positions, (long long)velocities);
+    }
+    for (int64_t i = 1; source->num_ctrl > BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
+        if (source->control_low[i] != source->control_low[0] || source->control_high[i] != source->control_high[0]) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "xml_file: the model has %lld actuators; of more than %d, all need the same ctrlrange",
+                           (long long)source->num_ctrl, BE_MAX_BOUNDS);
+        }
+    }
+    setup->observation_space =
+        (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F64, .ndim = 1, .shape = {observation_size}};
+    for (int i = 0; i < BE_MAX_BOUNDS; i++) {
+        setup->observation_space.low[i] = -HUGE_VAL;
+        setup->observation_space.high[i] = HUGE_VAL;
+    }
+    setup->action_space = (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 1, .shape = {source->num_ctrl}};
+    for (int i = 0; i < BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
+        setup->action_space.low[i] = (double)(float)source->control_low[i];
+        setup->action_space.high[i] = (double)(float)source->control_high[i];
+    }
+    return BE_OK;
+}
+
+int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
+    const be_mujoco_source *source = engine;
+    if (source == NULL || source->version != BE_MUJOCO_SOURCE || source->num_lanes != batch->num_lanes) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s needs MuJoCo's handles: make it with batchenv.make()",
+                       batch->type->name);
+    }
+    batch->engine = (void *)(uintptr_t)engine;
+    if (source->set_log) learn_log(source);
+    return BE_OK;
+}
+
+void be_mujoco_close(be_batch *batch) { (void)batch; /* the caller owns all there is */ }
+
+size_t be_mujoco_saved_bytes(const be_batch *batch) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    size_t count = 2 * (size_t)source->state_size;
+    for (int64_t j = 0; j < source->num_arrays; j++) count += source->copied[j] ? (size_t)source->sizes[j] : 0;
+    return count * sizeof(double);
+}
+
+/* Copies a lane out, or with `back` in. */
+static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
+#define COPY(values, count)                                                                                            \
+    do {                                                                                                               \
+        const size_t size_ = (size_t)(count) * sizeof(double);                                                         \
+        memcpy(back ? (unsigned char *)(values) : bytes, back ? bytes : (unsigned char *)(values), size_);             \
+        bytes += size_;                                                                                                \
+    } while (0)
+    COPY(handles->state, source->state_size);
+    COPY(handles->before, source->state_size);
+    for (int64_t j = 0; j < source->num_arrays; j++) {
+        if (source->copied[j]) COPY(handles->arrays[j], source->sizes[j]);
+    }
+#undef COPY
+}
+
+void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lane(batch, lane, bytes, 0); }
+
+void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
+    copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
+}
+
+int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
+    const int64_t *fingerprints = columns[FINGERPRINT];
+    for (int64_t k = 0; k < count; k++) {
+        if (fingerprints[k] != be_mujoco_of(batch)->fingerprint) {
+            return be_fail(
+                error, BE_ERROR_VALUE, -1,
+                "the snapshot is not of this model and MuJoCo version: its lane %lld has another fingerprint",
+                (long long)k);
+        }
+    }
+    return BE_OK;
+}

@@ -1,0 +1,212 @@
+/* MuJoCo: mjModel and mjData as opaque handles, reached through the user's own libmujoco.
+ *
+ * The caller makes models and data through MuJoCo's official bindings, which know the layout of its structs; here are
+ * only addresses: of functions, of structs, of the arrays in them. So any version works whose functions are there.
+ * What the eleven tasks and the generic one share is here too; each of them is a file of its own.
+ */
+#ifndef BE_MUJOCO_H
+#define BE_MUJOCO_H
+
+#include <string.h>
+
+#include "batchenv.h"
+
+/* The arrays that tasks read or write, as many doubles each as be_mujoco_source.sizes says. Further ones may follow:
+ * what the generic task observes. */
+enum {
+    MJ_QPOS,
+    MJ_QVEL,
+    MJ_CTRL,
+    MJ_XPOS,
+    MJ_XIPOS,
+    MJ_CINERT,
+    MJ_CVEL,
+    MJ_QFRC_ACTUATOR,
+    MJ_QFRC_CONSTRAINT,
+    MJ_CFRC_EXT,
+    MJ_SITE_XPOS,
+    MJ_TEN_LENGTH,
+    MJ_TEN_VELOCITY,
+    MJ_BODY_MASS, /* of the lane's model */
+    MJ_ARRAYS,
+};
+
+/* A lane is what decides its future and what its observation reads: `state` as mj_getState gives it, and arrays. An
+ * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache.
+ * A row of be_mujoco_source.lanes; it may change between calls. */
+typedef struct be_mujoco_lane {
+    void *model;
+    double *state;    /* now */
+    double *before;   /* before the last mj_step: from there an mjData can be made that has all of its results */
+    double *arrays[]; /* as the last step or reset has left them */
+} be_mujoco_lane;
+
+/* An mjData. A row of be_mujoco_source.slots. */
+typedef struct be_mujoco_slot {
+    void *data;
+    int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
+    int64_t busy;
+    double *arrays[];
+} be_mujoco_slot;
+
+enum { MJ_FLAGS = 8, MJ_BODIES = 3, MJ_UNSTABLE = 4 };
+
+/* What be_batch_options.engine points at for these types: 64-bit words, pointers among them; batchenv/engines/mujoco.py
+ * makes it. It has to stay where it is as long as the batch lives. */
+typedef struct be_mujoco_source {
+    int64_t version; /* BE_MUJOCO_SOURCE */
+    int64_t num_lanes;
+
+    void (*mj_step)(const void *model, void *data);
+    void (*mj_forward)(const void *model, void *data);
+    void (*mj_reset_data)(const void *model, void *data);
+    void (*mj_rne_post_constraint)(const void *model, void *data);
+    int (*mj_state_size)(const void *model, unsigned signature);
+    void (*mj_get_state)(const void *model, const void *data, double *state, unsigned signature);
+    void (*mj_set_state)(const void *model, void *data, const double *state, unsigned signature);
+    void (*mju_error)(const char *format, ...);
+    void (*mju_warning)(const char *format, ...);
+    /* What is called in place of exit() and of a log file, for the calling thread: the first two up to MuJoCo 3, the
+     * third (which gets a struct with the message in it) from 4 on. The others are NULL. */
+    void (*set_error)(void (*handler)(const char *message));
+    void (*set_warning)(void (*handler)(const char *message));
+    void *(*set_log)(void (*handler)(const void *message));
+
+    int64_t fingerprint;                            /* of the model: snapshots fit no other */
+    int64_t num_qpos, num_qvel, num_ctrl, num_body; /* sizes */
+    double timestep;                                /* s */
+    const double *init_qpos, *init_qvel;            /* where episodes start, but for noise */
+    const double *control_low, *control_high;       /* the action space's bounds */
+    int64_t state_signature;                        /* of what decides the future: mjSTATE_INTEGRATION */
+    int64_t warning_stride;                         /* bytes */
+    int64_t unstable[MJ_UNSTABLE]; /* which warnings mean that: bad qpos, bad qvel, bad qacc, bad ctrl */
+    int64_t flags[MJ_FLAGS];       /* the task's own: what its space depends on */
+    int64_t bodies[MJ_BODIES];     /* the task's own: numbers of bodies */
+    int64_t fused_dot;             /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
+    int64_t fused_einsum;          /* the same for einsum */
+    int64_t state_size;            /* of be_mujoco_lane.state */
+    int64_t num_arrays;            /* MJ_ARRAYS or more */
+    const int64_t *sizes;          /* num_arrays; 0: nobody reads it */
+    const int64_t *copied;         /* num_arrays: 1: from the mjData to the lane after each step */
+    const int64_t *lanes;          /* num_lanes rows of 3 + num_arrays words: be_mujoco_lane */
+    int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
+    int64_t *slots;                /* num_slots rows of 3 + num_arrays words: be_mujoco_slot */
+} be_mujoco_source;
+#define BE_MUJOCO_SOURCE 2
+
+static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
+
+static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int64_t lane) {
+    const be_mujoco_source *source = batch->engine;
+    return (const be_mujoco_lane *)(source->lanes + lane * (3 + source->num_arrays));
+}
+
+/* ---- params that all types have, first in their tables ---------------------------------------------- */
+
+enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
+#define MJ_SHARED_PARAMS(frame_skip_default)                                                                           \
+    [MJ_FRAME_SKIP] = {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps in one", 1},      \
+    [MJ_ON_UNSTABLE] = {"on_unstable",                                                                                 \
+                        BE_PARAM_CHOICE,                                                                               \
+                        0,                                                                                             \
+                        0,                                                                                             \
+                        0,                                                                                             \
+                        be_mujoco_on_unstable,                                                                         \
+                        "what an unstable simulation does: go on from MuJoCo's own reset, truncate, raise LaneError",  \
+                        1}
+extern const char *const be_mujoco_on_unstable[];
+
+/* "No bound": tables hold finite numbers only. */
+#define MJ_ANY 1.7976931348623157e308
+
+/* ---- state and info ---------------------------------------------------------------------------------- */
+
+extern const be_field be_mujoco_state[];
+#define MJ_UNSTABLE_INFO                                                                                               \
+    {"unstable", BE_BOOL, 1, "MuJoCo found the simulation unstable in this step", 0, 0, BE_WHERE_NOT_0}
+
+/* Seconds that a step takes. */
+static inline double be_mujoco_dt(const be_batch *batch) {
+    return be_mujoco_of(batch)->timestep * be_param_of(batch, MJ_FRAME_SKIP, 0);
+}
+
+/* ---- what types are made of -------------------------------------------------------------------------- */
+
+/* prepare() once the size of an observation is known; the model must have so many positions and velocities. */
+int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
+
+/* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. What is not
+ * BE_OK is a failure, to be returned at once. */
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstable_info, int contact_forces,
+                      be_error *error);
+
+/* mj_resetData; then the caller writes qpos and qvel; then mj_forward. */
+int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error);
+int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error);
+
+/* Both for the commonest of starts: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
+ * + scale * standard_normal(). */
+int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
+
+/* Zeros in the info of a row, from field `first` on. */
+void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_io *io, int first);
+
+/* The members of be_env_type that all types share. */
+int be_mujoco_open(be_batch *batch, const void *engine, be_error *error);
+void be_mujoco_close(be_batch *batch);
+size_t be_mujoco_saved_bytes(const be_batch *batch);
+void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
+void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
+int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
+#define MJ_SHARED_MEMBERS                                                                                              \
+    .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,              \
+    .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
+    .check_state = be_mujoco_check_state
+
+/* reset and observe, of a task's own
+ *     static int start(be_batch *batch, int64_t lane, const be_io *io, be_error *error);
+ *     static void write_observation(const be_batch *batch, int64_t lane, double *row);
+ * where start() writes the info, too. */
+#define MJ_RESET_AND_OBSERVE(start, write_observation)                                                                 \
+    static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {       \
+        (void)error;                                                                                                   \
+        for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, io, lanes[k]));   \
+        return BE_OK;                                                                                                  \
+    }                                                                                                                  \
+    static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {         \
+        for (int64_t k = 0; k < count; k++) {                                                                          \
+            int status = start(batch, lanes[k], io, error);                                                            \
+            if (status != BE_OK) return status;                                                                        \
+        }                                                                                                              \
+        return observe(batch, lanes, count, io, error);                                                                \
+    }
+
+/* Appends values to a row. */
+static inline double *be_append(double *row, const double *values, int64_t count) {
+    memcpy(row, values, (size_t)count * sizeof *row);
+    return row + count;
+}
+
+/* The params of those that have them: weights and the like, and reset_noise_scale. */
+#define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
+#define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
+#define MJ_SCALE(value)                                                                                                \
+    {"reset_noise_scale", BE_PARAM_FLOAT, value, 0, 1e300, NULL, "size of the random part of an episode's start", 0}
+#define MJ_TERMINATE                                                                                                   \
+    {"terminate_when_unhealthy", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the lane is not healthy", 1}
+
+/* Fields of an info: of every row, of steps alone. */
+#define MJ_INFO_ALWAYS(name, doc) {name, BE_F64, 1, doc, 0, 0, BE_ALWAYS}
+#define MJ_INFO_STEP(name, doc) {name, BE_F64, 1, doc, 0, 0, BE_IN_STEPS}
+#define MJ_INFO_STEP_F32(name, doc) {name, BE_F32, 1, doc, 0, 0, BE_IN_STEPS}
+
+/* What observations are made of, in be_mujoco_source.flags. */
+enum { MJ_EXCLUDE_POSITIONS, MJ_INCLUDE_CINERT, MJ_INCLUDE_CVEL, MJ_INCLUDE_QFRC_ACTUATOR, MJ_INCLUDE_CFRC_EXT };
+
+/* A step's action, and the rows of numbers. */
+#define MJ_ACTION(batch, io, lane) BE_ROW(const float, (io)->action, io, lane, be_mujoco_of(batch)->num_ctrl)
+#define MJ_OBSERVATION(batch, io, lane) BE_ROW(double, (io)->observation, io, lane, (batch)->observation_space.shape[0])
+#define MJ_INFO(io, index, lane) BE_ROW(double, (io)->info[index], io, lane, 1)[0]
+#define MJ_INFO_F32(io, index, lane) BE_ROW(float, (io)->info[index], io, lane, 1)[0]
+
+#endif

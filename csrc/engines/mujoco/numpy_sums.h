@@ -1,0 +1,54 @@
+/* Sums with NumPy's roundings: what Gymnasium's rewards are made of. */
+#ifndef BE_NUMPY_SUMS_H
+#define BE_NUMPY_SUMS_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* np.sum of n values, where value(i) is an expression of i: pairwise, eight running sums in a block of up to 128. */
+#define BE_PAIRWISE(name, type, source_type, term)                                                                     \
+    static inline type name(const source_type *x, int64_t n) {                                                         \
+        if (n < 8) {                                                                                                   \
+            type sum = 0;                                                                                              \
+            for (int64_t i = 0; i < n; i++) sum += term(x[i]);                                                         \
+            return sum;                                                                                                \
+        }                                                                                                              \
+        if (n > 128) {                                                                                                 \
+            const int64_t half = n / 2 - n / 2 % 8;                                                                    \
+            return name##_rest(x, half) + name##_rest(x + half, n - half);                                             \
+        }                                                                                                              \
+        type r[8];                                                                                                     \
+        for (int j = 0; j < 8; j++) r[j] = term(x[j]);                                                                 \
+        int64_t i = 8;                                                                                                 \
+        for (; i < n - n % 8; i += 8) {                                                                                \
+            for (int j = 0; j < 8; j++) r[j] += term(x[i + j]);                                                        \
+        }                                                                                                              \
+        type sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));                                  \
+        for (; i < n; i++) sum += term(x[i]);                                                                          \
+        return sum;                                                                                                    \
+    }
+#define BE_SUM(name, type, source_type, term)                                                                          \
+    static type name##_rest(const source_type *x, int64_t n);                                                          \
+    BE_PAIRWISE(name, type, source_type, term)                                                                         \
+    static __attribute__((noinline, unused)) type name##_rest(const source_type *x, int64_t n) { return name(x, n); }
+
+#define BE_ITSELF(x) (x)
+#define BE_TIMES_ITSELF(x) ((x) * (x))
+BE_SUM(be_sum, double, double, BE_ITSELF)                 /* np.sum(x) */
+BE_SUM(be_sum_squares, double, double, BE_TIMES_ITSELF)   /* np.sum(np.square(x)) */
+BE_SUM(be_sum_squares_f32, float, float, BE_TIMES_ITSELF) /* the same in float32 */
+
+/* np.linalg.norm of two or three values: the root of x.dot(x), which BLAS computes with or without fused
+ * multiply-adds. */
+static inline double be_norm(const double *x, int n, int fused) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum = fused ? fma(x[i], x[i], sum) : sum + x[i] * x[i];
+    return sqrt(sum);
+}
+
+static inline double be_clip_one(double x, double low, double high) {
+    x = x < low ? low : x; /* a NaN stays one */
+    return x > high ? high : x;
+}
+
+#endif

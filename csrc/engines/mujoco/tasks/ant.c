@@ -1,0 +1,178 @@
+/* Ant-v5 and -v4. */
+#include <stdlib.h>
+
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+enum { FORWARD = MJ_PARAMS, CONTROL, CONTACT, HEALTHY, TERMINATE, Z_MIN, Z_MAX, FORCE_MIN, FORCE_MAX, NOISE };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(5),
+    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),
+    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.5, "cost of controls, per squared control"),
+    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-4, "cost of contact forces, per squared force"),
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 1.0, "reward for a step in health"),
+    [TERMINATE] = MJ_TERMINATE,
+    [Z_MIN] = MJ_BOUND("healthy_z_min", 0.2, "the torso's least healthy height, m"),
+    [Z_MAX] = MJ_BOUND("healthy_z_max", 1.0, "the torso's greatest healthy height, m"),
+    [FORCE_MIN] = MJ_BOUND("contact_force_min", -1.0, "contact forces are clipped to at least this"),
+    [FORCE_MAX] = MJ_BOUND("contact_force_max", 1.0, "contact forces are clipped to at most this"),
+    [NOISE] = MJ_SCALE(0.1),
+    {0},
+};
+
+enum {
+    X_POSITION,
+    Y_POSITION,
+    DISTANCE,
+    X_VELOCITY,
+    Y_VELOCITY,
+    REWARD_FORWARD,
+    REWARD_CTRL,
+    REWARD_SURVIVE,
+    UNSTABLE,
+    REWARD_CONTACT,
+    FORWARD_REWARD_V4 = REWARD_CONTACT
+};
+/* clang-format off */
+#define SHARED(kind)                                                                                                   \
+    [X_POSITION] = kind("x_position", "m"),                                                                            \
+    [Y_POSITION] = kind("y_position", "m"),                                                                            \
+    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
+    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
+    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    [REWARD_FORWARD] = MJ_INFO_STEP("reward_forward", "part of the reward"),                                           \
+    [REWARD_SURVIVE] = MJ_INFO_STEP("reward_survive", "part of the reward"),                                           \
+    [UNSTABLE] = MJ_UNSTABLE_INFO
+/* clang-format on */
+static const be_field info[] = {
+    SHARED(MJ_INFO_ALWAYS),
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
+    [REWARD_CONTACT] = MJ_INFO_STEP("reward_contact", "part of the reward"),
+    {0},
+};
+static const be_field info_v4[] = {
+    SHARED(MJ_INFO_STEP),
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
+    [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_forward"),
+    {0},
+};
+static const be_field info_v4_contact[] = {
+    SHARED(MJ_INFO_STEP),
+    [REWARD_CTRL] = MJ_INFO_STEP("reward_ctrl", "the contact cost, as Gymnasium has it there"),
+    [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_forward"),
+    {0},
+};
+
+static int is_v4(const be_batch *b) { return b->type->info != info; }
+
+/* The first of cfrc_ext's values observed: -v5 leaves out the world's, which are 0. */
+static int64_t first_force(const be_batch *b) { return is_v4(b) ? 0 : 6; }
+
+static int prepare_any(be_setup *setup, int64_t first, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    int64_t size = source->num_qpos + source->num_qvel - 2 * source->flags[MJ_EXCLUDE_POSITIONS];
+    if (source->flags[MJ_INCLUDE_CFRC_EXT]) size += 6 * source->num_body - first;
+    return be_mujoco_spaces(setup, size, 3, 0, error);
+}
+static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 6, error); }
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, error); }
+
+static double clipped_force(const be_batch *b, int64_t lane, double force) {
+    return be_clip_one(force, be_param_of(b, FORCE_MIN, lane), be_param_of(b, FORCE_MAX, lane));
+}
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const int64_t skip = 2 * source->flags[MJ_EXCLUDE_POSITIONS];
+    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    row = be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
+    if (!source->flags[MJ_INCLUDE_CFRC_EXT]) return;
+    for (int64_t j = first_force(b); j < 6 * source->num_body; j++) {
+        *row++ = clipped_force(b, lane, handles->arrays[MJ_CFRC_EXT][j]);
+    }
+}
+
+static void write_position(const be_batch *b, int64_t lane, const be_io *io, const double *position) {
+    MJ_INFO(io, X_POSITION, lane) = position[0];
+    MJ_INFO(io, Y_POSITION, lane) = position[1];
+    MJ_INFO(io, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
+    be_mujoco_clear_info(b, lane, io, 0);
+    if (!is_v4(b)) write_position(b, lane, io, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    return status;
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+static int is_healthy(const be_batch *b, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const double *qpos = handles->arrays[MJ_QPOS], *qvel = handles->arrays[MJ_QVEL];
+    for (int64_t j = 0; j < source->num_qpos; j++) {
+        if (!isfinite(qpos[j])) return 0;
+    }
+    for (int64_t j = 0; j < source->num_qvel; j++) {
+        if (!isfinite(qvel[j])) return 0;
+    }
+    return be_param_of(b, Z_MIN, lane) <= qpos[2] && qpos[2] <= be_param_of(b, Z_MAX, lane);
+}
+
+/* np.sum(np.square(np.clip(cfrc_ext, ...))), in NumPy's order. */
+static double squared_forces(const be_batch *b, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const double *forces = be_mujoco_lane_of(b, lane)->arrays[MJ_CFRC_EXT];
+    const int64_t size = 6 * source->num_body;
+    enum { ROOM = 600 };
+    double few[ROOM], *clipped = few;
+    if (size > ROOM && (clipped = malloc((size_t)size * sizeof *clipped)) == NULL) return NAN;
+    for (int64_t j = 0; j < size; j++) clipped[j] = clipped_force(b, lane, forces[j]);
+    const double sum = be_sum_squares(clipped, size);
+    if (clipped != few) free(clipped);
+    return sum;
+}
+
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[0];
+    const double before[] = {position[0], position[1]};
+    const int v4 = is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, forces, error);
+    if (status != BE_OK) return status;
+    const double dt = be_mujoco_dt(b), velocity[] = {(position[0] - before[0]) / dt, (position[1] - before[1]) / dt};
+    const double forward = velocity[0] * (v4 ? 1.0 : be_param_of(b, FORWARD, lane));
+    const float control =
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+    const double contact = forces ? be_param_of(b, CONTACT, lane) * squared_forces(b, lane) : 0;
+    const int healthy = is_healthy(b, lane), terminate = be_param_of(b, TERMINATE, lane) != 0;
+    const double survive = (double)(healthy || (v4 && terminate)) * be_param_of(b, HEALTHY, lane);
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = forward + survive - (forces ? (double)control + contact : (double)control);
+    io->terminated[lane - io->first] = (uint8_t)(!healthy && terminate);
+    write_position(b, lane, io, v4 ? position : handles->arrays[MJ_QPOS]);
+    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
+    MJ_INFO(io, REWARD_SURVIVE, lane) = survive;
+    if (b->type->info == info_v4_contact) {
+        MJ_INFO(io, REWARD_CTRL, lane) = -contact;
+    } else {
+        MJ_INFO_F32(io, REWARD_CTRL, lane) = -control;
+    }
+    if (v4) {
+        MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+    } else {
+        MJ_INFO(io, REWARD_CONTACT, lane) = -contact;
+    }
+    return status;
+}
+
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
+const be_env_type be_env_ant = {.name = "Ant", .info = info, .prepare = prepare, MEMBERS};
+const be_env_type be_env_ant_v4 = {.name = "AntV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
+const be_env_type be_env_ant_v4_contact = {
+    .name = "AntV4Contact", .info = info_v4_contact, .prepare = prepare_v4, MEMBERS};

@@ -1,0 +1,69 @@
+/* A user's own model: MuJoCo's steps, and an observation of chosen fields. Rewards and ends of episodes are the
+ * user's. */
+#include "engines/mujoco/mujoco.h"
+
+enum { POSITION_NOISE = MJ_PARAMS, VELOCITY_NOISE };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(1),
+    [POSITION_NOISE] = {"qpos_noise", BE_PARAM_FLOAT, 0, 0, 1e300, NULL, "episodes start at qpos0 +- this, uniformly"},
+    [VELOCITY_NOISE] = {"qvel_noise", BE_PARAM_FLOAT, 0, 0, 1e300, NULL, "episodes start at velocities of +- this"},
+    {0},
+};
+
+enum { UNSTABLE };
+static const be_field info[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
+
+/* Whether contact forces are observed, in be_mujoco_source.flags. */
+enum { CONTACT_FORCES };
+
+static int prepare(be_setup *setup, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    int64_t size = 0;
+    for (int64_t j = MJ_ARRAYS; j < source->num_arrays; j++) size += source->sizes[j];
+    return be_mujoco_spaces(setup, size, 0, 0, error);
+}
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    for (int64_t j = MJ_ARRAYS; j < source->num_arrays; j++) {
+        row = be_append(row, be_mujoco_lane_of(b, lane)->arrays[j], source->sizes[j]);
+    }
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const double qpos_noise = be_param_of(b, POSITION_NOISE, lane), qvel_noise = be_param_of(b, VELOCITY_NOISE, lane);
+    be_mujoco_clear_info(b, lane, io, 0);
+    int status = be_mujoco_clear(b, lane, error);
+    if (status != BE_OK) return status;
+    for (int64_t j = 0; qpos_noise > 0 && j < source->num_qpos; j++) {
+        arrays[MJ_QPOS][j] += be_rng_uniform(&b->rng[lane], -qpos_noise, qpos_noise);
+    }
+    for (int64_t j = 0; qvel_noise > 0 && j < source->num_qvel; j++) {
+        arrays[MJ_QVEL][j] += be_rng_uniform(&b->rng[lane], -qvel_noise, qvel_noise);
+    }
+    return be_mujoco_forward(b, lane, error);
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, be_mujoco_of(b)->flags[CONTACT_FORCES] != 0, error);
+    if (status != BE_OK) return status;
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = 0;
+    io->terminated[lane - io->first] = 0;
+    return status;
+}
+
+const be_env_type be_env_mujoco_custom = {
+    .name = "MuJoCo",
+    MJ_SHARED_MEMBERS,
+    .info = info,
+    .params = params,
+    .prepare = prepare,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};

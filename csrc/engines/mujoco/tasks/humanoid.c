@@ -1,0 +1,281 @@
+/* Humanoid and HumanoidStandup, -v5 and -v4. */
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+/* ---- Humanoid's tables ----------------------------------------------------------------------------- */
+
+enum { FORWARD = MJ_PARAMS, CONTROL, HEALTHY, TERMINATE, Z_MIN, Z_MAX, NOISE, CONTACT, CONTACT_MIN, CONTACT_MAX };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(5),
+    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.25, "reward for speed, per m/s"),
+    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 5.0, "reward for a step in health"),
+    [TERMINATE] = MJ_TERMINATE,
+    [Z_MIN] = MJ_BOUND("healthy_z_min", 1.0, "the torso's height must be above, m"),
+    [Z_MAX] = MJ_BOUND("healthy_z_max", 2.0, "the torso's height must be below, m"),
+    [NOISE] = MJ_SCALE(1e-2),
+    [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-7, "cost of contact forces, per squared force"),
+    [CONTACT_MIN] = MJ_BOUND("contact_cost_min", -MJ_ANY, "the contact cost is clipped to at least this"),
+    [CONTACT_MAX] = MJ_BOUND("contact_cost_max", 10.0, "the contact cost is clipped to at most this"),
+    {0},
+};
+
+enum {
+    X_POSITION,
+    Y_POSITION,
+    DISTANCE,
+    X_VELOCITY,
+    Y_VELOCITY,
+    REWARD_FORWARD,
+    REWARD_CTRL,
+    REWARD_SURVIVE,
+    UNSTABLE,
+    REWARD_CONTACT,
+    TENDON_LENGTH,
+    TENDON_VELOCITY,
+    FORWARD_REWARD_V4 = REWARD_CONTACT
+};
+/* clang-format off */
+#define SHARED(kind, forward, ctrl, survive)                                                                           \
+    [X_POSITION] = kind("x_position", "m"),                                                                            \
+    [Y_POSITION] = kind("y_position", "m"),                                                                            \
+    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
+    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
+    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    [REWARD_FORWARD] = MJ_INFO_STEP(forward, "part of the reward"),                                                    \
+    [REWARD_CTRL] = MJ_INFO_STEP(ctrl, "part of the reward"),                                                          \
+    [REWARD_SURVIVE] = MJ_INFO_STEP(survive, "part of the reward"),                                                    \
+    [UNSTABLE] = MJ_UNSTABLE_INFO
+/* clang-format on */
+enum { TENDONS = 2 };
+#define TENDON_INFO(name, doc) {name, BE_F64, TENDONS, doc, 0, 0, BE_ALWAYS}
+static const be_field info[] = {
+    SHARED(MJ_INFO_ALWAYS, "reward_forward", "reward_ctrl", "reward_survive"),
+    [REWARD_CONTACT] = MJ_INFO_STEP("reward_contact", "part of the reward"),
+    [TENDON_LENGTH] = TENDON_INFO("tendon_length", "rad"),
+    [TENDON_VELOCITY] = TENDON_INFO("tendon_velocity", "rad/s"),
+    {0},
+};
+static const be_field info_v4[] = {
+    SHARED(MJ_INFO_STEP, "reward_linvel", "reward_quadctrl", "reward_alive"),
+    [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_linvel"),
+    {0},
+};
+
+/* ---- HumanoidStandup's tables ---------------------------------------------------------------------- */
+
+enum { UP = MJ_PARAMS, STANDUP_CONTROL, STANDUP_NOISE, IMPACT, IMPACT_MIN, IMPACT_MAX };
+static const be_param standup_params[] = {
+    MJ_SHARED_PARAMS(5),
+    [UP] = MJ_WEIGHT("uph_cost_weight", 1.0, "read by nothing, as in Gymnasium"),
+    [STANDUP_CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
+    [STANDUP_NOISE] = MJ_SCALE(1e-2),
+    [IMPACT] = MJ_WEIGHT("impact_cost_weight", 0.5e-6, "cost of contact forces, per squared force"),
+    [IMPACT_MIN] = MJ_BOUND("impact_cost_min", -MJ_ANY, "the impact cost is clipped to at least this"),
+    [IMPACT_MAX] = MJ_BOUND("impact_cost_max", 10.0, "the impact cost is clipped to at most this"),
+    {0},
+};
+
+enum {
+    REWARD_LINUP,
+    REWARD_QUADCTRL,
+    REWARD_IMPACT,
+    STANDUP_UNSTABLE,
+    STANDUP_X,
+    STANDUP_Y,
+    STANDUP_Z,
+    STANDUP_TENDON_LENGTH,
+    STANDUP_TENDON_VELOCITY
+};
+/* clang-format off */
+#define SHARED_STANDUP                                                                                                 \
+    [REWARD_LINUP] = MJ_INFO_STEP("reward_linup", "part of the reward"),                                               \
+    [REWARD_QUADCTRL] = MJ_INFO_STEP("reward_quadctrl", "part of the reward"),                                         \
+    [REWARD_IMPACT] = MJ_INFO_STEP("reward_impact", "part of the reward"),                                             \
+    [STANDUP_UNSTABLE] = MJ_UNSTABLE_INFO
+/* clang-format on */
+static const be_field standup_info[] = {
+    SHARED_STANDUP,
+    [STANDUP_X] = MJ_INFO_ALWAYS("x_position", "m"),
+    [STANDUP_Y] = MJ_INFO_ALWAYS("y_position", "m"),
+    [STANDUP_Z] = MJ_INFO_ALWAYS("z_distance_from_origin", "height above the start, m"),
+    [STANDUP_TENDON_LENGTH] = TENDON_INFO("tendon_length", "rad"),
+    [STANDUP_TENDON_VELOCITY] = TENDON_INFO("tendon_velocity", "rad/s"),
+    {0},
+};
+static const be_field standup_info_v4[] = {SHARED_STANDUP, {0}};
+
+/* ---- observations ---------------------------------------------------------------------------------- */
+
+static int is_v4(const be_batch *b) { return b->type->info == info_v4 || b->type->info == standup_info_v4; }
+
+/* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves. */
+static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    const int64_t bodies = source->num_body - world, *flags = source->flags;
+    return be_mujoco_spaces(setup,
+                            source->num_qpos - 2 * flags[MJ_EXCLUDE_POSITIONS] + source->num_qvel +
+                                10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
+                                (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] +
+                                6 * bodies * flags[MJ_INCLUDE_CFRC_EXT],
+                            7, 6, error);
+}
+static int prepare(be_setup *setup, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    if (source->sizes[MJ_TEN_LENGTH] != TENDONS) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model has %lld tendons, but infos have room for %d",
+                       (long long)source->sizes[MJ_TEN_LENGTH], TENDONS);
+    }
+    return prepare_any(setup, 1, 6, error);
+}
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 0, 0, error); }
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const int64_t *flags = source->flags, skip = 2 * flags[MJ_EXCLUDE_POSITIONS];
+    const int64_t world = !is_v4(b), root = is_v4(b) ? 0 : 6, bodies = source->num_body - world;
+    row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    row = be_append(row, arrays[MJ_QVEL], source->num_qvel);
+    if (flags[MJ_INCLUDE_CINERT]) row = be_append(row, arrays[MJ_CINERT] + 10 * world, 10 * bodies);
+    if (flags[MJ_INCLUDE_CVEL]) row = be_append(row, arrays[MJ_CVEL] + 6 * world, 6 * bodies);
+    if (flags[MJ_INCLUDE_QFRC_ACTUATOR]) {
+        row = be_append(row, arrays[MJ_QFRC_ACTUATOR] + root, source->num_qvel - root);
+    }
+    if (flags[MJ_INCLUDE_CFRC_EXT]) be_append(row, arrays[MJ_CFRC_EXT] + 6 * world, 6 * bodies);
+}
+
+static void write_tendons(const be_batch *b, int64_t lane, const be_io *io, int length, int velocity) {
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    be_append(BE_ROW(double, io->info[length], io, lane, TENDONS), arrays[MJ_TEN_LENGTH], TENDONS);
+    be_append(BE_ROW(double, io->info[velocity], io, lane, TENDONS), arrays[MJ_TEN_VELOCITY], TENDONS);
+}
+
+/* ---- Humanoid -------------------------------------------------------------------------------------- */
+
+static void write_position(const be_batch *b, int64_t lane, const be_io *io, const double *position) {
+    MJ_INFO(io, X_POSITION, lane) = position[0];
+    MJ_INFO(io, Y_POSITION, lane) = position[1];
+    MJ_INFO(io, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
+}
+
+/* x and y of the centre of mass: np.einsum("b,bj->j", body_mass, xipos) / body_mass.sum(). */
+static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const double *mass = arrays[MJ_BODY_MASS], total = be_sum(mass, source->num_body);
+    for (int j = 0; j < 2; j++) {
+        double sum = 0;
+        for (int64_t k = 0; k < source->num_body; k++) {
+            const double x = arrays[MJ_XIPOS][3 * k + j];
+            sum = source->fused_einsum ? fma(mass[k], x, sum) : sum + mass[k] * x;
+        }
+        center[j] = sum / total;
+    }
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
+    be_mujoco_clear_info(b, lane, io, 0);
+    if (is_v4(b)) return status;
+    write_position(b, lane, io, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    write_tendons(b, lane, io, TENDON_LENGTH, TENDON_VELOCITY);
+    return status;
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const double *qpos = arrays[MJ_QPOS];
+    const int v4 = is_v4(b);
+    double before[2], after[2];
+    mass_center(b, lane, before);
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 1, error);
+    if (status != BE_OK) return status;
+    mass_center(b, lane, after);
+    const double dt = be_mujoco_dt(b), velocity[] = {(after[0] - before[0]) / dt, (after[1] - before[1]) / dt};
+    const double forward = be_param_of(b, FORWARD, lane) * velocity[0];
+    const double control = be_param_of(b, CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
+    const int healthy = be_param_of(b, Z_MIN, lane) < qpos[2] && qpos[2] < be_param_of(b, Z_MAX, lane);
+    const int terminate = be_param_of(b, TERMINATE, lane) != 0;
+    const double survive = (double)(healthy || (v4 && terminate)) * be_param_of(b, HEALTHY, lane);
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->terminated[lane - io->first] = (uint8_t)(!healthy && terminate);
+    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
+    MJ_INFO(io, REWARD_CTRL, lane) = -control;
+    MJ_INFO(io, REWARD_SURVIVE, lane) = survive;
+    if (v4) {
+        io->reward[lane - io->first] = forward + survive - control;
+        write_position(b, lane, io, after);
+        MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+        return status;
+    }
+    const double contact = be_param_of(b, CONTACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body);
+    const double clipped = be_clip_one(contact, be_param_of(b, CONTACT_MIN, lane), be_param_of(b, CONTACT_MAX, lane));
+    io->reward[lane - io->first] = forward + survive - (control + clipped);
+    write_position(b, lane, io, qpos);
+    write_tendons(b, lane, io, TENDON_LENGTH, TENDON_VELOCITY);
+    MJ_INFO(io, REWARD_CONTACT, lane) = -clipped;
+    return status;
+}
+
+/* ---- HumanoidStandup ------------------------------------------------------------------------------- */
+
+static void write_standup_info(const be_batch *b, int64_t lane, const be_io *io) {
+    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
+    if (is_v4(b)) return;
+    MJ_INFO(io, STANDUP_X, lane) = qpos[0];
+    MJ_INFO(io, STANDUP_Y, lane) = qpos[1];
+    MJ_INFO(io, STANDUP_Z, lane) = qpos[2] - be_mujoco_of(b)->init_qpos[2];
+    write_tendons(b, lane, io, STANDUP_TENDON_LENGTH, STANDUP_TENDON_VELOCITY);
+}
+
+static int start_standup(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    int status = be_mujoco_start(b, lane, be_param_of(b, STANDUP_NOISE, lane), 0, error);
+    be_mujoco_clear_info(b, lane, io, 0);
+    write_standup_info(b, lane, io);
+    return status;
+}
+
+static int reset_standup(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        int status = start_standup(b, lanes[k], io, error);
+        if (status != BE_OK) return status;
+    }
+    return observe(b, lanes, count, io, error);
+}
+
+static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const int status = be_mujoco_advance(b, lane, io, STANDUP_UNSTABLE, 1, error);
+    if (status != BE_OK) return status;
+    const double up = arrays[MJ_QPOS][2] / source->timestep;
+    const double control = be_param_of(b, STANDUP_CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
+    const double impact =
+        be_clip_one(be_param_of(b, IMPACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body),
+                    be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = up - control - impact + 1;
+    io->terminated[lane - io->first] = 0;
+    MJ_INFO(io, REWARD_LINUP, lane) = up;
+    MJ_INFO(io, REWARD_QUADCTRL, lane) = -control;
+    MJ_INFO(io, REWARD_IMPACT, lane) = -impact;
+    write_standup_info(b, lane, io);
+    return status;
+}
+
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
+#define STANDUP_MEMBERS                                                                                                \
+    MJ_SHARED_MEMBERS, .params = standup_params, .reset = reset_standup, .observe = observe, .step = step_standup
+const be_env_type be_env_humanoid = {.name = "Humanoid", .info = info, .prepare = prepare, MEMBERS};
+const be_env_type be_env_humanoid_v4 = {.name = "HumanoidV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
+const be_env_type be_env_humanoid_standup = {
+    .name = "HumanoidStandup", .info = standup_info, .prepare = prepare, STANDUP_MEMBERS};
+const be_env_type be_env_humanoid_standup_v4 = {
+    .name = "HumanoidStandupV4", .info = standup_info_v4, .prepare = prepare_v4, STANDUP_MEMBERS};

@@ -1,0 +1,86 @@
+/* InvertedDoublePendulum-v5 and -v4. */
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+enum { NOISE = MJ_PARAMS, HEALTHY };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(5),
+    [NOISE] = MJ_SCALE(0.1),
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 10.0, "reward for a step that does not end the episode"),
+    {0},
+};
+
+enum { UNSTABLE, REWARD_SURVIVE, DISTANCE_PENALTY, VELOCITY_PENALTY };
+static const be_field info[] = {
+    [UNSTABLE] = MJ_UNSTABLE_INFO,
+    [REWARD_SURVIVE] = MJ_INFO_STEP("reward_survive", "part of the reward"),
+    [DISTANCE_PENALTY] = MJ_INFO_STEP("distance_penalty", "part of the reward"),
+    [VELOCITY_PENALTY] = MJ_INFO_STEP("velocity_penalty", "part of the reward"),
+    {0},
+};
+static const be_field info_v4[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
+
+static int is_v4(const be_batch *b) { return b->type->info == info_v4; }
+
+/* -v5 observes the constraint force on the cart, -v4 on all joints. */
+static int prepare_any(be_setup *setup, int v4, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    if (source->sizes[MJ_SITE_XPOS] == 0) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "xml_file: the model must have a site, at the tip");
+    }
+    return be_mujoco_spaces(setup, 2 * source->num_qpos - 1 + source->num_qvel + (v4 ? source->num_qvel : (int64_t)1),
+                            3, 3, error);
+}
+static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 0, error); }
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 1, error); }
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const int64_t angles = source->num_qpos - 1;
+    *row++ = arrays[MJ_QPOS][0];
+    for (int64_t j = 1; j <= angles; j++) *row++ = sin(arrays[MJ_QPOS][j]);
+    for (int64_t j = 1; j <= angles; j++) *row++ = cos(arrays[MJ_QPOS][j]);
+    for (int64_t j = 0; j < source->num_qvel; j++) *row++ = be_clip_one(arrays[MJ_QVEL][j], -10, 10);
+    const int64_t forces = is_v4(b) ? source->num_qvel : 1;
+    for (int64_t j = 0; j < forces; j++) *row++ = be_clip_one(arrays[MJ_QFRC_CONSTRAINT][j], -10, 10);
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    be_mujoco_clear_info(b, lane, io, 0);
+    return be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+/* x ** 2 of a NumPy float64: pow() rounds otherwise than x * x in a few cases. The exponent is volatile because
+ * compilers know what pow(x, 2.0) should be. */
+static double square(double x) {
+    volatile double two = 2.0;
+    return pow(x, two);
+}
+
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    if (status != BE_OK) return status;
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    const double x = arrays[MJ_SITE_XPOS][0], y = arrays[MJ_SITE_XPOS][2];
+    const double distance = 0.01 * square(x) + square(y - 2);
+    const double velocity = 1e-3 * square(arrays[MJ_QVEL][1]) + 5e-3 * square(arrays[MJ_QVEL][2]);
+    const int terminated = y <= 1, v4 = is_v4(b);
+    const double alive = v4 ? 10.0 : be_param_of(b, HEALTHY, lane) * (double)!terminated;
+    io->reward[lane - io->first] = alive - distance - velocity;
+    io->terminated[lane - io->first] = (uint8_t)terminated;
+    if (v4) return status;
+    MJ_INFO(io, REWARD_SURVIVE, lane) = alive;
+    MJ_INFO(io, DISTANCE_PENALTY, lane) = -distance;
+    MJ_INFO(io, VELOCITY_PENALTY, lane) = -velocity;
+    return status;
+}
+
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
+const be_env_type be_env_inverted_double_pendulum = {
+    .name = "InvertedDoublePendulum", .info = info, .prepare = prepare, MEMBERS};
+const be_env_type be_env_inverted_double_pendulum_v4 = {
+    .name = "InvertedDoublePendulumV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};

@@ -1,0 +1,106 @@
+/* Pusher-v5 and -v4. */
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+enum { NEAR = MJ_PARAMS, DISTANCE, CONTROL };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(5),
+    [NEAR] = MJ_WEIGHT("reward_near_weight", 0.5, "reward for the arm being near the object, per m"),
+    [DISTANCE] = MJ_WEIGHT("reward_dist_weight", 1.0, "reward for the object being near the goal, per m"),
+    [CONTROL] = MJ_WEIGHT("reward_control_weight", 0.1, "cost of controls, per squared control"),
+    {0},
+};
+
+enum { REWARD_DIST, REWARD_CTRL, UNSTABLE, REWARD_NEAR };
+static const be_field info[] = {
+    [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
+    [UNSTABLE] = MJ_UNSTABLE_INFO,
+    [REWARD_NEAR] = MJ_INFO_STEP("reward_near", "part of the reward"),
+    {0},
+};
+static const be_field info_v4[] = {
+    [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "squared controls, not weighted"),
+    [UNSTABLE] = MJ_UNSTABLE_INFO,
+    {0},
+};
+
+enum { TIPS_ARM, OBJECT, GOAL };
+enum { JOINTS = 7 };
+
+static int prepare(be_setup *setup, be_error *error) {
+    return be_mujoco_spaces(setup, 2 * JOINTS + 9, JOINTS + 4, JOINTS + 4, error);
+}
+
+static const double *body(const be_batch *b, int64_t lane, int index) {
+    return be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS] + 3 * be_mujoco_of(b)->bodies[index];
+}
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    row = be_append(row, arrays[MJ_QPOS], JOINTS);
+    row = be_append(row, arrays[MJ_QVEL], JOINTS);
+    for (int k = TIPS_ARM; k <= GOAL; k++) row = be_append(row, body(b, lane, k), 3);
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
+    const int64_t nq = source->num_qpos, nv = source->num_qvel;
+    be_rng *rng = &b->rng[lane];
+    be_mujoco_clear_info(b, lane, io, 0);
+    int status = be_mujoco_clear(b, lane, error);
+    if (status != BE_OK) return status;
+    double object[2];
+    do {
+        object[0] = be_rng_uniform(rng, -0.3, 0);
+        object[1] = be_rng_uniform(rng, -0.2, 0.2);
+    } while (!(be_norm(object, 2, (int)source->fused_dot) > 0.17));
+    memcpy(qpos, source->init_qpos, (size_t)nq * sizeof *qpos);
+    memcpy(qpos + nq - 4, object, sizeof object);
+    qpos[nq - 2] = qpos[nq - 1] = 0;
+    for (int64_t j = 0; j < nv; j++) qvel[j] = source->init_qvel[j] + be_rng_uniform(rng, -0.005, 0.005);
+    memset(qvel + nv - 4, 0, 4 * sizeof *qvel);
+    return be_mujoco_forward(b, lane, error);
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+/* How far the object is from a body. */
+static double distance_to(const be_batch *b, int64_t lane, int index) {
+    const double *object = body(b, lane, OBJECT), *other = body(b, lane, index);
+    const double vector[] = {object[0] - other[0], object[1] - other[1], object[2] - other[2]};
+    return be_norm(vector, 3, (int)be_mujoco_of(b)->fused_dot);
+}
+
+static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double near = 0, far = 0;
+    if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    if (status != BE_OK) return status;
+    if (!v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL);
+    const float squares = -be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+    const float control = squares * (float)be_param_of(b, CONTROL, lane);
+    const double reward_near = -near * be_param_of(b, NEAR, lane);
+    const double reward_dist = -far * be_param_of(b, DISTANCE, lane);
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = reward_dist + (double)control + reward_near;
+    io->terminated[lane - io->first] = 0;
+    MJ_INFO(io, REWARD_DIST, lane) = reward_dist;
+    MJ_INFO_F32(io, REWARD_CTRL, lane) = v4 ? squares : control;
+    if (!v4) MJ_INFO(io, REWARD_NEAR, lane) = reward_near;
+    return status;
+}
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    return step_any(b, lane, io, 0, error);
+}
+static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    return step_any(b, lane, io, 1, error);
+}
+
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe
+const be_env_type be_env_pusher = {.name = "Pusher", .info = info, .step = step, MEMBERS};
+const be_env_type be_env_pusher_v4 = {.name = "PusherV4", .info = info_v4, .step = step_v4, MEMBERS};

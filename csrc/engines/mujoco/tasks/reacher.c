@@ -1,0 +1,100 @@
+/* Reacher-v5 and -v4. */
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+enum { DISTANCE = MJ_PARAMS, CONTROL };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(2),
+    [DISTANCE] = MJ_WEIGHT("reward_dist_weight", 1.0, "reward for being near the target, per m"),
+    [CONTROL] = MJ_WEIGHT("reward_control_weight", 1.0, "cost of controls, per squared control"),
+    {0},
+};
+
+enum { REWARD_DIST, REWARD_CTRL, UNSTABLE };
+static const be_field info[] = {
+    [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
+    [UNSTABLE] = MJ_UNSTABLE_INFO,
+    {0},
+};
+
+enum { FINGERTIP, TARGET };
+
+static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector, 4, 4, error);
+}
+static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 2, error); }
+static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 3, error); }
+
+/* From the target to the fingertip. */
+static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const double *xpos = be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS];
+    for (int j = 0; j < 3; j++) {
+        vector[j] = xpos[3 * source->bodies[FINGERTIP] + j] - xpos[3 * source->bodies[TARGET] + j];
+    }
+}
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
+    const int64_t before = 4 + source->num_qpos - 2 + 2;
+    double vector[3];
+    find_vector(b, lane, vector);
+    for (int j = 0; j < 2; j++) *row++ = cos(arrays[MJ_QPOS][j]);
+    for (int j = 0; j < 2; j++) *row++ = sin(arrays[MJ_QPOS][j]);
+    row = be_append(row, arrays[MJ_QPOS] + 2, source->num_qpos - 2);
+    row = be_append(row, arrays[MJ_QVEL], 2);
+    be_append(row, vector, b->observation_space.shape[0] - before);
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
+    const int64_t nq = source->num_qpos, nv = source->num_qvel;
+    be_rng *rng = &b->rng[lane];
+    be_mujoco_clear_info(b, lane, io, 0);
+    int status = be_mujoco_clear(b, lane, error);
+    if (status != BE_OK) return status;
+    for (int64_t j = 0; j < nq; j++) qpos[j] = be_rng_uniform(rng, -0.1, 0.1) + source->init_qpos[j];
+    double goal[2];
+    do {
+        for (int j = 0; j < 2; j++) goal[j] = be_rng_uniform(rng, -0.2, 0.2);
+    } while (!(be_norm(goal, 2, (int)source->fused_dot) < 0.2));
+    memcpy(qpos + nq - 2, goal, sizeof goal);
+    for (int64_t j = 0; j < nv; j++) qvel[j] = source->init_qvel[j] + be_rng_uniform(rng, -0.005, 0.005);
+    qvel[nv - 2] = qvel[nv - 1] = 0;
+    return be_mujoco_forward(b, lane, error);
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error *error) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    double vector[3];
+    if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    if (status != BE_OK) return status;
+    if (!v4) find_vector(b, lane, vector);
+    const double distance = -be_norm(vector, 3, (int)source->fused_dot) * be_param_of(b, DISTANCE, lane);
+    const float control =
+        -be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl) * (float)be_param_of(b, CONTROL, lane);
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = distance + (double)control;
+    io->terminated[lane - io->first] = 0;
+    MJ_INFO(io, REWARD_DIST, lane) = distance;
+    MJ_INFO_F32(io, REWARD_CTRL, lane) = control;
+    return status;
+}
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    return step_any(b, lane, io, 0, error);
+}
+static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    return step_any(b, lane, io, 1, error);
+}
+
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .info = info, .reset = reset, .observe = observe
+const be_env_type be_env_reacher = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
+const be_env_type be_env_reacher_v4 = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};

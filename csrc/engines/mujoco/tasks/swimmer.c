@@ -1,0 +1,97 @@
+/* Swimmer-v5 and -v4. */
+#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/numpy_sums.h"
+
+enum { FORWARD = MJ_PARAMS, CONTROL, NOISE };
+static const be_param params[] = {
+    MJ_SHARED_PARAMS(4),
+    [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),
+    [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 1e-4, "cost of controls, per squared control"),
+    [NOISE] = MJ_SCALE(0.1),
+    {0},
+};
+
+enum {
+    X_POSITION,
+    Y_POSITION,
+    DISTANCE,
+    X_VELOCITY,
+    Y_VELOCITY,
+    REWARD_FORWARD,
+    REWARD_CTRL,
+    UNSTABLE,
+    FORWARD_REWARD_V4
+};
+/* clang-format off */
+#define SHARED(kind, reward_forward)                                                                                   \
+    [X_POSITION] = kind("x_position", "m"),                                                                            \
+    [Y_POSITION] = kind("y_position", "m"),                                                                            \
+    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
+    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
+    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    [REWARD_FORWARD] = MJ_INFO_STEP(reward_forward, "part of the reward"),                                             \
+    [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),                                             \
+    [UNSTABLE] = MJ_UNSTABLE_INFO
+/* clang-format on */
+static const be_field info[] = {SHARED(MJ_INFO_ALWAYS, "reward_forward"), {0}};
+static const be_field info_v4[] = {
+    SHARED(MJ_INFO_STEP, "reward_fwd"),
+    [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_fwd"),
+    {0},
+};
+
+static int prepare(be_setup *setup, be_error *error) {
+    const be_mujoco_source *source = setup->engine;
+    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel - 2 * source->flags[MJ_EXCLUDE_POSITIONS], 2, 0,
+                            error);
+}
+
+static void write_observation(const be_batch *b, int64_t lane, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
+    const int64_t skip = 2 * source->flags[MJ_EXCLUDE_POSITIONS];
+    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
+}
+
+static void write_position(const be_batch *b, int64_t lane, const be_io *io) {
+    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
+    MJ_INFO(io, X_POSITION, lane) = qpos[0];
+    MJ_INFO(io, Y_POSITION, lane) = qpos[1];
+    MJ_INFO(io, DISTANCE, lane) = be_norm(qpos, 2, (int)be_mujoco_of(b)->fused_dot);
+}
+
+static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+    int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
+    be_mujoco_clear_info(b, lane, io, 0);
+    if (b->type->info == info) write_position(b, lane, io);
+    return status;
+}
+MJ_RESET_AND_OBSERVE(start, write_observation)
+
+static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+    (void)end;
+    const be_mujoco_source *source = be_mujoco_of(b);
+    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before[] = {qpos[0], qpos[1]};
+    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    if (status != BE_OK) return status;
+    const double dt = be_mujoco_dt(b), velocity[] = {(qpos[0] - before[0]) / dt, (qpos[1] - before[1]) / dt};
+    const double forward = be_param_of(b, FORWARD, lane) * velocity[0];
+    const float cost =
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    io->reward[lane - io->first] = forward - (double)cost;
+    io->terminated[lane - io->first] = 0;
+    write_position(b, lane, io);
+    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
+    MJ_INFO_F32(io, REWARD_CTRL, lane) = -cost;
+    if (b->type->info == info_v4) MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+    return status;
+}
+
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
+const be_env_type be_env_swimmer = {.name = "Swimmer", .info = info, MEMBERS};
+const be_env_type be_env_swimmer_v4 = {.name = "SwimmerV4", .info = info_v4, MEMBERS};

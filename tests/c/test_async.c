@@ -1,0 +1,480 @@
+/* Lanes in flight with real env types, for sanitizers: whatever the batch size, the workers and the order in which
+ * lanes are sent, a lane goes exactly through what be_isa's step gives it in a batch of the same seeds.
+ *
+ *     test_async [effort]       trajectories are `effort` times as long */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/async.h"
+#include "core/loop.h"
+
+#define PATIENCE INT64_C(60000000000) /* for what must come: a failure instead of a hang */
+
+extern const be_isa BE_ISA_NAME(be_isa);
+static const be_isa *const isa = &BE_ISA_NAME(be_isa);
+static int64_t checks;
+static const char *now; /* what is being tested */
+
+#define CHECK(good) check((good) != 0, #good, __LINE__)
+static void check(int good, const char *what, int line) {
+    checks++;
+    if (good) return;
+    fprintf(stderr, "FAILED at line %d: %s (%s)\n", line, what, now);
+    abort();
+}
+
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static uint64_t draw(uint64_t *state) { return mix(*state += UINT64_C(0x9e3779b97f4a7c15)); }
+
+typedef struct scenario {
+    const char *type;
+    int64_t lanes;
+    be_autoreset autoreset;
+    const be_transform *transform;
+    int steps, limit;
+    int per_lane;   /* float params differ from lane to lane */
+    int fail_step;  /* of Synthetic */
+    double cost_us; /* of Synthetic */
+} scenario;
+
+/* ---- batches ---------------------------------------------------------------------------------------- */
+
+static const be_env_type *find_type(const char *name) {
+    const be_env_type *const *type = isa->types;
+    while (*type && strcmp((*type)->name, name) != 0) type++;
+    CHECK(*type != NULL);
+    return *type;
+}
+
+/* Params of phase 0 or 1: with per_lane, float params within a few percent of their defaults. */
+static void set_params(be_batch *batch, const scenario *s, int phase) {
+    const be_param *table = batch->type->params;
+    double params[BE_MAX_PARAMS] = {0}, *columns[BE_MAX_PARAMS] = {0};
+    for (int j = 0; table[j].name; j++) {
+        params[j] = table[j].value;
+        if (!strcmp(table[j].name, "cost_us")) params[j] = s->cost_us;
+        if (!strcmp(table[j].name, "tail_probability")) params[j] = s->cost_us > 0 ? 0.02 : 0;
+        if (!strcmp(table[j].name, "end_probability")) params[j] = 0.05;
+        if (!strcmp(table[j].name, "fail_step")) params[j] = s->fail_step;
+        if (table[j].kind != BE_PARAM_FLOAT || table[j].shared) continue;
+        if (phase) params[j] *= 0.97;
+        if (!s->per_lane) continue;
+        columns[j] = malloc((size_t)s->lanes * sizeof(double));
+        for (int64_t i = 0; i < s->lanes; i++) {
+            double value = params[j] * (1 - 0.01 * (double)((i + j + phase) % 5));
+            columns[j][i] = value < table[j].low ? table[j].low : value;
+        }
+        params[j] = columns[j][0];
+    }
+    be_error error = {0};
+    int status = be_batch_configure(batch, params, s->per_lane ? (const double *const *)columns : NULL, &error);
+    if (status != BE_OK) fprintf(stderr, "%s\n", error.message);
+    CHECK(status == BE_OK);
+    for (int j = 0; j < BE_MAX_PARAMS; j++) free(columns[j]);
+}
+
+static be_batch *make_batch(const scenario *s) {
+    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
+    const be_env_type *type = find_type(s->type);
+    be_error error = {0};
+    be_batch *batch = be_batch_create(
+        &(be_batch_options){type, s->lanes, s->autoreset, s->limit, type->grid ? &map : NULL, s->transform, NULL},
+        &error);
+    CHECK(batch != NULL);
+    set_params(batch, s, 0);
+    CHECK(be_batch_seed(batch, (uint32_t[]){11}, 1, 0, s->lanes) == 0);
+    return batch;
+}
+
+/* Lane `lane`'s action in its step `t`. */
+static void write_action(const be_batch *batch, int64_t lane, int t, void *row) {
+    const be_space *space = &batch->action_space;
+    const uint64_t bits = mix((uint64_t)lane * 1000003 + (uint64_t)t + 1);
+    if (space->kind == BE_SPACE_DISCRETE) {
+        *(int64_t *)row = (int64_t)(bits % (uint64_t)space->n);
+        return;
+    }
+    for (int64_t j = 0; j < be_space_row_size(space); j++) {
+        ((float *)row)[j] = (float)((double)(mix(bits + (uint64_t)j) >> 40) * 0x1p-24 * 2 - 1);
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+/* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
+static void allocate(const be_batch *batch, be_results *rows, size_t n) {
+    const struct be_driver *driver = batch->driver;
+    *rows = (be_results){.lanes = malloc(n * sizeof(int64_t)), .failed = malloc(n)};
+    rows->rows.observation = malloc(n * driver->observation_bytes);
+    rows->rows.reward = malloc(n * sizeof(double));
+    rows->rows.terminated = malloc(n);
+    rows->rows.truncated = malloc(n);
+    rows->rows.started = malloc(n);
+    rows->rows.episode_return = malloc(n * sizeof(double));
+    rows->rows.episode_seconds = malloc(n * sizeof(double));
+    rows->rows.episode_length = malloc(n * sizeof(int64_t));
+    rows->rows.final_observation = calloc(n, driver->observation_bytes);
+    for (int j = 0; j < driver->num_info; j++) {
+        rows->rows.info[j] = malloc(n * driver->info_bytes[j]);
+        rows->rows.final_info[j] = calloc(n, driver->info_bytes[j]);
+    }
+}
+
+static void release(be_results *rows) {
+    free(rows->lanes);
+    free(rows->failed);
+    free(rows->rows.observation);
+    free(rows->rows.reward);
+    free(rows->rows.terminated);
+    free(rows->rows.truncated);
+    free(rows->rows.started);
+    free(rows->rows.episode_return);
+    free(rows->rows.episode_seconds);
+    free(rows->rows.episode_length);
+    free(rows->rows.final_observation);
+    for (int j = 0; j < BE_MAX_INFO; j++) {
+        free(rows->rows.info[j]);
+        free(rows->rows.final_info[j]);
+    }
+    *rows = (be_results){0};
+}
+
+static int same(const void *a, int64_t i, const void *b, int64_t j, size_t bytes) {
+    return memcmp((const char *)a + (size_t)i * bytes, (const char *)b + (size_t)j * bytes, bytes) == 0;
+}
+
+static void compare(const be_batch *batch, const be_results *ours, int64_t k, const be_results *expected, int64_t lane,
+                    int first) {
+    const struct be_driver *driver = batch->driver;
+    const be_arrays *a = &ours->rows, *b = &expected->rows;
+    CHECK(same(a->observation, k, b->observation, lane, driver->observation_bytes));
+    for (int j = 0; j < driver->num_info; j++) CHECK(same(a->info[j], k, b->info[j], lane, driver->info_bytes[j]));
+    if (first) {
+        CHECK(a->reward[k] == 0 && !a->terminated[k] && !a->truncated[k] && !ours->failed[k]);
+        return;
+    }
+    CHECK(a->reward[k] == b->reward[lane]);
+    CHECK(a->terminated[k] == b->terminated[lane] && a->truncated[k] == b->truncated[lane]);
+    CHECK(ours->failed[k] == expected->failed[lane]);
+    if (driver->transform.record_statistics) {
+        CHECK(a->episode_return[k] == b->episode_return[lane] && a->episode_length[k] == b->episode_length[lane]);
+    }
+    if (driver->autoreset != BE_SAME_STEP || !(a->terminated[k] | a->truncated[k])) return;
+    CHECK(same(a->final_observation, k, b->final_observation, lane, driver->observation_bytes));
+    for (int j = 0; j < driver->num_info; j++) {
+        CHECK(same(a->final_info[j], k, b->final_info[j], lane, driver->info_bytes[j]));
+    }
+}
+
+/* ---- what a plain step gives ------------------------------------------------------------------------ */
+
+/* Results of the reset and of `steps` steps, params changing half way; BE_LANE_BY_LANE types on a loop's workers. */
+static be_results *expect(const scenario *s, be_batch *batch) {
+    const size_t n = (size_t)s->lanes, bytes = batch->driver->action_bytes;
+    be_results *all = calloc((size_t)s->steps + 1, sizeof *all);
+    unsigned char *actions = malloc(n * bytes);
+    int64_t *failures = malloc(n * sizeof *failures);
+    be_error error = {0};
+    char message[256];
+    be_pool *pool = NULL;
+    if (batch->type->flags & BE_LANE_BY_LANE) {
+        pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+        CHECK(pool != NULL);
+    }
+    for (int t = 0; t <= s->steps; t++) {
+        allocate(batch, &all[t], n);
+        be_arrays rows = all[t].rows;
+        memset(all[t].failed, 0, n);
+        if (t == 0 && pool) {
+            CHECK(be_loop_reset(pool, 3, batch, NULL, NULL, &rows, &error) == BE_OK);
+        } else if (t == 0) {
+            CHECK(be_batch_reset(batch, 0, s->lanes, NULL, NULL, &rows, &error) == BE_OK);
+        } else {
+            if (t == s->steps / 2 + 1) set_params(batch, s, 1);
+            for (int64_t i = 0; i < s->lanes; i++) write_action(batch, i, t, actions + (size_t)i * bytes);
+            rows.action = actions;
+            int64_t finished =
+                pool ? be_loop_step(pool, 3, batch, isa, &rows, &error) : isa->step(batch, 0, s->lanes, &rows, &error);
+            CHECK(finished >= 0);
+        }
+        int64_t count = be_batch_take_failures(batch, failures);
+        for (int64_t k = 0; k < count; k++) all[t].failed[failures[k]] = 1;
+    }
+    be_pool_destroy(pool, 0);
+    free(failures);
+    free(actions);
+    return all;
+}
+
+/* The first half of those steps as a rollout on the loop's workers. */
+static void roll(const scenario *s, const be_results *expected) {
+    be_batch *batch = make_batch(s);
+    const int steps = s->steps / 2;
+    const int64_t rows_in_all = steps * s->lanes;
+    const size_t bytes = batch->driver->action_bytes;
+    be_error error = {0};
+    char message[256];
+    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+    CHECK(pool != NULL);
+    be_results first, all;
+    allocate(batch, &first, (size_t)s->lanes);
+    allocate(batch, &all, (size_t)rows_in_all);
+    CHECK(be_loop_reset(pool, 3, batch, NULL, NULL, &first.rows, &error) == BE_OK);
+    unsigned char *actions = malloc((size_t)rows_in_all * bytes);
+    for (int64_t k = 0; k < rows_in_all; k++) {
+        write_action(batch, k % s->lanes, 1 + (int)(k / s->lanes), actions + (size_t)k * bytes);
+        all.failed[k] = expected[1 + k / s->lanes].failed[k % s->lanes]; /* reported for a rollout as a whole */
+    }
+    all.rows.action = actions;
+    CHECK(be_loop_rollout(pool, 3, batch, isa, steps, &all.rows, NULL, &error) == BE_OK);
+    for (int64_t k = 0; k < rows_in_all; k++) {
+        compare(batch, &all, k, &expected[1 + k / s->lanes], k % s->lanes, 0);
+    }
+    free(actions);
+    release(&first);
+    release(&all);
+    be_pool_destroy(pool, 0);
+    be_batch_destroy(batch);
+}
+
+/* ---- the same in flight ----------------------------------------------------------------------------- */
+
+typedef struct flight {
+    const scenario *s;
+    be_batch *batch;
+    be_async *async;
+    be_results *buffers;
+    int num_buffers;
+    int64_t batch_rows;
+    int *taken; /* by lane: steps received, -1 before the reset */
+    int64_t *idle, num_idle, submitted;
+    uint64_t random;
+} flight;
+
+static void take_off(flight *f, const scenario *s, be_batch *batch, int64_t batch_rows, int workers) {
+    be_error error = {0};
+    *f = (flight){.s = s, .batch = batch, .batch_rows = batch_rows, .random = (uint64_t)batch_rows * 7 + 1};
+    f->async = be_async_create(batch, isa, batch_rows, workers, NULL, 0, &error);
+    CHECK(f->async != NULL);
+    f->num_buffers = be_async_num_buffers(f->async);
+    f->buffers = calloc((size_t)f->num_buffers, sizeof *f->buffers);
+    for (int i = 0; i < f->num_buffers; i++) {
+        allocate(batch, &f->buffers[i], (size_t)batch_rows);
+        be_async_set_buffer(f->async, i, &f->buffers[i]);
+    }
+    f->taken = malloc((size_t)s->lanes * sizeof *f->taken);
+    f->idle = malloc((size_t)s->lanes * sizeof *f->idle);
+    for (int64_t i = 0; i < s->lanes; i++) f->taken[i] = -1;
+}
+
+static void land(flight *f) {
+    be_async_destroy(f->async);
+    for (int i = 0; i < f->num_buffers; i++) release(&f->buffers[i]);
+    free(f->buffers);
+    free(f->taken);
+    free(f->idle);
+}
+
+static void reset_all(flight *f) {
+    int what = 0;
+    for (int64_t i = 0; i < f->s->lanes; i++) f->idle[i] = i;
+    CHECK(be_async_check(f->async, f->idle, f->s->lanes, &what) == -1);
+    CHECK(be_async_submit(f->async, f->idle, f->s->lanes, NULL, NULL) == BE_POOL_OK);
+    CHECK(be_async_check(f->async, f->idle, 1, &what) == 0 && what == BE_ASYNC_IN_FLIGHT);
+    CHECK(be_async_in_flight(f->async) == f->s->lanes);
+    f->num_idle = 0;
+}
+
+/* Sends lanes, their actions being those of their next steps, or of step 0 for lanes that have all theirs. */
+static void send(flight *f, const int64_t *lanes, int64_t count) {
+    const size_t bytes = f->batch->driver->action_bytes;
+    unsigned char *actions = malloc((size_t)count * bytes); /* as long as promised, and gone after the call */
+    int what = 0;
+    for (int64_t k = 0; k < count; k++) {
+        write_action(f->batch, lanes[k], f->taken[lanes[k]] + 1, actions + (size_t)k * bytes);
+        if (f->taken[lanes[k]] < f->s->steps) f->submitted++;
+    }
+    CHECK(be_async_check(f->async, lanes, count, &what) == -1);
+    CHECK(be_async_submit(f->async, lanes, count, actions, NULL) == BE_POOL_OK);
+    free(actions);
+}
+
+static int by_number(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Some or all of the idle lanes that have taken fewer than `until` steps: in the order of their numbers, so that
+ * neighbours go together, or in any. */
+static int send_some(flight *f, int until) {
+    int64_t count = 0;
+    for (int64_t k = 0; k < f->num_idle; k++) {
+        if (f->taken[f->idle[k]] >= until) continue;
+        int64_t lane = f->idle[k];
+        f->idle[k] = f->idle[count];
+        f->idle[count++] = lane;
+    }
+    if (count == 0) return 0;
+    if (draw(&f->random) % 2) {
+        qsort(f->idle, (size_t)count, sizeof *f->idle, by_number);
+    } else {
+        for (int64_t k = count - 1; k > 0; k--) {
+            int64_t other = (int64_t)(draw(&f->random) % (uint64_t)(k + 1)), lane = f->idle[k];
+            f->idle[k] = f->idle[other];
+            f->idle[other] = lane;
+        }
+    }
+    int64_t n = draw(&f->random) % 4 ? count : 1 + (int64_t)(draw(&f->random) % (uint64_t)count);
+    send(f, f->idle, n);
+    memmove(f->idle, f->idle + n, (size_t)(f->num_idle - n) * sizeof *f->idle);
+    f->num_idle -= n;
+    return 1;
+}
+
+static void receive(flight *f, const be_results *expected) {
+    int buffer = -1;
+    CHECK(be_async_recv(f->async, PATIENCE, &buffer) == BE_POOL_OK);
+    be_results rows = f->buffers[buffer]; /* a new one takes its place: what is written late into it is seen */
+    allocate(f->batch, &f->buffers[buffer], (size_t)f->batch_rows);
+    be_async_set_buffer(f->async, buffer, &f->buffers[buffer]);
+    for (int64_t k = 0; k < f->batch_rows; k++) {
+        const int64_t lane = rows.lanes[k];
+        CHECK(lane >= 0 && lane < f->s->lanes);
+        if (f->batch_rows == f->s->lanes) CHECK(lane == k);
+        if (f->taken[lane] < f->s->steps) {
+            const int t = ++f->taken[lane];
+            if (expected) compare(f->batch, &rows, k, &expected[t], lane, t == 0);
+        }
+        f->idle[f->num_idle++] = lane;
+    }
+    release(&rows);
+}
+
+static void finish(flight *f) { CHECK(be_async_finish(f->async, PATIENCE) == BE_POOL_OK); }
+
+/* Fewer lanes are in flight than a batch has: their results cannot be received, and go unseen. */
+static void drop(flight *f) {
+    const int64_t count = be_async_in_flight(f->async);
+    int64_t *lanes = malloc((size_t)count * sizeof *lanes);
+    CHECK(be_async_list_in_flight(f->async, NULL, lanes, count) == count);
+    finish(f);
+    CHECK(be_async_clear(f->async) == BE_POOL_OK && be_async_in_flight(f->async) == 0);
+    for (int64_t k = 0; k < count; k++) {
+        f->taken[lanes[k]]++;
+        f->idle[f->num_idle++] = lanes[k];
+    }
+    free(lanes);
+}
+
+/* Until all lanes have been sent on their way to step `until`, their results received or not. */
+static void fly(flight *f, int until, const be_results *expected) {
+    for (;;) {
+        while (draw(&f->random) % 8 && send_some(f, until)) {
+        }
+        if (f->submitted == f->s->lanes * until) return;
+        if (be_async_in_flight(f->async) >= f->batch_rows) {
+            receive(f, expected);
+        } else if (!send_some(f, until)) {
+            drop(f);
+        }
+    }
+}
+
+static void run(const scenario *s, const be_results *expected, int64_t batch_rows, int workers) {
+    static char text[128];
+    snprintf(text, sizeof text, "%s, %lld lanes, batches of %lld, %d workers, mode %d", s->type, (long long)s->lanes,
+             (long long)batch_rows, workers, (int)s->autoreset);
+    now = text;
+    be_batch *batch = make_batch(s);
+    flight f;
+    take_off(&f, s, batch, batch_rows, workers);
+    reset_all(&f);
+    fly(&f, s->steps / 2, expected);
+    CHECK(f.submitted == s->lanes * (s->steps / 2));
+    finish(&f); /* results wait, and params change under them */
+    set_params(batch, s, 1);
+    fly(&f, s->steps, expected);
+    CHECK(f.submitted == s->lanes * s->steps);
+    while (be_async_in_flight(f.async) >= batch_rows) receive(&f, expected);
+    while (be_async_in_flight(f.async) > 0) { /* lanes that are done fill the last batch */
+        send(&f, f.idle, 1);
+        memmove(f.idle, f.idle + 1, (size_t)--f.num_idle * sizeof *f.idle);
+        if (be_async_in_flight(f.async) == batch_rows) receive(&f, expected);
+    }
+    for (int64_t i = 0; i < s->lanes; i++) CHECK(f.taken[i] == s->steps);
+
+    /* Everything dropped; then again from the start with the same seeds. */
+    send(&f, f.idle, s->lanes / 2 + 1);
+    finish(&f);
+    CHECK(be_async_clear(f.async) == BE_POOL_OK && be_async_in_flight(f.async) == 0);
+    CHECK(be_async_recv(f.async, 0, &(int){0}) == BE_POOL_STARVED);
+    set_params(batch, s, 0);
+    be_batch_seed(batch, (uint32_t[]){11}, 1, 0, s->lanes);
+    for (int64_t i = 0; i < s->lanes; i++) f.taken[i] = -1;
+    f.submitted = 0;
+    reset_all(&f);
+    receive(&f, expected);
+    fly(&f, s->steps / 4, expected);
+    land(&f); /* with lanes in flight */
+    be_batch_destroy(batch);
+}
+
+int main(int argc, char **argv) {
+    static const be_transform everything = {
+        .record_statistics = 1,
+        .action_repeat = 2,
+        .transform_reward = 1,
+        .reward_scale = 0.5,
+        .reward_low = -1,
+        .reward_high = 0.4,
+        .transform_observation = 1,
+        .time_aware = 1,
+        .convert = 1,
+        .dtype = BE_F64,
+        .frame_stack = 3,
+    };
+    static const be_transform statistics = {.record_statistics = 1, .action_repeat = 1};
+    const int effort = argc > 1 ? atoi(argv[1]) : 1, many = 24 * effort, few = 12 * effort;
+    const scenario scenarios[] = {
+        {"CartPole", 523, BE_NEXT_STEP, NULL, many, 9, 0, 0, 0},
+        {"CartPole", 200, BE_SAME_STEP, &everything, many, 17, 1, 0, 0},
+        {"Pendulum", 260, BE_NEXT_STEP, &statistics, many, 7, 1, 0, 0},
+        {"Pendulum", 67, BE_SAME_STEP, NULL, many, 5, 0, 0, 0},
+        {"FrozenLake", 330, BE_SAME_STEP, &statistics, many, 11, 0, 0, 0},
+        {"FrozenLake", 131, BE_NEXT_STEP, &everything, many, 11, 0, 0, 0},
+        {"Blackjack", 130, BE_NEXT_STEP, NULL, many, 0, 0, 0, 0},
+        {"Synthetic", 100, BE_NEXT_STEP, NULL, few, 50, 1, 0, 10},
+        {"Synthetic", 70, BE_SAME_STEP, &everything, few, 50, 1, 3, 2},
+        {"Synthetic", 65, BE_NEXT_STEP, &everything, few, 9, 0, 4, 0},
+        {"Synthetic", 64, BE_SAME_STEP, NULL, few, 9, 0, 2, 5},
+    };
+    for (size_t j = 0; j < sizeof scenarios / sizeof scenarios[0]; j++) {
+        const scenario *s = &scenarios[j];
+        now = s->type;
+        be_batch *batch = make_batch(s);
+        be_results *expected = expect(s, batch);
+        int64_t finished = 0, failed = 0;
+        for (int t = 1; t <= s->steps; t++) {
+            for (int64_t i = 0; i < s->lanes; i++) {
+                finished += expected[t].rows.terminated[i] | expected[t].rows.truncated[i];
+                failed += expected[t].failed[i];
+            }
+        }
+        CHECK(finished > s->lanes / 2 && (failed > 0) == (s->fail_step > 0));
+        const int64_t sizes[] = {1, 7, 64, s->lanes};
+        if (batch->type->flags & BE_LANE_BY_LANE) roll(s, expected);
+        for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4);
+        for (int t = 0; t <= s->steps; t++) release(&expected[t]);
+        free(expected);
+        be_batch_destroy(batch);
+    }
+    printf("%s: %lld passed, 0 failed\n", isa->name, (long long)checks);
+    return 0;
+}

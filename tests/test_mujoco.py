@@ -1,0 +1,531 @@
+"""MuJoCo's lanes equal `gymnasium.make(id)` bit for bit, in observations, rewards, flags and infos.
+
+BATCHENV_MUJOCO_STEPS sets the steps of every trajectory (1000 is the time limit of most); the default is short.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from test_parity import assert_info_equal, assert_step_equal
+
+import batchenv
+from batchenv.engines.mujoco import assets
+
+mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
+pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
+pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
+
+LANES = 3
+STEPS = int(os.environ.get("BATCHENV_MUJOCO_STEPS", "70"))
+MODES = list(AutoresetMode)
+TASKS = [
+    "Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum",
+    "Pusher", "Reacher", "Swimmer", "Walker2d",
+]  # fmt: skip
+IDS = [f"{task}-{version}" for task in TASKS for version in ("v5", "v4")]
+ANY = np.inf
+
+
+def gymnasium_env(env_id, **kwargs):
+    version = mujoco.__version__
+    if env_id == "Pusher-v4":  # Gymnasium refuses it with MuJoCo 3: its physics is not what it was with 2
+        mujoco.__version__ = "2.3.7"
+    try:
+        return gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+    finally:
+        mujoco.__version__ = version
+
+
+def pair(env_id, lanes=LANES, mode=AutoresetMode.NEXT_STEP, ours=None, **kwargs):
+    """Ours and Gymnasium's."""
+    theirs = SyncVectorEnv([lambda: gymnasium_env(env_id, **kwargs)] * lanes, autoreset_mode=mode)
+    return batchenv.make(env_id, lanes, autoreset_mode=mode, **kwargs, **(ours or {})), theirs
+
+
+def actions_for(space, rng, beyond=1.0):
+    actions = rng.uniform(space.low * beyond, space.high * beyond).astype(np.float32)
+    return np.where(rng.random(actions.shape) < 0.05, space.high, actions)
+
+
+def compare(ours, theirs, steps, seed=11, beyond=1.0):
+    """Steps both with the same actions; returns how many episodes ended."""
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    observation, info = ours.reset(seed=seed)
+    expected, expected_info = theirs.reset(seed=seed)
+    np.testing.assert_array_equal(observation, expected)
+    assert_info_equal(info, expected_info)
+    rng, finished = np.random.default_rng(seed), 0
+    for step in range(steps):
+        actions = actions_for(ours.action_space, rng, beyond)
+        result = ours.step(actions)
+        assert_step_equal(result, theirs.step(actions), f"step {step}")
+        done = result[2] | result[3]
+        finished += done.sum()
+        if ours.autoreset_mode is AutoresetMode.DISABLED and done.any():
+            observation, info = ours.reset(options={"reset_mask": done})
+            expected, expected_info = theirs.reset(options={"reset_mask": done})
+            np.testing.assert_array_equal(observation, expected)
+            assert_info_equal(info, expected_info)
+    return finished
+
+
+@pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
+@pytest.mark.parametrize("env_id", IDS)
+def test_trajectories(env_id, mode):
+    limit = {} if STEPS > 1000 else {"max_episode_steps": 40}  # so that all lanes are truncated at once, too
+    assert compare(*pair(env_id, mode=mode, **limit), STEPS) > 0
+
+
+KWARGS = [
+    ("Ant-v5", {"forward_reward_weight": 1.3, "ctrl_cost_weight": 0.37, "contact_cost_weight": 0.011}),
+    ("Ant-v5", {"healthy_reward": 0.7, "healthy_z_range": (0.45, 0.9), "contact_force_range": (-0.3, 0.6)}),
+    ("Ant-v5", {"include_cfrc_ext_in_observation": False, "exclude_current_positions_from_observation": False}),
+    ("Ant-v5", {"main_body": "aux_1", "frame_skip": 3, "reset_noise_scale": 0.3, "terminate_when_unhealthy": False}),
+    ("Ant-v4", {"use_contact_forces": True}),
+    ("Ant-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    ("HalfCheetah-v5", {"forward_reward_weight": 0.9, "ctrl_cost_weight": 0.31, "reset_noise_scale": 0.0}),
+    ("HalfCheetah-v5", {"exclude_current_positions_from_observation": False, "frame_skip": 2}),
+    ("HalfCheetah-v5", {"xml_file": "walker2d.xml"}),
+    ("Hopper-v5", {"healthy_state_range": (-2.0, 2.0), "healthy_angle_range": (-ANY, 0.3)}),
+    ("Hopper-v5", {"healthy_z_range": (1.0, ANY), "terminate_when_unhealthy": False, "healthy_reward": -2.0}),
+    ("Hopper-v4", {"healthy_z_range": (1.0, 1.3), "terminate_when_unhealthy": False}),
+    ("Humanoid-v5", {"contact_cost_weight": 1e-3, "contact_cost_range": (0.5, 3.0), "healthy_z_range": (1.2, 1.6)}),
+    (
+        "Humanoid-v5",
+        {
+            "include_cinert_in_observation": False,
+            "include_cvel_in_observation": False,
+            "include_qfrc_actuator_in_observation": False,
+            "include_cfrc_ext_in_observation": False,
+            "exclude_current_positions_from_observation": False,
+        },
+    ),
+    ("Humanoid-v5", {"include_cvel_in_observation": False, "frame_skip": 1}),
+    ("Humanoid-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    ("HumanoidStandup-v5", {"impact_cost_weight": 0.01, "impact_cost_range": (0.1, 4.0), "ctrl_cost_weight": 0.3}),
+    ("HumanoidStandup-v5", {"include_cinert_in_observation": False, "uph_cost_weight": 3.0, "frame_skip": 2}),
+    ("InvertedDoublePendulum-v5", {"healthy_reward": 3.3, "reset_noise_scale": 0.25, "frame_skip": 2}),
+    ("InvertedPendulum-v5", {"reset_noise_scale": 0.1, "frame_skip": 7}),
+    ("Pusher-v5", {"reward_near_weight": 0.3, "reward_dist_weight": 0.9, "reward_control_weight": 0.7}),
+    ("Reacher-v5", {"reward_dist_weight": 0.3, "reward_control_weight": 1.1, "frame_skip": 5}),
+    ("Swimmer-v5", {"forward_reward_weight": 2.0, "ctrl_cost_weight": 0.02, "frame_skip": 3}),
+    ("Swimmer-v4", {"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.4}),
+    ("Walker2d-v5", {"healthy_angle_range": (-0.2, 0.2), "healthy_z_range": (1.0, 1.4), "ctrl_cost_weight": 0.1}),
+    ("Walker2d-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+]
+
+
+@pytest.mark.parametrize("env_id, kwargs", KWARGS)
+def test_keywords(env_id, kwargs):
+    compare(*pair(env_id, **kwargs), STEPS)
+
+
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Humanoid-v5", "InvertedPendulum-v4"])
+def test_actions_beyond_the_bounds(env_id):
+    ours, theirs = pair(env_id, ours={"clip_actions": True})
+    compare(ours, theirs, 20, beyond=2.5)
+    strict = batchenv.make(env_id, LANES)
+    strict.reset(seed=1)
+    with pytest.raises(ValueError, match="lane 0"):
+        strict.step(strict.action_space.high * 1.5)
+
+
+def test_every_keyword_of_gymnasium_is_taken():
+    import inspect
+
+    from gymnasium.envs.registration import load_env_creator
+
+    for env_id in IDS:
+        taken = inspect.signature(load_env_creator(gymnasium.registry[env_id].entry_point).__init__).parameters
+        entry = batchenv.registry.TABLE[env_id]
+        names = {row[0] for row in entry.make_adapter().KEYWORDS}
+        names |= {row["name"] for row in batchenv._core.type_info(entry.type_name)["params"]}
+        assert set(taken) - {"self", "kwargs"} <= names, env_id
+
+
+def test_lanes_may_differ_in_weights():
+    weights = [0.0, 1.0, 2.5]
+    env = batchenv.make("HalfCheetah-v5", 3, forward_reward_weight=np.array(weights))
+    env.reset(seed=[4, 4, 4])
+    info = env.step(np.full((3, 6), 0.5, np.float32))[4]
+    np.testing.assert_array_equal(info["reward_forward"], info["x_velocity"] * weights)
+
+
+# ---- threads, snapshots, pickles -----------------------------------------------------------------------------------
+
+
+def test_threads_give_the_same():
+    results = []
+    for threads in (1, 2):
+        env = batchenv.make("Hopper-v5", 130, num_threads=threads)
+        env._batch.force_parallel(threads == 2)
+        env.reset(seed=3)
+        rng = np.random.default_rng(3)
+        results.append([env.step(actions_for(env.action_space, rng)) for _ in range(30)])
+    for a, b in zip(*results, strict=True):
+        assert_step_equal(a, b, "")
+
+
+@pytest.mark.parametrize("env_id", [f"{task}-v5" for task in TASKS])
+def test_a_restored_run_goes_on_bit_for_bit(env_id):
+    env = batchenv.make(env_id, 2)
+    env.reset(seed=9)
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        seen = env.step(actions_for(env.action_space, rng))[0]
+    snapshot = env.snapshot()
+    actions = [actions_for(env.action_space, rng) for _ in range(15)]
+    expected = [env.step(action) for action in actions]
+    other = batchenv.make(env_id, 2)
+    for target in (env, other):
+        np.testing.assert_array_equal(target.restore(snapshot), seen)
+        for action, result in zip(actions, expected, strict=True):
+            assert_step_equal(target.step(action), result, "")
+    env.restore(snapshot, lanes=1, rows=0)
+    env.restore(snapshot, lanes=0, rows=0)
+    both = env.step(np.repeat(actions[0][:1], 2, axis=0))[0]
+    np.testing.assert_array_equal(both[0], both[1])
+
+
+def test_pickle():
+    env = batchenv.make("Ant-v5", 2, healthy_z_range=(0.3, np.inf), include_cfrc_ext_in_observation=False, frame_skip=2)
+    env.reset(seed=1)
+    action = np.full(env.action_space.shape, 0.3, np.float32)
+    for _ in range(5):
+        env.step(action)
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.get_params() == env.get_params()
+    for _ in range(5):
+        assert_step_equal(copy.step(action), env.step(action), "")
+
+
+def test_a_snapshot_of_another_model_is_refused(tmp_path):
+    text = (assets() / "hopper.xml").read_text()
+    path = tmp_path / "hopper.xml"
+    path.write_text(text.replace('damping="1"', 'damping="1.5"'))
+    env, other = batchenv.make("Hopper-v5", 1), batchenv.make("Hopper-v5", 1, xml_file=str(path))
+    env.reset(seed=1), other.reset(seed=1)
+    with pytest.raises(ValueError, match="not of this model"):
+        other.restore(env.snapshot())
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------------------------
+
+PENDULUM = """<mujoco><option timestep="0.02"/><worldbody><body>{joints}<geom size=".1" mass="1"/></body></worldbody>
+<actuator><motor joint="a" ctrlrange="-1 1" gear="{gear}"/></actuator></mujoco>"""
+JOINTS = '<joint name="a" type="slide" axis="1 0 0"/><joint name="b" axis="0 1 0"/>'
+
+
+@pytest.fixture
+def unstable(tmp_path):
+    """A model that an action of 1 makes unstable, and 0 does not."""
+    path = tmp_path / "unstable.xml"
+    path.write_text(PENDULUM.format(joints=JOINTS, gear="1e14"))
+    return str(path)
+
+
+def test_an_unstable_simulation(unstable):
+    def make(**kwargs):
+        env = batchenv.make("InvertedPendulum-v5", 3, xml_file=unstable, **kwargs)
+        env.reset(seed=1)
+        return env
+
+    actions = np.array([[0], [1], [0]], np.float32)
+    only = [False, True, False]
+
+    env = make()  # as Gymnasium: MuJoCo resets the simulation, and it goes on
+    _, _, _, truncations, info = env.step(actions)
+    np.testing.assert_array_equal(info["unstable"], only)
+    np.testing.assert_array_equal(info["_unstable"], only)
+    assert not truncations.any()
+    assert "unstable" not in env.step(actions * 0)[4]
+
+    *_, truncations, info = make(on_unstable="reset").step(actions)
+    np.testing.assert_array_equal(truncations, only)
+    np.testing.assert_array_equal(info["unstable"], only)
+
+    with pytest.raises(batchenv.LaneError, match=r"lane 1: the simulation is unstable.*BADQ") as raised:
+        make(on_unstable="raise").step(actions)
+    np.testing.assert_array_equal(raised.value.env_id, [1])
+    np.testing.assert_array_equal(raised.value.result[3], only)
+
+
+def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Gymnasium's MuJoCo writes MUJOCO_LOG.TXT
+    ours, theirs = pair("InvertedPendulum-v5", xml_file=unstable)
+    ours.reset(seed=1), theirs.reset(seed=1)
+    for _ in range(5):
+        a, b = ours.step(ours.action_space.high), theirs.step(ours.action_space.high)
+        a[4].pop("unstable", None), a[4].pop("_unstable", None)
+        assert_step_equal(a, b, "")
+
+
+def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
+    """Memory that is enough to make lanes, and not for the contacts there are: how much that is depends on MuJoCo."""
+    path = tmp_path / "small.xml"
+    geoms = "".join(f'<body pos="0 0 {0.05 * k}"><freejoint/><geom size=".1"/></body>' for k in range(12))
+    told = []
+    for kilobytes in range(6, 40):
+        path.write_text(
+            f'<mujoco><size memory="{kilobytes}K"/><worldbody><geom type="plane" size="9 9 1"/>'
+            f'<body>{JOINTS}<geom size=".1"/></body>'
+            f'{geoms}</worldbody><actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>'
+        )
+        try:
+            env = batchenv.make_mujoco(str(path), 2)
+        except ValueError:  # not even enough to make them
+            continue
+        for _ in range(2):
+            try:
+                env.reset(seed=1)
+                for _ in range(3):
+                    env.step(np.zeros((2, 1), np.float32))
+            except RuntimeError as error:  # LaneError, in a step
+                told.append(str(error))
+    assert told and all("MuJoCo: mj_stackAlloc" in message for message in told)
+    fine = batchenv.make("InvertedPendulum-v5", 2)
+    fine.reset(seed=1)
+    fine.step(np.zeros((2, 1), np.float32))
+
+
+@pytest.mark.parametrize(
+    "env_id, kwargs, error, words",
+    [
+        ("Hopper-v5", {"xml_file": "no_such.xml"}, FileNotFoundError, "no_such.xml"),
+        ("Hopper-v5", {"xml_file": 3}, TypeError, "xml_file=3"),
+        ("Hopper-v5", {"healthy_z_range": 3}, ValueError, "healthy_z_range=3"),
+        ("Hopper-v5", {"healthy_z_range": (np.nan, 1)}, ValueError, "healthy_z_range"),
+        ("Hopper-v5", {"healthy_z_range": (0, 1), "healthy_z_min": 0.5}, TypeError, "healthy_z_min"),
+        ("Hopper-v5", {"frame_skip": 0}, ValueError, "frame_skip=0"),
+        ("Hopper-v5", {"exclude_current_positions_from_observation": 1}, TypeError, "must be a bool"),
+        ("Hopper-v5", {"on_unstable": "stop"}, ValueError, "on_unstable='stop'"),
+        ("Hopper-v5", {"no_such": 1}, TypeError, "no_such"),
+        ("Ant-v5", {"main_body": "leg"}, ValueError, "'leg'"),
+        ("Ant-v5", {"main_body": 99}, ValueError, "main_body=99"),
+        ("Reacher-v5", {"xml_file": "hopper.xml"}, ValueError, "'fingertip'"),
+        ("Humanoid-v5", {"xml_file": "hopper.xml"}, ValueError, "tendons"),
+        ("Walker2d-v5", {"xml_file": "inverted_pendulum.xml"}, ValueError, "2 positions, 2 velocities and 1 actuators"),
+        ("InvertedDoublePendulum-v5", {"xml_file": "inverted_pendulum.xml"}, ValueError, "a site, at the tip"),
+    ],
+)
+def test_bad_keywords(env_id, kwargs, error, words):
+    with pytest.raises(error, match=words):
+        batchenv.make(env_id, 2, **kwargs)
+
+
+def test_a_file_that_is_no_model(tmp_path):
+    path = tmp_path / "bad.xml"
+    path.write_text("<mujoco><worldbody><no_such/></worldbody></mujoco>")
+    with pytest.raises(ValueError, match="is not a model that mujoco"):
+        batchenv.make("Hopper-v5", 1, xml_file=str(path))
+
+
+def run_python(code):
+    environment = {**os.environ, "PYTHONPATH": str(Path(batchenv.__file__).parents[1])}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_without_mujoco():
+    code = """
+import sys
+import batchenv
+from batchenv.engines.mujoco import assets
+assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
+sys.modules["mujoco"] = None
+assert "Hopper-v5" in batchenv.list_envs()
+try:
+    batchenv.make("Hopper-v5", 2)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    told = run_python(code)
+    assert "DependencyNotInstalled" in told and 'pip install "batchenv[mujoco]"' in told
+
+
+def test_an_old_mujoco():
+    code = """
+import sys, types
+old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
+import batchenv
+from batchenv.engines.mujoco import assets
+try:
+    batchenv.make("Hopper-v5", 2)
+except Exception as error:
+    print(error)
+"""
+    assert "mujoco 2.3.7 is too old: 3.1 or newer" in run_python(code)
+
+
+# ---- attributes and pictures ---------------------------------------------------------------------------------------
+
+
+def test_attributes():
+    ours, theirs = pair("Hopper-v5", frame_skip=3)
+    ours.reset(seed=2), theirs.reset(seed=2)
+    actions = ours.action_space.high
+    ours.step(actions), theirs.step(actions)
+    for a, b in zip(ours.get_attr("data"), theirs.get_attr("data"), strict=True):
+        np.testing.assert_array_equal(a.qpos, b.qpos)
+    assert ours.get_attr("dt") == theirs.get_attr("dt")
+    for name in ("init_qpos", "init_qvel"):
+        np.testing.assert_array_equal(ours.get_attr(name), theirs.get_attr(name))
+    assert ours.get_attr("model")[0].nq == 6
+    assert ours.get_attr("time")[0] == ours.get_attr("data")[0].time
+
+
+@pytest.mark.skipif("MUJOCO_GL" not in os.environ, reason="pictures need OpenGL: set MUJOCO_GL to egl or osmesa")
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Reacher-v5", "Humanoid-v5"])
+@pytest.mark.parametrize("mode", ["rgb_array", "depth_array"])
+def test_pictures(env_id, mode):
+    ours, theirs = pair(env_id, 2, render_mode=mode, width=64, height=48)
+    ours.reset(seed=1), theirs.reset(seed=1)
+    for _ in range(3):
+        for a, b in zip(ours.render(), theirs.render(), strict=True):
+            assert a.dtype == b.dtype and a.std() > 0
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(ours.render(lanes=1)[0], theirs.render()[1])
+        actions = ours.action_space.sample()
+        ours.step(actions), theirs.step(actions)
+    ours.close(), theirs.close()
+
+
+# ---- models that differ from lane to lane --------------------------------------------------------------------------
+
+
+def test_lanes_with_models_of_their_own():
+    gravity = np.array([[0, 0, -9.81], [0, 0, -3.7], [0, 1.0, -9.81]])
+    mass = batchenv.make("Hopper-v5", 1).get_attr("model")[0].body_mass * np.array([[1.0], [1.5], [0.7]])
+    friction = np.array([2.0, 0.1, 0.1])
+    env = batchenv.make("Hopper-v5", 4, gravity=np.vstack([gravity, gravity[:1]]))
+    env.set_params(lanes=[1, 2], body_mass=np.vstack([mass, mass[:1]]))
+    env.set_params(lanes=2, geom_friction=np.tile(friction, (5, 1)))
+
+    def changed(lane):
+        one = gymnasium_env("Hopper-v5")
+        model = one.unwrapped.model
+        model.opt.gravity[:] = gravity[lane]
+        if lane:
+            model.body_mass[:] = mass[lane]
+            mujoco.mj_setConst(model, mujoco.MjData(model))
+        if lane == 2:
+            model.geom_friction[:] = friction
+        return one
+
+    theirs = SyncVectorEnv([lambda lane=lane: changed(lane) for lane in (0, 1, 2, 0)])
+    compare(env, theirs, 60)
+    copy = pickle.loads(pickle.dumps(env))
+    actions = env.action_space.high
+    for _ in range(5):
+        assert_step_equal(copy.step(actions), env.step(actions), "")
+
+
+@pytest.mark.parametrize(
+    "values, error, words",
+    [
+        ({"gravity": [0.0, 1.0]}, ValueError, "gravity has shape"),
+        ({"gravity": [0.0, np.nan, 1.0]}, ValueError, "gravity of lane 0"),
+        ({"gravity": "down"}, TypeError, "gravity must be numbers"),
+        ({"body_mass": 0.0}, ValueError, "body_mass has shape"),
+        ({"nq": 3}, TypeError, "'nq'"),
+    ],
+)
+def test_bad_model_fields(values, error, words):
+    env = batchenv.make("Hopper-v5", 2)
+    with pytest.raises(error, match=words):
+        env.set_params(**values)
+    assert env.get_attr("model")[0] is env.get_attr("model")[1]
+
+
+def test_a_model_of_ones_own():
+    xml = PENDULUM.format(joints=JOINTS, gear="3")
+    env = batchenv.make_mujoco(xml, 3, frame_skip=4, observation=["qvel", "xpos", "cfrc_ext"], qpos_noise=0.1)
+    fields = env.get_attr("observation_fields")[0]
+    observation, _ = env.reset(seed=4)
+    assert observation.shape == (3, 2 + 6 + 12) and (observation[:, fields["xpos"]].std(axis=0) > 0).any()
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = [mujoco.MjData(model) for _ in range(3)]
+    for i, lane in enumerate(data):
+        lane.qpos[:] += np.random.default_rng(4 + i).uniform(-0.1, 0.1, 2)
+        mujoco.mj_forward(model, lane)
+    for t in range(20):
+        actions = np.full((3, 1), np.sin(t), np.float32)
+        observation, reward, *_ = env.step(actions)
+        for lane, row in zip(data, observation, strict=True):
+            lane.ctrl[:] = actions[0]
+            mujoco.mj_step(model, lane, nstep=4)
+            mujoco.mj_rnePostConstraint(model, lane)
+            np.testing.assert_array_equal(row, np.concatenate([lane.qvel, lane.xpos.ravel(), lane.cfrc_ext.ravel()]))
+        assert not reward.any()
+    snapshot = env.snapshot()
+    after = env.step(actions)[0]
+    env.restore(snapshot)
+    np.testing.assert_array_equal(env.step(actions)[0], after)
+
+
+def test_nothing_changes_where_a_param_is_refused():
+    env = batchenv.make("Hopper-v5", 2)
+    before = env.get_params()
+    with pytest.raises(ValueError, match="gravity has shape"):
+        env.set_params(healthy_reward=3.0, gravity=[1.0])
+    assert env.get_params() == before
+    with pytest.raises(ValueError, match="reset_noise_scale"):
+        env.set_params(gravity=[0.0, 0.0, 0.0], reset_noise_scale=-1.0)
+    assert env.get_attr("model")[0].opt.gravity[2] == -9.81
+
+
+def test_more_lanes_than_memory():
+    with pytest.raises(MemoryError, match="lanes of MuJoCo need at least"):
+        batchenv.make("Hopper-v5", 100_000_000)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
+def test_transforms(env_id):
+    """Repeated actions, statistics and dtype, against a loop of single steps."""
+    ours = batchenv.make(
+        env_id,
+        3,
+        action_repeat=3,
+        record_episode_statistics=True,
+        observation_dtype="float32",
+        autoreset_mode="Disabled",
+    )
+    plain = batchenv.make(env_id, 3, autoreset_mode="Disabled")
+    ours.reset(seed=6), plain.reset(seed=6)
+    rng = np.random.default_rng(6)
+    for _ in range(2):
+        actions = actions_for(ours.action_space, rng)
+        total = np.zeros(3)
+        for _ in range(3):
+            observation, reward, terminations, *_ = plain.step(actions)
+            total += reward
+            assert not terminations.any()
+        result = ours.step(actions)
+        np.testing.assert_array_equal(result[0], observation.astype(np.float32))
+        np.testing.assert_array_equal(result[1], total)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        ({"observation": ["qpo"]}, ValueError, "did you mean qpos"),
+        ({"observation": ["efc_pos"]}, ValueError, "efc_pos"),
+        ({"observation": ["sensordata"]}, ValueError, "empty"),
+        ({"observation": "qpos"}, TypeError, "must be a list"),
+        ({"xml": "<mujoco><x/></mujoco>"}, ValueError, "xml is not a model"),
+        ({"xml": "no_such.xml"}, OSError, "no_such.xml"),
+        ({"xml": "<mujoco/>"}, ValueError, "'qpos' is empty"),
+    ],
+)
+def test_bad_models_of_ones_own(arguments, error, words):
+    with pytest.raises(error, match=words):
+        batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})
