@@ -280,14 +280,14 @@ def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
             f'{geoms}</worldbody><actuator><motor joint="a" ctrlrange="-1 1"/></actuator></mujoco>'
         )
         try:
-            env = batchenv.make_mujoco(str(path), 2)
+            env = batchenv.make_mujoco(str(path), 4, num_threads=1)  # more lanes than mjData
         except ValueError:  # not even enough to make them
             continue
         for _ in range(2):
             try:
                 env.reset(seed=1)
                 for _ in range(3):
-                    env.step(np.zeros((2, 1), np.float32))
+                    env.step(np.zeros((4, 1), np.float32))
             except RuntimeError as error:  # LaneError, in a step
                 told.append(str(error))
     assert told and all("MuJoCo: mj_stackAlloc" in message for message in told)
