@@ -387,15 +387,17 @@ def test_attributes():
 
 @pytest.mark.skipif("MUJOCO_GL" not in os.environ, reason="pictures need OpenGL: set MUJOCO_GL to egl or osmesa")
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Reacher-v5", "Humanoid-v5"])
-@pytest.mark.parametrize("mode", ["rgb_array", "depth_array"])
+@pytest.mark.parametrize("mode", ["rgb_array", "depth_array", "rgbd_tuple"])
 def test_pictures(env_id, mode):
     ours, theirs = pair(env_id, 2, render_mode=mode, width=64, height=48)
     ours.reset(seed=1), theirs.reset(seed=1)
     for _ in range(3):
         for a, b in zip(ours.render(), theirs.render(), strict=True):
-            assert a.dtype == b.dtype and a.std() > 0
-            np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(ours.render(lanes=1)[0], theirs.render()[1])
+            assert isinstance(a, tuple) == (mode == "rgbd_tuple")
+            for x, y in zip(*((a, b) if isinstance(a, tuple) else ((a,), (b,))), strict=True):
+                assert x.dtype == y.dtype and x.std() > 0
+                np.testing.assert_array_equal(x, y)
+        np.testing.assert_equal(ours.render(lanes=1)[0], theirs.render()[1])
         actions = ours.action_space.sample()
         ours.step(actions), theirs.step(actions)
     ours.close(), theirs.close()
