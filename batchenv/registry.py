@@ -71,7 +71,7 @@ TABLE = {
 
 def _add_mujoco() -> None:
     """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
-    modes = ("human", "rgb_array", "depth_array")
+    modes = ("human", "rgb_array", "depth_array", "rgbd_tuple")
     rows = [
         ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
         ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),

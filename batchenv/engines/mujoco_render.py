@@ -70,7 +70,8 @@ class MuJoCoRenderer:
         self._drawer = drawer
 
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
-        """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths; None in mode "human"."""
+        """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
+        mode "human"."""
         import mujoco
 
         if self._drawer is None:
@@ -87,7 +88,10 @@ class MuJoCoRenderer:
                     self._cameras[lane] = viewer.cam
                 viewer.cam = self._cameras[lane]
             picture = self._drawer.render(self._mode)
-            pictures.append(None if picture is None else np.ascontiguousarray(picture))
+            if self._mode == "rgbd_tuple":
+                pictures.append(tuple(np.ascontiguousarray(part) for part in picture))
+            else:
+                pictures.append(None if picture is None else np.ascontiguousarray(picture))
         return None if self._mode == "human" else tuple(pictures)
 
     def close(self) -> None:

@@ -132,8 +132,13 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     be_mujoco_slot *const slot = borrow(source, lane);
     guard g;
     enter(source, &g);
+    volatile int resets = 0;
     const int failed = _setjmp(g.jump);
-    if (!failed) call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
+    if (!failed) {
+        call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
+    } else if (resets++ == 0) { /* the next lane finds it in order */
+        source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
+    }
     leave(source);
     *unstable = take_unstable(source, slot);
     give_back(source, slot);
