@@ -87,21 +87,30 @@ def turnaround(rounds):
 
     for env in (quick, slow):
         env.reset(seed=0)
-    alone = batchenv.make("Synthetic-v0", lanes, num_threads=1, cost_us=0.0, end_probability=0.0)
-    alone.reset(seed=0)
-    t = in_turns({"0": both_ways(quick), "20": both_ways(slow), "step": lambda: alone.step(actions)}, rounds)
+    alone, work = (
+        batchenv.make("Synthetic-v0", lanes, num_threads=1, cost_us=us, end_probability=0.0) for us in (0.0, cost)
+    )
+    calls = {"0": both_ways(quick), "20": both_ways(slow)}
+    for name, env in (("step", alone), ("work", work)):
+        env.reset(seed=0)
+        calls[name] = lambda env=env: env.step(actions)
+    t = in_turns(calls, rounds)
     print(
         f"lanes that cost nothing: {1e9 * t['0'] / lanes:.0f} ns a lane (a plain step {1e9 * t['step'] / lanes:.0f} ns)"
     )
     print(
-        f"lanes of {cost:.0f} us, single items, 2 workers: {1e9 * (t['20'] * 2 / lanes) - 1e3 * cost:.0f} ns a "
+        f"lanes of {cost:.0f} us, single items, 2 workers: {1e9 * (2 * t['20'] - t['work']) / lanes:.0f} ns a "
         "lane-step beyond the work"
     )
 
 
 def uneven(rounds):
     """100 us on average, one step in 16 takes ten times longer: busy workers, and the sync step."""
-    lanes, batch = 64, 16
+    for batch in (2, 4, 16):
+        uneven_batches(rounds, 64, batch)
+
+
+def uneven_batches(rounds, lanes, batch):
     cost = 100.0 / (15 / 16 + 10 / 16)
     options = {"num_threads": 2, "cost_us": cost, "tail_probability": 1 / 16, "end_probability": 0.0}
     workers = batchenv.make("Synthetic-v0", lanes, batch_size=batch, **options)
