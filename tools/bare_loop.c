@@ -217,6 +217,7 @@ int main(int count, char **words) {
         if (strcmp(words[2], "all") != 0 && strcmp(words[2], (*isa)->name) != 0) continue;
         for (const be_env_type *const *type = (*isa)->types; *type; type++) {
             if (strcmp(words[3], "all") != 0 && strcmp(words[3], (*type)->name) != 0) continue;
+            if ((*type)->grid || (*type)->open || ((*type)->flags & BE_LANE_BY_LANE)) continue; /* no plain kernel */
             for (int i = 4; i < count; i++) measure(*isa, *type, atoll(words[i]), atof(words[1]));
         }
     }
