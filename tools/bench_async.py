@@ -6,6 +6,7 @@ python tools/bench_async.py [--rounds 7] [--only cartpole turnaround uneven neig
 import argparse
 import multiprocessing
 import statistics
+import threading
 import time
 
 import numpy as np
@@ -14,8 +15,10 @@ import batchenv
 
 
 def timed(call, seconds=0.25):
-    """Seconds a call, over about so many seconds."""
-    call()
+    """Seconds a call, over about so many seconds, once the queue is as it is in the long run."""
+    warm = time.perf_counter() + seconds / 5
+    while time.perf_counter() < warm:
+        call()
     count, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
         call()
@@ -23,12 +26,13 @@ def timed(call, seconds=0.25):
     return (time.perf_counter() - start) / count
 
 
-def in_turns(calls, rounds):
+def in_turns(calls, rounds, seconds=0.25):
     """{name: median seconds a call} of calls made in turns."""
     times = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            times[name].append(timed(call))
+            times[name].append(timed(call, seconds))
+            getattr(call, "settle", int)()
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -38,6 +42,29 @@ def recv_send(env, batch_size):
 
     def call():
         env.send(actions, env.recv()[4]["env_id"])
+
+    call.settle = lambda: env.state  # waits for the lanes in flight, which would take the next ones' time
+    return call
+
+
+def both_cores(envs):
+    """A step of each env, in a thread each."""
+    barrier = threading.Barrier(len(envs) + 1)
+
+    def run(env):
+        actions = np.zeros(env.num_envs, int)
+        while True:
+            barrier.wait()
+            env.step(actions)
+            barrier.wait()
+
+    for env in envs:
+        env.reset(seed=0)
+        threading.Thread(target=run, args=(env,), daemon=True).start()
+
+    def call():
+        barrier.wait()
+        barrier.wait()
 
     return call
 
@@ -72,36 +99,23 @@ def turnaround(rounds):
     t = in_turns({"one": recv_send(env, 1)}, rounds)["one"]
     print(f"recv and send of a batch of 1: {1e6 * t:.2f} us")
     lanes, cost = 1024, 20.0
-    quick, slow = (
-        batchenv.make("Synthetic-v0", lanes, batch_size=lanes, num_threads=2, cost_us=us, end_probability=0.0)
-        for us in (0.0, cost)
-    )
-    actions, ids = np.zeros(lanes, int), np.arange(lanes)
-
-    def both_ways(env):
-        def call():
-            env.send(actions, ids)
-            env.recv()
-
-        return call
-
-    for env in (quick, slow):
-        env.reset(seed=0)
-    alone, work = (
-        batchenv.make("Synthetic-v0", lanes, num_threads=1, cost_us=us, end_probability=0.0) for us in (0.0, cost)
-    )
-    calls = {"0": both_ways(quick), "20": both_ways(slow)}
-    for name, env in (("step", alone), ("work", work)):
-        env.reset(seed=0)
-        calls[name] = lambda env=env: env.step(actions)
+    calls = {}
+    for us in (0.0, cost):
+        options = {"cost_us": us, "end_probability": 0.0}
+        alone = [batchenv.make("Synthetic-v0", lanes // 2, num_threads=1, **options) for _ in range(2)]
+        calls["work", us] = both_cores(alone)
+        for batch in (lanes, lanes // 4):
+            env = batchenv.make("Synthetic-v0", lanes, batch_size=batch, num_threads=2, **options)
+            env.async_reset(seed=0)
+            calls[batch, us] = recv_send(env, batch)
     t = in_turns(calls, rounds)
-    print(
-        f"lanes that cost nothing: {1e9 * t['0'] / lanes:.0f} ns a lane (a plain step {1e9 * t['step'] / lanes:.0f} ns)"
-    )
-    print(
-        f"lanes of {cost:.0f} us, single items, 2 workers: {1e9 * (2 * t['20'] - t['work']) / lanes:.0f} ns a "
-        "lane-step beyond the work"
-    )
+    print(f"lanes that cost nothing: {1e9 * t[lanes, 0.0] / lanes:.0f} ns a lane")
+    for batch in (lanes, lanes // 4):
+        beyond = 2 * (t[batch, cost] / batch - t["work", cost] / lanes)
+        print(
+            f"lanes of {cost:.0f} us, single items, 2 workers, {batch} of {lanes}: {1e9 * beyond:.0f} ns a lane beyond "
+            "two threads that step half of the lanes each"
+        )
 
 
 def uneven(rounds):
@@ -112,18 +126,21 @@ def uneven(rounds):
 
 def uneven_batches(rounds, lanes, batch):
     cost = 100.0 / (15 / 16 + 10 / 16)
-    options = {"num_threads": 2, "cost_us": cost, "tail_probability": 1 / 16, "end_probability": 0.0}
-    workers = batchenv.make("Synthetic-v0", lanes, batch_size=batch, **options)
+    options = {"cost_us": cost, "tail_probability": 1 / 16, "end_probability": 0.0}
+    workers = batchenv.make("Synthetic-v0", lanes, batch_size=batch, num_threads=2, **options)
     workers.async_reset()
-    sync = batchenv.make("Synthetic-v0", batch, **options)
+    sync = batchenv.make("Synthetic-v0", batch, num_threads=2, **options)
     sync.reset()
+    alone = [batchenv.make("Synthetic-v0", 256, num_threads=1, **options) for _ in range(2)]
     actions = np.zeros(batch, int)
-    t = in_turns({"async": recv_send(workers, batch), "sync": lambda: sync.step(actions)}, rounds)
-    ideal = batch * 100e-6 / 2
+    t = in_turns(
+        {"async": recv_send(workers, batch), "sync": lambda: sync.step(actions), "work": both_cores(alone)}, rounds
+    )
+    work = t["work"] / 256
     print(
-        f"uneven steps of 100 us, batches of {batch} of {lanes} lanes on 2 workers: {1e-3 * batch / t['async']:.1f} k "
-        f"steps/s, workers busy {100 * ideal / t['async']:.0f}%; step() of {batch} lanes "
-        f"{1e-3 * batch / t['sync']:.1f} k: {t['sync'] / t['async']:.2f}x"
+        f"uneven steps of {1e6 * work:.1f} us, batches of {batch} of {lanes} lanes on 2 workers: "
+        f"{1e-3 * batch / t['async']:.1f} k steps/s, workers busy {100 * batch * work / 2 / t['async']:.0f}%; step() "
+        f"of {batch} lanes {1e-3 * batch / t['sync']:.1f} k: {t['sync'] / t['async']:.2f}x"
     )
 
 

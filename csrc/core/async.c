@@ -1,5 +1,6 @@
 #include "core/async.h"
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,16 @@
 #define ITEM_NS 20e3    /* an item should take about this long */
 #define NOW_NS 30e3     /* what takes no longer than this is done by the caller: waking a worker costs as much */
 #define OUTLIER 4
+#define TIME_EVERY 4 /* steps of which one is timed: for single lanes the clock is a good part of an item */
 #define HELP_NS 50e3 /* the caller works on items of up to this */
 
 enum { STEP_LISTED, STEP_RANGE, RESET_LISTED }; /* an item's tag */
 
 /* What a worker has for itself: rows for a chunk, and for kernels a batch of a chunk's lanes. */
 typedef struct scratch {
-    be_batch *batch; /* NULL for BE_LANE_BY_LANE */
+    alignas(BE_CACHE_LINE) be_batch *batch; /* NULL for BE_LANE_BY_LANE */
     uint64_t configured;
+    unsigned turn;
     double *columns; /* params and constants by lane, CHUNK each */
     be_results out;
     void *action;
@@ -41,8 +44,8 @@ struct be_async {
     uint8_t *seen; /* by lane: scratch of be_async_check */
     double options[BE_MAX_PARAMS];
     const double *chosen_options;
-    _Atomic double lane_ns;
-    uint64_t configured; /* lane_ns is of these params */
+    uint64_t configured;                           /* lane_ns is of these params */
+    alignas(BE_CACHE_LINE) _Atomic double lane_ns; /* apart from what workers read all the time */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
@@ -236,7 +239,9 @@ static void work(void *context, const be_item *item, int worker) {
     be_async *async = context;
     scratch *own = &async->scratch[worker];
     const int n = item->count;
-    const double start = be_now_ns();
+    const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
+    const int timed = item->tag != RESET_LISTED && (old == 0 || own->turn++ % TIME_EVERY == 0);
+    const double start = timed ? be_now_ns() : 0;
     int32_t lanes[CHUNK];
     for (int k = 0, lane = (int)item->first; k < n; k++) {
         lanes[k] = lane;
@@ -263,13 +268,12 @@ static void work(void *context, const be_item *item, int worker) {
     if (async->by_lane) {
         for (int k = 0; k < n; k++) own->out.failed[k] = (uint8_t)be_batch_take_failure(async->batch, lanes[k]);
     }
-    if (item->tag == RESET_LISTED) return;
+    if (!timed) return;
     /* A guess at the next steps' cost: other workers write it too, and any of them will do. A step in which the thread
      * lost its CPU for a while says little. */
-    const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
     double ns = (be_now_ns() - start) / n;
     if (old > 0 && ns > OUTLIER * old) ns = OUTLIER * old;
-    const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 16);
+    const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 8);
     atomic_store_explicit(&async->lane_ns, guess, memory_order_relaxed);
 }
 
@@ -318,10 +322,17 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
     return own->batch ? BE_OK : (int)error->status;
 }
 
+/* On cache lines of its own. */
+static void *zeroed(size_t bytes) {
+    bytes = (bytes + BE_CACHE_LINE - 1) / BE_CACHE_LINE * BE_CACHE_LINE;
+    void *memory = aligned_alloc(BE_CACHE_LINE, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
 be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows, int num_workers, const int *cpus,
                           int num_cpus, be_error *error) {
     const size_t n = (size_t)batch->num_lanes;
-    be_async *async = calloc(1, sizeof *async);
+    be_async *async = zeroed(sizeof *async);
     if (async == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         return NULL;
@@ -334,7 +345,7 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->num_buffers = (int)((batch->num_lanes + batch_rows - 1) / batch_rows) + 1;
     async->num_scratch = num_workers + 1;
     async->buffers = calloc((size_t)async->num_buffers, sizeof *async->buffers);
-    async->scratch = calloc((size_t)async->num_scratch, sizeof *async->scratch);
+    async->scratch = zeroed((size_t)async->num_scratch * sizeof *async->scratch);
     async->in_flight = calloc(n, 1);
     async->seen = calloc(n, 1);
     async->next = calloc(n, sizeof *async->next);
