@@ -58,9 +58,9 @@ struct be_pool {
     be_ring *items;
     be_stream *stream;
     be_worker *workers;
-    int num_started, max_spinners;
-    be_spin spin, spin_for; /* the caller's, for queue and loop */
-    uint64_t forks;         /* of the process before this pool */
+    int num_started, max_spinners, crowded; /* crowded: the workers need all the cores there are */
+    be_spin spin, spin_for;                 /* the caller's, for queue and loop */
+    uint64_t forks;                         /* of the process before this pool */
     _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -347,6 +347,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     pool->spin_for = pool->spin;
     int cpus = usable_cpus();
     pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
+    pool->crowded = options.num_workers >= cpus;
     pool->forks = forks;
     atomic_init(&pool->event_read, -1);
     atomic_init(&pool->event_write, -1);
@@ -419,6 +420,12 @@ static void settle_event(be_pool *pool) {
     if (be_stream_ready(pool->stream)) signal_event(pool);
 }
 
+/* How the caller waits. Where workers have long items and all the cores, it would spin in a worker's time. */
+static be_spin *spin_of(be_pool *pool, unsigned flags, be_spin *none) {
+    *none = (be_spin){0};
+    return pool->crowded && !(flags & BE_POOL_HELP) ? none : &pool->spin;
+}
+
 static be_pool_status settle(be_pool *pool, be_wait wait) {
     settle_event(pool);
     return wait == BE_WAIT_OK ? BE_POOL_OK : wait == BE_WAIT_TIMEOUT ? BE_POOL_TIMEOUT : BE_POOL_STARVED;
@@ -427,7 +434,8 @@ static be_pool_status settle(be_pool *pool, be_wait wait) {
 be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_ready);
-    return settle(pool, be_stream_next(pool->stream, &pool->spin, timeout, rows));
+    be_spin none;
+    return settle(pool, be_stream_next(pool->stream, spin_of(pool, flags, &none), timeout, rows));
 }
 
 be_pool_status be_pool_release(be_pool *pool) {
@@ -439,7 +447,8 @@ be_pool_status be_pool_release(be_pool *pool) {
 be_pool_status be_pool_finish(be_pool *pool, int64_t timeout, unsigned flags) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_finished);
-    return settle(pool, be_stream_finish(pool->stream, &pool->spin, timeout));
+    be_spin none;
+    return settle(pool, be_stream_finish(pool->stream, spin_of(pool, flags, &none), timeout));
 }
 
 be_pool_status be_pool_clear(be_pool *pool) {
