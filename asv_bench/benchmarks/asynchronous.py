@@ -62,43 +62,6 @@ class Turnaround:
         self.env.close()
 
 
-class Overhead:
-    """Lanes that are stepped one by one: ns a lane, above what the same steps take by `step` on one thread."""
-
-    params = [0.0, 5.0]
-    param_names = ("cost_us",)
-    lanes, batch = 64, 32
-
-    def setup(self, cost_us):
-        self.env = batchenv.make(
-            "Synthetic-v0", self.lanes, batch_size=self.batch, num_threads=1, seed=0, cost_us=cost_us
-        )
-        self.alone = batchenv.make("Synthetic-v0", self.lanes, num_threads=1, seed=0, cost_us=cost_us)
-        self.env.async_reset()
-        self.alone.reset()
-        turns(self.env, 100)
-
-    def track_overhead(self, cost_us):
-        sent = actions(np.random.default_rng(0), self.lanes)
-        rounds = max(20, int(2e4 / (1 + cost_us)) // 10)
-        differences = []
-        for _ in range(7):
-            start = time.process_time_ns()
-            turns(self.env, 2 * rounds)
-            middle = time.process_time_ns()
-            for _ in range(rounds):
-                self.alone.step(sent)
-            end = time.process_time_ns()
-            differences.append(((middle - start) - (end - middle)) / (rounds * self.lanes))
-        return float(np.median(differences))
-
-    track_overhead.unit = "ns"
-
-    def teardown(self, cost_us):
-        self.env.close()
-        self.alone.close()
-
-
 def track_uneven_steps(learning_us, batch):
     """send and recv over step, lanes a second, where the caller also computes `learning_us` for every lane."""
     lanes, ratios = 32, []
