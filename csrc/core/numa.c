@@ -74,7 +74,7 @@ be_placement *be_place(const be_node *nodes, int num_nodes, int workers, int64_t
 
 be_placement *be_place_here(const char *root, int workers, int64_t lanes, int64_t grain) {
     be_cpus usable;
-    if (workers < 2 || lanes < 2 || be_cpus_usable(&usable) < 2) return NULL;
+    if (workers < 2 || lanes <= grain || be_cpus_usable(&usable) < 2) return NULL;
     be_node *nodes = malloc(BE_MAX_NODES * sizeof *nodes);
     if (nodes == NULL) return NULL;
     be_placement *placement = be_place(nodes, be_nodes_read(root, &usable, nodes), workers, lanes, grain);

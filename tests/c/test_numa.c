@@ -40,19 +40,17 @@ static void test_parse(void) {
 
 /* ---- sysfs ------------------------------------------------------------------------------------------ */
 
-static char root[] = "/tmp/batchenv-numa-XXXXXX";
+static char root[] = "/tmp/batchenv-numa-XXXXXX"; /* where the process is meanwhile */
 
 static void write_text(const char *name, const char *text, size_t length) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(name, "w");
     CHECK(file && fwrite(text, 1, length, file) == length && fclose(file) == 0);
 }
 
 /* Node `id` with this list; NULL: without one. */
 static void make_node(int id, const char *list) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/node%d", root, id);
+    char path[32];
+    snprintf(path, sizeof path, "node%d", id);
     CHECK(mkdir(path, 0700) == 0);
     snprintf(path, sizeof path, "node%d/cpulist", id);
     if (list) write_text(path, list, strlen(list));
@@ -72,7 +70,7 @@ static int read_nodes(const char *usable, be_node *nodes) {
 
 static void test_read(void) {
     static be_node nodes[BE_MAX_NODES];
-    CHECK(mkdtemp(root) != NULL);
+    CHECK(mkdtemp(root) != NULL && chdir(root) == 0);
     CHECK(read_nodes("0-3\n", nodes) == 0); /* an empty folder */
     make_node(10, "8-11\n");
     make_node(0, "0-3\n");
@@ -116,7 +114,7 @@ static void test_read(void) {
     CHECK(read_nodes("0-63\n", nodes) == 64);
     CHECK(read_nodes("0-64\n", nodes) == 0);
     clear();
-    CHECK(rmdir(root) == 0 && read_nodes("0-3\n", nodes) == 0);
+    CHECK(chdir("/") == 0 && rmdir(root) == 0 && read_nodes("0-3\n", nodes) == 0);
 }
 
 /* ---- the split -------------------------------------------------------------------------------------- */
