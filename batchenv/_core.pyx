@@ -377,7 +377,7 @@ cdef bytes _numa_folder():
 
 
 def numa_nodes():
-    """{node: how many of its CPUs this process may use}; {} where that is not known."""
+    """{"node0": how many of its CPUs this process may use}; {} where that is not known."""
     cdef be_cpus usable
     cdef be_node *nodes
     cdef bytes folder = _numa_folder()
@@ -387,7 +387,7 @@ def numa_nodes():
         raise MemoryError()
     try:
         count = be_nodes_read(<const char *>folder if folder else NULL, &usable, nodes)
-        return {nodes[i].id: nodes[i].num_cpus for i in range(count)}
+        return {f"node{nodes[i].id}": nodes[i].num_cpus for i in range(count)}
     finally:
         PyMem_Free(nodes)
 

@@ -31,7 +31,7 @@ def as_list(cpus):
 @needs_two_cpus
 def test_nodes(tmp_path, monkeypatch):
     describe(tmp_path, {7: as_list(CPUS[1:]), 0: as_list(CPUS[:1]), 3: "\n", 4: "8190\n"}, monkeypatch)
-    assert batchenv.build_info()["numa_nodes"] == {0: 1, 7: len(CPUS) - 1}
+    assert batchenv.build_info()["numa_nodes"] == {"node0": 1, "node7": len(CPUS) - 1}
 
 
 @pytest.mark.parametrize("lists", [{}, {0: None}, {0: "damaged"}, {0: "8191\n"}, {0: as_list(CPUS), 1: ""}])
