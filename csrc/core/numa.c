@@ -75,9 +75,21 @@ be_placement *be_place(const be_node *nodes, int num_nodes, int workers, int64_t
 be_placement *be_place_here(const char *root, int workers, int64_t lanes, int64_t grain) {
     be_cpus usable;
     if (workers < 2 || lanes <= grain || be_cpus_usable(&usable) < 2) return NULL;
-    be_node *nodes = malloc(BE_MAX_NODES * sizeof *nodes);
+    /* Reading takes longer than making a small batch: CPUs found to be on one node are not looked up again. */
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static be_cpus on_one_node;
+    pthread_mutex_lock(&mutex);
+    const int single = root == NULL && memcmp(&usable, &on_one_node, sizeof usable) == 0;
+    pthread_mutex_unlock(&mutex);
+    be_node *nodes = single ? NULL : malloc(BE_MAX_NODES * sizeof *nodes);
     if (nodes == NULL) return NULL;
-    be_placement *placement = be_place(nodes, be_nodes_read(root, &usable, nodes), workers, lanes, grain);
+    const int num_nodes = be_nodes_read(root, &usable, nodes);
+    if (root == NULL && num_nodes < 2) {
+        pthread_mutex_lock(&mutex);
+        on_one_node = usable;
+        pthread_mutex_unlock(&mutex);
+    }
+    be_placement *placement = be_place(nodes, num_nodes, workers, lanes, grain);
     free(nodes);
     return placement;
 }
