@@ -19,6 +19,11 @@ cdef class Batch(SyncBatch):
                              f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
         self.batch_rows = batch_rows
         self.affinity = affinity
+        cdef bytes folder = _numa_folder()
+        if affinity is None and folder != b"0":
+            be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
+                                                     min(self.num_threads, self.num_lanes), self.num_lanes,
+                                                     1 if self.lane_by_lane else 64))
 
     cdef int _start_queue(self) except -1:
         cdef be_error error

@@ -132,6 +132,23 @@ cdef extern from "core/moments.h" nogil:
     void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
     void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
 
+cdef extern from "core/numa.h" nogil:
+    enum:
+        BE_MAX_NODES
+    ctypedef struct be_cpus:
+        pass
+    ctypedef struct be_node:
+        int id, num_cpus
+    ctypedef struct be_block:
+        int64_t end_lane
+        int end_worker, node
+    ctypedef struct be_placement:
+        int num_blocks
+        be_block *blocks
+    int be_cpus_usable(be_cpus *)
+    int be_nodes_read(const char *, const be_cpus *, be_node *)
+    be_placement *be_place_here(const char *, int, int64_t, int64_t)
+
 cdef extern from "core/batch.h" nogil:
     ctypedef enum be_autoreset:
         BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
@@ -169,6 +186,8 @@ cdef extern from "core/batch.h" nogil:
         const be_transform *transform
         const void *engine
     be_batch *be_batch_create(const be_batch_options *, be_error *)
+    void be_batch_place(be_batch *, be_placement *)
+    const be_placement *be_batch_placement(const be_batch *)
     int64_t be_batch_take_failures(be_batch *, int64_t *)
     const be_error *be_batch_failure(const be_batch *, int64_t)
     void be_batch_rescale(be_batch *, const double *, const double *)
@@ -200,6 +219,7 @@ cdef extern from "core/async.h" nogil:
         int num_workers
         const int *cpus
         int num_cpus
+        const be_placement *placement
     be_pool *be_pool_create(const be_pool_options *, char *, size_t)
     void be_pool_destroy(be_pool *, int)
     ctypedef struct be_async
@@ -338,6 +358,7 @@ def build_info():
     return {
         "openmp": bool(BE_OPENMP),
         "max_threads": default_threads(),
+        "numa_nodes": numa_nodes(),
         "isa": isa.name.decode(),
         "isas": supported_isas(),
         "libm_mismatches": dict(_probe_results[isa.name.decode()]),
@@ -348,6 +369,27 @@ def build_info():
             "sin_cos_float32": _select_numpy_float32(),
         },
     }
+
+
+cdef bytes _numa_folder():
+    """The folder that describes the NUMA nodes; empty: the system's own. BATCHENV_NUMA names another, for tests."""
+    return os.fsencode(os.environ.get("BATCHENV_NUMA") or "")
+
+
+def numa_nodes():
+    """{"node0": how many of its CPUs this process may use}; {} where that is not known."""
+    cdef be_cpus usable
+    cdef be_node *nodes
+    cdef bytes folder = _numa_folder()
+    be_cpus_usable(&usable)
+    nodes = <be_node *>PyMem_Calloc(BE_MAX_NODES, sizeof(be_node))
+    if nodes == NULL:
+        raise MemoryError()
+    try:
+        count = be_nodes_read(<const char *>folder if folder else NULL, &usable, nodes)
+        return {f"node{nodes[i].id}": nodes[i].num_cpus for i in range(count)}
+    finally:
+        PyMem_Free(nodes)
 
 
 def default_threads():
@@ -675,6 +717,12 @@ cdef class SyncBatch:
         """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
         return bool(self.plan.parallel), self.plan.cost[0], self.plan.cost[1]
 
+    def numa_blocks(self):
+        """[(node, end of its lanes, end of its workers)]; [] where all lanes are treated alike."""
+        cdef const be_placement *placement = be_batch_placement(self.batch)
+        return [] if placement == NULL else [(placement.blocks[i].node, placement.blocks[i].end_lane,
+                                              placement.blocks[i].end_worker) for i in range(placement.num_blocks)]
+
     def force_parallel(self, bint parallel):
         """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
         cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
@@ -935,6 +983,7 @@ cdef class SyncBatch:
             return 0
         memset(&options, 0, sizeof(options))
         options.num_workers = min(self.num_threads, self.num_lanes) - 1
+        options.placement = be_batch_placement(self.batch)
         if self.affinity is not None:
             cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)

@@ -224,10 +224,11 @@ def register_with_gymnasium() -> None:
 def build_info() -> dict[str, Any]:
     """What this build can do and what it chose on this machine.
 
-    Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); isa (instruction set in use) and
-    isas (all that this CPU has); libm_mismatches (in how many of 16,384 arguments our vector functions differ from the
-    C library's: an instruction set with any is not used); numpy_mismatches (the same for NumPy's scalar
-    functions against the C library's: not 0 means that this NumPy, and so Gymnasium, differs from us in the last bit).
+    Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); numa_nodes ({"node0": how many
+    of its CPUs this process may use}, {} if unknown); isa (instruction set in use) and isas (all that this CPU has);
+    libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C library's: an instruction
+    set with any is not used); numpy_mismatches (the same for NumPy's scalar functions against the C library's: not 0
+    means that this NumPy, and so Gymnasium, differs from us in the last bit).
     """
     from batchenv import __version__
 

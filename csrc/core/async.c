@@ -34,6 +34,7 @@ struct be_async {
     const be_isa *isa;
     int64_t batch_rows;
     int num_buffers, num_scratch, by_lane, ordered;
+    const be_placement *placement; /* or NULL */
     be_pool *pool;
     be_results *buffers;
     scratch *scratch;
@@ -342,6 +343,7 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->batch_rows = batch_rows;
     async->by_lane = (batch->type->flags & BE_LANE_BY_LANE) != 0;
     async->ordered = batch_rows == batch->num_lanes;
+    async->placement = cpus ? NULL : be_batch_placement(batch);
     async->num_buffers = (int)((batch->num_lanes + batch_rows - 1) / batch_rows) + 1;
     async->num_scratch = num_workers + 1;
     async->buffers = calloc((size_t)async->num_buffers, sizeof *async->buffers);
@@ -367,6 +369,7 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
         .num_workers = num_workers,
         .cpus = cpus,
         .num_cpus = num_cpus,
+        .placement = async->placement,
         .batch_rows = batch_rows,
         .batches = async->num_buffers,
         .max_items = batch->num_lanes,
@@ -434,6 +437,49 @@ static int64_t run_length(const be_async *async, const int64_t *lanes, int64_t c
     return lanes[0] + n == async->batch->num_lanes ? n : n / 64 * 64;
 }
 
+/* Puts checked lanes into items of at most `most` lanes; returns how many. */
+static int64_t make_items(be_async *async, const int64_t *lanes, int64_t count, int reset, int64_t most) {
+    int64_t num_items = 0;
+    for (int64_t k = 0; k < count;) {
+        int64_t n = reset ? 0 : run_length(async, lanes + k, count - k, most);
+        const uint32_t tag = n ? STEP_RANGE : reset ? RESET_LISTED : STEP_LISTED;
+        if (n == 0) {
+            n = count - k < most ? count - k : most;
+            for (int64_t j = k; j < k + n - 1; j++) async->next[lanes[j]] = (int32_t)lanes[j + 1];
+        }
+        async->items[num_items++] = (be_item){lanes[k], (int32_t)n, tag};
+        k += n;
+    }
+    return num_items;
+}
+
+/* The same, but only lanes of the same block go together. Each block has an item that is being filled. */
+static int64_t make_items_by_block(be_async *async, const int64_t *lanes, int64_t count, int reset, int64_t most) {
+    be_item *filling[BE_MAX_NODES] = {0};
+    int64_t last[BE_MAX_NODES], num_items = 0;
+    for (int64_t k = 0; k < count;) {
+        const int block = be_block_of_lane(async->placement, lanes[k]);
+        const int64_t left =
+            async->placement->blocks[block].end_lane - lanes[k]; /* of a kernel whole 64s, or the end */
+        int64_t n = reset ? 0 : run_length(async, lanes + k, count - k, most);
+        if (n > 0) {
+            n = n < left ? n : left;
+            async->items[num_items++] = (be_item){lanes[k], (int32_t)n, STEP_RANGE};
+            k += n;
+            continue;
+        }
+        if (filling[block] && filling[block]->count < most) {
+            async->next[last[block]] = (int32_t)lanes[k];
+            filling[block]->count++;
+        } else {
+            filling[block] = &async->items[num_items++];
+            *filling[block] = (be_item){lanes[k], 1, reset ? RESET_LISTED : STEP_LISTED};
+        }
+        last[block] = lanes[k++];
+    }
+    return num_items;
+}
+
 be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const void *actions,
                                const double *options) {
     const size_t bytes = async->batch->driver->action_bytes;
@@ -453,17 +499,8 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
         async->chosen_options = options ? async->options : async->batch->driver->default_options;
         if (async->by_lane) most = 1;
     }
-    int64_t num_items = 0;
-    for (int64_t k = 0; k < count;) {
-        int64_t n = actions ? run_length(async, lanes + k, count - k, most) : 0;
-        const uint32_t tag = n ? STEP_RANGE : actions ? STEP_LISTED : RESET_LISTED;
-        if (n == 0) {
-            n = count - k < most ? count - k : most;
-            for (int64_t j = k; j < k + n - 1; j++) async->next[lanes[j]] = (int32_t)lanes[j + 1];
-        }
-        async->items[num_items++] = (be_item){lanes[k], (int32_t)n, tag};
-        k += n;
-    }
+    const int64_t num_items = async->placement ? make_items_by_block(async, lanes, count, actions == NULL, most)
+                                               : make_items(async, lanes, count, actions == NULL, most);
     if (actions) {
         const unsigned char *row = actions;
         for (int64_t k = 0; k < count; k++, row += bytes) {

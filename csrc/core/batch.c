@@ -56,8 +56,8 @@ size_t be_space_row_bytes(const be_space *space) {
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
 /* Columns start on a cache line, and a few lines apart beyond their length: columns of a power of two of lanes would
- * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched, so that the threads
- * that first reset their lanes place them (first touch). */
+ * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched: where be_batch_place
+ * says nothing else, the threads that first reset their lanes place them (first touch). */
 #define COLUMN_STAGGER 320 /* readable, and never written: list_flagged may look into it */
 #define PADDING_LANES 64
 
@@ -66,22 +66,25 @@ static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
     return (lanes * lane_bytes + 63) / 64 * 64 + COLUMN_STAGGER;
 }
 
+static int arena_is_huge(size_t bytes) { return bytes >= (size_t)4 << 20; }
+
 static void *arena_allocate(size_t bytes) {
     void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (bytes >= (size_t)4 << 20) (void)madvise(arena, bytes, MADV_HUGEPAGE);
+    if (arena_is_huge(bytes)) (void)madvise(arena, bytes, MADV_HUGEPAGE);
 #endif
     return arena;
 }
 
 /* Lays the batch's columns out from `base` and returns the bytes used; base NULL only counts. */
-static size_t lay_out(be_batch *batch, unsigned char *base) {
+static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *placement) {
     struct be_driver *driver = batch->driver;
     size_t offset = 0;
 #define COLUMN(pointer, lane_bytes)                                                                                    \
     do {                                                                                                               \
         if (base) (pointer) = (void *)(base + offset);                                                                 \
+        if (placement) be_place_column(placement, base + offset, (lane_bytes), arena_is_huge(driver->arena_bytes));    \
         offset += column_bytes(batch->num_lanes, (lane_bytes));                                                        \
     } while (0)
     for (int i = 0; batch->type->state[i].name; i++) {
@@ -173,7 +176,7 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
                                     ? be_transformed_bytes(&batch->observation_space, &driver->transform)
                                     : driver->raw_bytes;
     driver->action_bytes = be_space_row_bytes(&batch->action_space);
-    driver->arena_bytes = lay_out(batch, NULL);
+    driver->arena_bytes = lay_out(batch, NULL, NULL);
     driver->arena = arena_allocate(driver->arena_bytes);
     if (driver->arena == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate %zu bytes for %lld lanes", driver->arena_bytes,
@@ -181,7 +184,7 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
         be_batch_destroy(batch);
         return NULL;
     }
-    lay_out(batch, driver->arena);
+    lay_out(batch, driver->arena, NULL);
     return batch;
 }
 
@@ -191,9 +194,18 @@ void be_batch_destroy(be_batch *batch) {
     if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
     free(batch->driver->values);
+    free(batch->driver->placement);
     free(batch->driver);
     free(batch);
 }
+
+void be_batch_place(be_batch *batch, be_placement *placement) {
+    if (placement == NULL) return;
+    batch->driver->placement = placement;
+    if (!be_memory_policy_is_set()) lay_out(batch, batch->driver->arena, placement);
+}
+
+const be_placement *be_batch_placement(const be_batch *batch) { return batch->driver->placement; }
 
 int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     const struct be_driver *driver = batch->driver;

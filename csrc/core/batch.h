@@ -3,6 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
+#include "core/numa.h"
 #include "core/transform.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
@@ -72,6 +73,11 @@ typedef struct be_batch_options {
 /* A new batch of zeroed lanes with the type's default params. */
 be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
+
+/* Lanes get their memory where `placement` has them, and workers take them by it: see core/numa.h. Takes it over; NULL:
+ * nothing happens. Once, before any lane is reset and any worker made. */
+void be_batch_place(be_batch *batch, be_placement *placement);
+const be_placement *be_batch_placement(const be_batch *batch);
 
 /* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
  * and by prepare(); on failure the old ones stay. */
@@ -157,9 +163,10 @@ struct be_driver {
     void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
     void *arena;
     size_t arena_bytes;
-    be_error *failures; /* BE_LANE_BY_LANE: each lane's last one */
-    uint8_t *failed;    /* not reported yet */
-    uint8_t *lost;      /* in the present step: failed, or truncated by the type itself */
+    be_placement *placement; /* or NULL */
+    be_error *failures;      /* BE_LANE_BY_LANE: each lane's last one */
+    uint8_t *failed;         /* not reported yet */
+    uint8_t *lost;           /* in the present step: failed, or truncated by the type itself */
     int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;

@@ -50,17 +50,19 @@ enum { RUNNING, FINISHING, STOPPING };
 typedef struct be_worker {
     pthread_t thread;
     be_pool *pool;
-    int index;
+    int index, block;
 } be_worker;
 
 struct be_pool {
     be_pool_options options;
-    be_ring *items;
+    be_ring *items; /* num_queues of them; idle workers wait at the first one */
     be_stream *stream;
     be_worker *workers;
-    int num_started, max_spinners, crowded; /* crowded: the workers need all the cores there are */
-    be_spin spin, spin_for;                 /* the caller's, for queue and loop */
-    uint64_t forks;                         /* of the process before this pool */
+    int num_started, max_spinners, num_queues;
+    int crowded; /* the workers need all the cores there are */
+    size_t ring_bytes;
+    be_spin spin, spin_for; /* the caller's, for queue and loop */
+    uint64_t forks;         /* of the process before this pool */
     _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -80,10 +82,21 @@ static int forked(const be_pool *pool) { return pool->forks != forks; }
 
 /* ---- waking workers --------------------------------------------------------------------------------- */
 
+static be_ring *queue(const be_pool *pool, int block) {
+    return (be_ring *)((unsigned char *)pool->items + (size_t)block * pool->ring_bytes);
+}
+
+static int queues_empty(be_pool *pool) {
+    for (int i = 0; i < pool->num_queues; i++) {
+        if (!be_ring_empty(queue(pool, i))) return 0;
+    }
+    return 1;
+}
+
 static int more_work(void *argument) {
     be_pool *pool = argument;
     uint64_t word = atomic_load(&pool->job.word);
-    return (RANGES_LEFT(word) && SEATS(word)) || !be_ring_empty(pool->items) || atomic_load(&pool->state) != RUNNING;
+    return (RANGES_LEFT(word) && SEATS(word)) || !queues_empty(pool) || atomic_load(&pool->state) != RUNNING;
 }
 
 /* Tells the workers of `count` new pieces of work. Those who spin see it by themselves: a spinner looks once more after
@@ -122,9 +135,21 @@ static void run_item(be_pool *pool, const be_item *item, int index) {
     }
 }
 
+/* An item of the caller's or worker's own block, or, if there is none, of the next that has one. */
+static int take(be_pool *pool, int index, be_item *item) {
+    const int n = pool->num_queues;
+    if (n == 1) return be_ring_try_pop(pool->items, item);
+    const int own =
+        index < pool->options.num_workers ? pool->workers[index].block : be_block_here(pool->options.placement);
+    for (int i = 0; i < n; i++) {
+        if (be_ring_try_pop(queue(pool, (own + i) % n), item)) return 1;
+    }
+    return 0;
+}
+
 static int help(be_pool *pool) {
     be_item item;
-    if (!be_ring_try_pop(pool->items, &item)) return 0;
+    if (!take(pool, pool->options.num_workers, &item)) return 0;
     run_item(pool, &item, pool->options.num_workers);
     return 1;
 }
@@ -228,7 +253,7 @@ static void *run_worker(void *argument) {
         if (state == STOPPING) return NULL;
         if (run_for(pool, self->index, fresh)) {
             fresh = 0;
-        } else if (be_ring_try_pop(pool->items, &item)) {
+        } else if (take(pool, self->index, &item)) {
             if (fresh) pass_on(pool);
             fresh = 0;
             run_item(pool, &item, self->index);
@@ -291,6 +316,7 @@ static int start_workers(be_pool *pool, char *message, size_t size) {
         be_worker *worker = &pool->workers[i];
         worker->pool = pool;
         worker->index = i;
+        worker->block = options->placement ? be_block_of_worker(options->placement, i) : 0;
         error = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (error) {
             fail(message, size, "cannot start worker thread %d of %d: %s", i + 1, options->num_workers,
@@ -298,6 +324,7 @@ static int start_workers(be_pool *pool, char *message, size_t size) {
             break;
         }
         pool->num_started++;
+        if (options->placement) be_block_bind(&options->placement->blocks[worker->block], worker->thread);
         if (options->num_cpus <= 0) continue;
         int cpu = options->cpus[i % options->num_cpus];
         error = pin(worker->thread, cpu);
@@ -317,6 +344,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     if (options.num_workers < 0 || options.num_workers > 4096) {
         return fail(message, size, "num_workers is %d, must be 0 to 4096", options.num_workers);
     }
+    const int num_queues = options.placement ? options.placement->num_blocks : 1;
     if (options.num_cpus > 0 && !options.cpus) return fail(message, size, "num_cpus without cpus");
     if (options.batch_rows == 0 && !options.deliver) options.batch_rows = options.batches = 1; /* loops only */
     if (options.batch_rows < 1 || options.batches < 1 || !be_stream_bytes(options.batch_rows, options.batches)) {
@@ -332,7 +360,8 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     size_t stream_bytes = be_stream_bytes(options.batch_rows, options.batches);
     size_t pool_bytes = rounded(sizeof(be_pool)),
            worker_bytes = rounded((size_t)options.num_workers * sizeof(be_worker));
-    unsigned char *memory = aligned_alloc(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + ring_bytes);
+    unsigned char *memory =
+        aligned_alloc(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + (size_t)num_queues * ring_bytes);
     if (!memory) return fail(message, size, "no memory for a queue of %lld items", (long long)options.max_items);
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch);
@@ -341,8 +370,12 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     pool->options = options;
     pool->workers = (be_worker *)(memory + pool_bytes);
     pool->stream = be_stream_init(memory + pool_bytes + worker_bytes, options.batch_rows, options.batches, 0);
-    pool->items =
-        be_ring_init(memory + pool_bytes + worker_bytes + stream_bytes, (size_t)options.max_items, sizeof(be_item), 0);
+    pool->num_queues = num_queues;
+    pool->ring_bytes = ring_bytes;
+    pool->items = (be_ring *)(memory + pool_bytes + worker_bytes + stream_bytes);
+    for (int i = 0; i < num_queues; i++) {
+        be_ring_init(queue(pool, i), (size_t)options.max_items, sizeof(be_item), 0);
+    }
     pool->spin.ns = options.spin_ns == 0 ? SPIN_NS : options.spin_ns;
     pool->spin_for = pool->spin;
     int cpus = usable_cpus();
@@ -385,13 +418,16 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
         rows += items[i].count;
     }
     const int now = (flags & BE_POOL_NOW) != 0;
-    if (!now && count > be_ring_room(pool->items)) return BE_POOL_FULL;
+    for (int i = 0; !now && i < pool->num_queues; i++) {
+        if (count > be_ring_room(queue(pool, i))) return BE_POOL_FULL;
+    }
     if (!be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
     for (int64_t i = 0; now && i < count; i++) run_item(pool, &items[i], pool->options.num_workers);
     if (now) return BE_POOL_OK;
     for (int64_t i = 0, told = 0; i < count; i++) {
+        int block = pool->num_queues == 1 ? 0 : be_block_of_lane(pool->options.placement, items[i].first);
         /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
-        while (!be_ring_try_push(pool->items, &items[i])) sched_yield();
+        while (!be_ring_try_push(queue(pool, block), &items[i])) sched_yield();
         if (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0) {
             call_workers(pool, i + 1 - told);
             told = i + 1;

@@ -25,6 +25,9 @@
  *    returns when all ranges are done, whether or not all workers have woken up. A worker that comes late finds
  *    nothing left and touches nothing.
  *
+ * With a placement (NUMA) each block of numbers has a queue and workers of its own, which look into other queues only
+ * when theirs is empty; items do not span blocks. Nothing of that holds for the parallel loop.
+ *
  * `worker` is 0..num_workers-1, or num_workers in the thread that called into the pool.
  *
  * Workers without work spin for some microseconds and then sleep: an idle pool uses no CPU. They inherit the CPU
@@ -36,6 +39,7 @@
 #ifndef BE_POOL_H
 #define BE_POOL_H
 
+#include "core/numa.h"
 #include "core/stream.h"
 
 typedef struct be_pool be_pool;
@@ -60,10 +64,11 @@ typedef struct be_pool_options {
     int num_workers; /* 0: all work is done by the caller, in be_pool_recv and be_pool_for */
     const int *cpus; /* worker i runs on cpus[i % num_cpus] only; NULL: wherever the caller may */
     int num_cpus;
-    int64_t batch_rows; /* results in a batch */
-    int batches;        /* buffers; with L results under way at most: ceil(L / batch_rows) + 1 */
-    int64_t max_items;  /* items waiting at a time; 0: batch_rows * batches, which always do */
-    int64_t spin_ns;    /* how long to spin before sleeping; 0: 20 us, below 0: not at all */
+    const be_placement *placement; /* or NULL; it has to outlive the pool */
+    int64_t batch_rows;            /* results in a batch */
+    int batches;                   /* buffers; with L results under way at most: ceil(L / batch_rows) + 1 */
+    int64_t max_items;             /* items waiting at a time; 0: batch_rows * batches, which always do */
+    int64_t spin_ns;               /* how long to spin before sleeping; 0: 20 us, below 0: not at all */
     void *context;
     void (*work)(void *context, const be_item *item, int worker); /* or NULL */
     void (*deliver)(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker);

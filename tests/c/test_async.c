@@ -213,9 +213,25 @@ static be_results *expect(const scenario *s, be_batch *batch) {
     return all;
 }
 
+/* As on a machine of up to 3 nodes, all of which have the CPUs of this one. */
+static void place(be_batch *batch, int workers) {
+    be_node *nodes = calloc(3, sizeof *nodes);
+    for (int i = 0; i < 3; i++) {
+        nodes[i].id = i;
+        nodes[i].num_cpus = be_cpus_usable(&nodes[i].cpus);
+    }
+    const int64_t grain = batch->type->flags & BE_LANE_BY_LANE ? 1 : 64;
+    be_placement *placement = NULL;
+    for (int n = 3; n > 1 && !placement; n--) placement = be_place(nodes, n, workers, batch->num_lanes, grain);
+    CHECK(placement != NULL);
+    be_batch_place(batch, placement);
+    free(nodes);
+}
+
 /* The first half of those steps as a rollout on the loop's workers. */
-static void roll(const scenario *s, const be_results *expected) {
+static void roll(const scenario *s, const be_results *expected, int nodes) {
     be_batch *batch = make_batch(s);
+    if (nodes) place(batch, 3);
     const int steps = s->steps / 2;
     const int64_t rows_in_all = steps * s->lanes;
     const size_t bytes = batch->driver->action_bytes;
@@ -387,12 +403,13 @@ static void fly(flight *f, int until, const be_results *expected) {
     }
 }
 
-static void run(const scenario *s, const be_results *expected, int64_t batch_rows, int workers) {
+static void run(const scenario *s, const be_results *expected, int64_t batch_rows, int workers, int nodes) {
     static char text[128];
-    snprintf(text, sizeof text, "%s, %lld lanes, batches of %lld, %d workers, mode %d", s->type, (long long)s->lanes,
-             (long long)batch_rows, workers, (int)s->autoreset);
+    snprintf(text, sizeof text, "%s, %lld lanes, batches of %lld, %d workers, mode %d, nodes %d", s->type,
+             (long long)s->lanes, (long long)batch_rows, workers, (int)s->autoreset, nodes);
     now = text;
     be_batch *batch = make_batch(s);
+    if (nodes) place(batch, workers);
     flight f;
     take_off(&f, s, batch, batch_rows, workers);
     reset_all(&f);
@@ -469,8 +486,12 @@ int main(int argc, char **argv) {
         }
         CHECK(finished > s->lanes / 2 && (failed > 0) == (s->fail_step > 0));
         const int64_t sizes[] = {1, 7, 64, s->lanes};
-        if (batch->type->flags & BE_LANE_BY_LANE) roll(s, expected);
-        for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4);
+        if (batch->type->flags & BE_LANE_BY_LANE) {
+            roll(s, expected, 0);
+            roll(s, expected, 1);
+        }
+        for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4, 0);
+        for (int i = 0; i < 4; i += 2) run(s, expected, sizes[i + (int)j % 2], 2 + (i + (int)j) % 3, 1);
         for (int t = 0; t <= s->steps; t++) release(&expected[t]);
         free(expected);
         be_batch_destroy(batch);

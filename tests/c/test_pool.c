@@ -366,6 +366,7 @@ typedef struct world {
     int direct;      /* no work(): deliver does everything */
     _Atomic int64_t worked, delivered;
     uint64_t random;
+    const be_placement *placement;
 } world;
 
 static void step_lanes(world *w, int64_t first, int64_t count) {
@@ -427,6 +428,7 @@ static void world_close(world *w) {
 static be_pool *world_pool(world *w, int workers) {
     char message[256] = "";
     be_pool_options options = {.num_workers = workers,
+                               .placement = w->placement,
                                .batch_rows = w->batch_rows,
                                .batches = w->batches,
                                .context = w,
@@ -438,6 +440,18 @@ static be_pool *world_pool(world *w, int workers) {
     return pool;
 }
 
+/* As on a machine of `num_nodes` nodes, all of which have the CPUs of this one. NULL where a node would get nothing. */
+static be_placement *fake_placement(int num_nodes, int workers, int64_t lanes) {
+    be_node *nodes = calloc((size_t)num_nodes, sizeof *nodes);
+    for (int i = 0; i < num_nodes; i++) {
+        nodes[i].id = i;
+        nodes[i].num_cpus = be_cpus_usable(&nodes[i].cpus);
+    }
+    be_placement *placement = be_place(nodes, num_nodes, workers, lanes, 1);
+    free(nodes);
+    return placement;
+}
+
 /* Sends `count` lanes in items of at most `chunk`. Places in the list that nobody uses are found by lane: a lane's own
  * place is free while it is not under way, and an item's places must follow each other, so lists are sorted runs. */
 static void send_lanes(world *w, be_pool *pool, const int64_t *lanes, int64_t count, int64_t chunk, unsigned flags) {
@@ -445,7 +459,11 @@ static void send_lanes(world *w, be_pool *pool, const int64_t *lanes, int64_t co
     int num_items = 0;
     for (int64_t i = 0; i < count;) {
         int64_t run = 1;
-        while (i + run < count && run < chunk && lanes[i + run] == lanes[i] + run) run++;
+        while (i + run < count && run < chunk && lanes[i + run] == lanes[i] + run &&
+               (!w->placement ||
+                be_block_of_lane(w->placement, lanes[i + run]) == be_block_of_lane(w->placement, lanes[i]))) {
+            run++;
+        }
         for (int64_t k = 0; k < run; k++) {
             CHECK(!w->out[lanes[i + k]]);
             w->out[lanes[i + k]] = 1;
@@ -499,12 +517,18 @@ static void test_queue_stress(void) {
                                     {33, 32, 2, 5},  {256, 100, 2, 64}, {64, 16, 0, 7}, {40, 10, 8, 3}};
     int64_t batches = 0, lane_steps = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int kind = 0; kind < 4; kind++) {
+        for (int kind = 0; kind < 8; kind++) {
+            be_placement *placement = NULL; /* kinds 4 to 7: nodes, as many as there can be up to 3 */
+            for (int nodes = 3; kind >= 4 && nodes > 1 && !placement; nodes--) {
+                placement = fake_placement(nodes, shapes[s][2], shapes[s][0]);
+            }
+            if (kind >= 4 && !placement) continue;
             world w;
             world_open(&w, shapes[s][0], shapes[s][1]);
             w.direct = kind & 1;
             w.work_ns = kind & 2 ? 20000 : 0;
             w.random += s;
+            w.placement = placement;
             be_pool *pool = world_pool(&w, shapes[s][2]);
             int64_t *lanes = malloc((size_t)w.lanes * sizeof *lanes);
             int64_t *expected = calloc((size_t)w.lanes, sizeof *expected);
@@ -528,11 +552,95 @@ static void test_queue_stress(void) {
             lane_steps += atomic_load(&w.delivered);
             be_pool_destroy(pool, 0);
             world_close(&w);
+            free(placement);
             free(lanes);
             free(expected);
         }
     }
     printf("queue: %lld batches, %lld lane-steps\n", (long long)batches, (long long)lane_steps);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
+
+#define NEAR_LANES 40
+
+/* Two workers of two nodes. Both hold an item until everything is submitted; then the second, at the next item of its
+ * own, waits until the first has come for one. */
+typedef struct near_world {
+    be_placement *placement;
+    _Atomic int held, submitted, strangers[2];
+    int out_of_order[2];
+} near_world;
+
+static void near_work(void *context, const be_item *item, int worker) {
+    near_world *w = context;
+    const int block = be_block_of_lane(w->placement, item->first);
+    const int64_t start = be_clock();
+    if (item->tag) {
+        atomic_fetch_add(&w->held, 1);
+        while (!atomic_load(&w->submitted)) CHECK(be_clock() - start < PATIENCE && sched_yield() == 0);
+        return;
+    }
+    if (block != worker) {
+        atomic_fetch_add(&w->strangers[worker], 1);
+    } else if (atomic_load(&w->strangers[worker])) {
+        w->out_of_order[worker]++; /* it took another's while it had its own */
+    }
+    if (worker == 1) {
+        while (!atomic_load(&w->strangers[0])) CHECK(be_clock() - start < PATIENCE && sched_yield() == 0);
+    }
+}
+
+static void near_deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+    (void)context, (void)item, (void)offset, (void)rows, (void)worker;
+}
+
+static void test_nodes(void) {
+    for (int round = 0; round < 20 * effort; round++) {
+        near_world w = {.placement = fake_placement(2, 2, NEAR_LANES)};
+        CHECK(w.placement && w.placement->num_blocks == 2 && w.placement->blocks[0].end_lane == NEAR_LANES / 2);
+        be_pool_options options = {.num_workers = 2,
+                                   .placement = w.placement,
+                                   .batch_rows = NEAR_LANES,
+                                   .batches = 2,
+                                   .context = &w,
+                                   .work = near_work,
+                                   .deliver = near_deliver};
+        be_pool *pool = be_pool_create(&options, NULL, 0);
+        CHECK(pool != NULL);
+        be_item items[NEAR_LANES];
+        for (int i = 0; i < NEAR_LANES; i++) items[i] = (be_item){(i * 7 + 3) % NEAR_LANES, 1, i < 2};
+        CHECK(be_pool_submit(pool, items, 2, 0) == BE_POOL_OK);
+        const int64_t start = be_clock();
+        while (atomic_load(&w.held) < 2) CHECK(be_clock() - start < PATIENCE && sched_yield() == 0);
+        CHECK(be_pool_submit(pool, items + 2, NEAR_LANES - 2, 0) == BE_POOL_OK);
+        atomic_store(&w.submitted, 1);
+        be_rows rows;
+        CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK && rows.count == NEAR_LANES);
+        CHECK(w.out_of_order[0] == 0 && w.out_of_order[1] == 0);
+        CHECK(atomic_load(&w.strangers[0]) > 0);
+        be_pool_destroy(pool, 0);
+
+        /* One item, of either block, is done by whoever is there: also by the caller, and by a worker woken for it. */
+        for (int workers = 0; workers <= 1; workers++) {
+            world plain;
+            world_open(&plain, NEAR_LANES, 1);
+            plain.placement = w.placement;
+            pool = world_pool(&plain, workers);
+            for (int64_t lane = 0; lane < NEAR_LANES; lane += NEAR_LANES - 1) {
+                int64_t got, *expected = calloc(NEAR_LANES, sizeof *expected);
+                expected[lane] = plain.steps[lane];
+                send_lanes(&plain, pool, &lane, 1, 1, 0);
+                CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
+                read_batch(&plain, &rows, &got, expected);
+                CHECK(got == lane && be_pool_release(pool) == BE_POOL_OK);
+                free(expected);
+            }
+            be_pool_destroy(pool, 0);
+            world_close(&plain);
+        }
+        free(w.placement);
+    }
 }
 
 /* One lane takes 100 ms: meanwhile the others go round many times. Then timeouts. */
@@ -929,6 +1037,7 @@ int main(int argc, char **argv) {
         {"ring, two processes", test_ring_processes},
         {"stream", test_stream},
         {"queue, stress", test_queue_stress},
+        {"queue, nodes", test_nodes},
         {"slow lane, timeouts", test_slow_lane},
         {"full", test_full},
         {"shutdown", test_shutdown},
