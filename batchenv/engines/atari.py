@@ -43,6 +43,7 @@ class _Cartridge(ctypes.Structure):
         ("palette", ctypes.c_int32),
         ("lives", ctypes.c_int32),
         ("ends_without_lives", ctypes.c_int32),
+        ("settle", ctypes.c_int32),
     ]
 
 
@@ -174,6 +175,7 @@ class Atari(Adapter):
             PALETTES.index(game.palette),
             alone.lives,
             alone.ends_without_lives,
+            game.settle,
         )
         self._setup = _Setup(
             ctypes.sizeof(_Setup),

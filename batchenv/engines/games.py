@@ -14,7 +14,8 @@ class Game(NamedTuple):
     ends_without_lives: libale_c misses the end of some games; it comes when no lives are left.
     actions: those that mean something in the game, where libale_c's list is not ale-py's; else empty.
     lives: added to libale_c's count of lives to make it ale-py's; -1: one until the game is over.
-    The last three hold for one player.
+    These three hold for one player.
+    settle: frames after a reset whose state libale_c cannot restore: no picture is drawn while the game sets itself up.
     """
 
     md5: str
@@ -24,6 +25,7 @@ class Game(NamedTuple):
     ends_without_lives: bool = False
     actions: tuple[int, ...] = ()
     tall: bool = False
+    settle: int = 0
 
     @property
     def height(self) -> int:
@@ -35,7 +37,7 @@ class Game(NamedTuple):
 TWO_PLAYER_GAMES = {
     "combat": Game("0ef64cdbecccb7049752a3de0b7ade14", palette="PAL", tall=True),
     "joust": Game("3276c777cbe97cdd2b4a63ffc16b7151"),
-    "maze_craze": Game("ed2218b3075d15eaa34e3356025ccca3", palette="PAL"),
+    "maze_craze": Game("ed2218b3075d15eaa34e3356025ccca3", palette="PAL", settle=120),
     "warlords": Game("cbe5a166550a8129a5e6d374901dffad"),
 }
 GAMES = {

@@ -21,9 +21,9 @@ def _rows_of(infos: Any) -> Any:
 class PlayersBatch:
     """Puts itself before a batch whose lanes take one number for what all players do (see csrc/engines/atari/atari.c).
 
-    Actions are integers (lanes, players). infos have, for every lane, `rewards` float64 (lanes, players), scaled and
-    clipped as the rewards are, `player_lives` int32 (lanes, players), and EnvPool's `players`: {"env_id"}, the lane of
-    each row of these arrays when flattened.
+    Actions are integers (lanes, players). infos have `rewards` float64 (lanes, players), scaled and clipped as the
+    rewards are, `player_lives` int32 (lanes, players), and EnvPool's `players`: {"env_id"}, each player's lane, int32
+    (lanes, players).
 
     Args:
         batch: the `_core.Batch`.
@@ -131,7 +131,6 @@ class PlayersBatch:
             _rows_of(parts) if out is None or k > 3 or out[k] is None else out[k]
             for k, parts in enumerate(zip(*results, strict=True))
         )
-        infos["players"] = self._rows(slice(None))
         result = (*arrays, infos, taken)
         if failed:
             raise _core.LaneError(message, np.array(sorted(failed)), result)
@@ -169,8 +168,9 @@ class PlayersBatch:
 
     # ---- infos -------------------------------------------------------------------------------------------------------
 
-    def _rows(self, lanes: Any) -> dict[str, Any]:
-        return {"env_id": np.arange(len(self._lives), dtype=np.int32)[lanes].repeat(self._players)}
+    def _rows(self, lanes: Any, present: NDArray[np.bool_]) -> dict[str, Any]:
+        rows = np.arange(len(self._lives), dtype=np.int32)[lanes].repeat(self._players).reshape(-1, self._players)
+        return {"players": {"env_id": rows, "_env_id": present.copy()}, "_players": present.copy()}
 
     def _take(self, lanes: Any) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Points since they were last taken, and lives after the last step; copies."""
@@ -187,7 +187,7 @@ class PlayersBatch:
         everywhere = np.ones(len(points), bool)
         present = self._lives[lanes].copy()
         infos.update(rewards=points, _rewards=everywhere, player_lives=present, _player_lives=everywhere.copy())
-        infos["players"] = self._rows(lanes)
+        infos.update(self._rows(lanes, everywhere))
         if "final_info" in infos:
             done = infos["_final_info"]
             infos["final_info"].update(
@@ -199,7 +199,7 @@ class PlayersBatch:
 
     def _tell_reset(self, infos: dict[str, Any], mask: NDArray[np.bool_] | None) -> None:
         present = np.ones(len(self._lives), bool) if mask is None else mask.copy()
-        infos.update(player_lives=self._lives.copy(), _player_lives=present, players=self._rows(slice(None)))
+        infos.update(player_lives=self._lives.copy(), _player_lives=present, **self._rows(slice(None), present))
 
     # ---- rollouts ----------------------------------------------------------------------------------------------------
 
@@ -220,5 +220,5 @@ class PlayersBatch:
         """A rollout of no steps."""
         *arrays, infos, taken = result
         shape = (0, *self._lives.shape)
-        infos.update(rewards=np.empty(shape), player_lives=np.empty(shape, np.int32), players=self._rows(slice(None)))
+        infos.update(rewards=np.empty(shape), player_lives=np.empty(shape, np.int32))
         return (*arrays, infos, self._apart(taken))

@@ -79,7 +79,7 @@ typedef struct machine {
     be_emulator emulator;
     ale_machine *ale;
     uint64_t game; /* tells its states from those of other games */
-    int players, lives_offset, ends_without_lives;
+    int players, settle, lives_offset, ends_without_lives;
 } machine;
 
 static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
@@ -224,6 +224,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.getMinimalActionSet(m->ale, emulator->minimal);
     emulator->palette = ale.palettes[cartridge->palette];
     m->players = cartridge->players;
+    m->settle = cartridge->settle;
     m->lives_offset = cartridge->lives;
     m->ends_without_lives = cartridge->ends_without_lives;
     emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
@@ -265,7 +266,6 @@ static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error)
     return NULL;
 }
 
-static void reset(be_emulator *emulator) { ale.reset_game(ale_of(emulator)); }
 static int act(be_emulator *emulator, int action) { return ale.act(ale_of(emulator), action); }
 static int episode_frames(const be_emulator *emulator) { return ale.getEpisodeFrameNumber(ale_of(emulator)); }
 static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen(ale_of(emulator), pixels); }
@@ -278,6 +278,13 @@ static void act_players(be_emulator *emulator, const int *actions, int *points) 
 }
 
 static void player_lives(const be_emulator *emulator, int *lives) { ale.lives(ale_of(emulator), lives); }
+
+static void reset(be_emulator *emulator) {
+    const machine *m = (const machine *)emulator;
+    int points[BE_MAX_PLAYERS];
+    ale.reset_game(m->ale);
+    for (int i = 0; i < m->settle; i++) act_players(emulator, (const int[BE_MAX_PLAYERS]){0}, points);
+}
 
 static int count_lives(const be_emulator *emulator) {
     int counts[BE_MAX_PLAYERS]; /* load_game has seen that there are no more */

@@ -25,6 +25,7 @@ typedef struct be_cartridge {
     int32_t lives; /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
     int32_t ends_without_lives; /* 1: the emulator may miss the end; it comes when no lives are left */
                                 /* (both for one player) */
+    int32_t settle; /* frames of doing nothing that belong to a reset: states before them cannot be restored */
 } be_cartridge;
 
 enum { BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM, BE_NUM_PALETTES };
