@@ -46,8 +46,9 @@ def make_reference(game, mode=None):
     return machine
 
 
-def lead(machine, env, game):
-    """Switches the machine on until its whole state is ours: one of its first 16 power-ons is."""
+def lead(env, game, mode):
+    """A reference in our lane's state: that of one of a new machine's first 16 power-ons."""
+    machine = make_reference(game, mode)
     ours = bytes(env.snapshot())
     for _ in range(16):
         machine.reset_game()
@@ -57,8 +58,8 @@ def lead(machine, env, game):
         saved = machine.encodeState(state).tobytes()
         machine.deleteState(state)
         if saved in ours:
-            return
-    pytest.fail("no power-on of the reference has this state")
+            return machine
+    return pytest.fail("no power-on of the reference has this state")
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in atari.rom_path("pong").parent.glob("*.bin")))
@@ -74,13 +75,12 @@ def test_frames_equal_the_librarys_own(game, count):
     env = make_ours(game, count)
     mode = players.choose(game, count, None)
     env.reset(seed=3)
-    machine = make_reference(game, mode)
+    machine = lead(env, game, mode)
     assert machine.numPlayersActive() == count
     joysticks = machine.getMinimalActionSet()
     assert env.single_action_space.nvec.tolist() == [len(joysticks)] * count
-    lead(machine, env, game)
     rng = np.random.default_rng(7)
-    actions, ends = np.zeros(count, np.int64), 0
+    actions = np.zeros(count, np.int64)
     for frame in range(FRAMES):
         where = f"{game}, frame {frame}"
         if frame % 4 == 0:
@@ -95,18 +95,16 @@ def test_frames_equal_the_librarys_own(game, count):
         assert info["lives"][0] == machine.allLives()[0], where
         assert terminated[0] == machine.game_over() and not truncated[0], where
         if terminated[0]:
-            ends += 1
             env.reset()
-            lead(machine, env, game)
+            machine = lead(env, game, mode)
 
 
 @pytest.mark.parametrize("game, mode", [("pong", 45), ("entombed", 3), ("combat", 20), ("joust", 3), ("space_war", 5)])
 def test_other_modes_equal_the_librarys_own(game, mode):
     env = make_ours(game, 2, mode=mode)
     env.reset(seed=1)
-    machine = make_reference(game, mode)
+    machine = lead(env, game, mode)
     joysticks = machine.getMinimalActionSet()
-    lead(machine, env, game)
     rng = np.random.default_rng(1)
     for _ in range(100):
         actions = rng.integers(len(joysticks), size=2)
@@ -120,9 +118,8 @@ def test_frame_skip_and_maxpool_are_those_of_one_player():
     cv2 = pytest.importorskip("cv2", reason="the reference of the shrinking: opencv-python")
     env = batchenv.make("Pong-v5", players=2, noop_max=0, use_fire_reset=False)
     env.reset(seed=1)
-    machine = make_reference("pong", 4)
+    machine = lead(env, "pong", 4)
     joysticks = machine.getMinimalActionSet()
-    lead(machine, env, "pong")
     rng = np.random.default_rng(5)
     scored = 0
     for _ in range(200):
