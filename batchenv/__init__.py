@@ -30,6 +30,7 @@ __all__ = [
     "list_envs",
     "make",
     "make_mujoco",
+    "make_parallel",
     "patch_gymnasium",
     "spec",
     "unpatch_gymnasium",
@@ -37,6 +38,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from batchenv.check import check_vector_env as check_vector_env
+    from batchenv.parallel import make_parallel as make_parallel
 
 register_with_gymnasium()
 
@@ -46,4 +48,8 @@ def __getattr__(name: str):
         from batchenv.check import check_vector_env
 
         return check_vector_env
+    if name == "make_parallel":
+        from batchenv.parallel import make_parallel
+
+        return make_parallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,6 +37,10 @@ class Adapter:
         None: nothing."""
         return None
 
+    def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
+        """The C core's batch, or what stands before it. transforms: what the C core does to rewards."""
+        return batch
+
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:
         """Whether Gymnasium, with these keywords, makes each lane another of what is one for all lanes here."""
         return False

@@ -41,6 +41,8 @@ def _space(description: tuple) -> spaces.Space:
     kind, dtype, n, shape, low, high = description
     if kind == "discrete":
         return spaces.Discrete(n)
+    if kind == "multi_discrete":
+        return spaces.MultiDiscrete([n] * shape[0])
     if kind == "tuple":
         return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
@@ -176,6 +178,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             # One thread more than workers: the caller lends a hand.
             engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads + 1),
         )
+        if self._adapter is not None:
+            self._batch = self._adapter.wrap(self._batch, self._transforms.core)
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
         self._arguments = {

@@ -53,9 +53,13 @@ class SingleEnv(gymnasium.Env):
     @staticmethod
     def _lane_info(infos: dict[str, Any]) -> dict[str, Any]:
         """The only lane's info, without Gymnasium's masks: arrays, and numbers as Python has them."""
-        return {
-            key: value[0] if value.ndim > 1 else value[0].item() for key, value in infos.items() if f"_{key}" in infos
-        }
+        return {key: SingleEnv._lane_value(value) for key, value in infos.items() if f"_{key}" in infos}
+
+    @staticmethod
+    def _lane_value(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: SingleEnv._lane_value(part) for key, part in value.items() if not key.startswith("_")}
+        return value[0] if value.ndim > 1 else value[0].item()
 
     def render(self):
         """The lane's picture, as `gymnasium.make(id)` draws it: see `BatchEnv.render`; one frame, not a tuple."""

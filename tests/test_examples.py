@@ -67,6 +67,37 @@ def test_domain_randomisation_without_matplotlib(tmp_path):
     assert result.returncode == 1 and "pip install 'batchenv[bench]'" in result.stderr
 
 
+def test_two_player_pong(tmp_path):
+    pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+    pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
+    imageio = pytest.importorskip("imageio.v3")
+    picture = tmp_path / "pong.gif"
+    result = run("two_player_pong.py", "--quick", "--picture", picture)
+    assert result.returncode == 0, result.stderr
+    first, second = numbers(re.sub("[a-z]+_0", "", result.stdout.splitlines()[1]))
+    assert first + second > 0
+    frames = imageio.imread(picture, index=None)
+    assert frames.shape[0] > 50 and frames.shape[1:3] == (210, 2 * 164)
+    assert any((frame != frames[0]).any() for frame in frames)
+    for name, arguments, message in (
+        ("two_player_pong.py", ["--picture", "pong.txt"], "must end in .gif"),
+        ("two_player_pong.py", ["--lanes", 2, "--shown", 3], "--shown at most --lanes"),
+    ):
+        result = run(name, *arguments)
+        assert result.returncode != 0 and message in result.stderr
+
+
+def test_two_player_pong_without_imageio(tmp_path):
+    (tmp_path / "imageio").mkdir()
+    (tmp_path / "imageio" / "__init__.py").write_text("raise ImportError('not here')\n")
+    command = [sys.executable, str(ROOT / "examples" / "two_player_pong.py"), "--quick"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
+    )
+    assert result.returncode == 1 and "pip install imageio" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [

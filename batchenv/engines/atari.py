@@ -15,7 +15,8 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
-from batchenv.engines.games import GAMES, TWO_PLAYER_GAMES
+from batchenv.engines import games, players
+from batchenv.engines.players_batch import PlayersBatch
 from batchenv.lanes import integer
 from batchenv.transforms import flag
 
@@ -38,9 +39,11 @@ class _Cartridge(ctypes.Structure):
         ("rom", ctypes.c_char_p),
         ("mode", ctypes.c_int32),
         ("difficulty", ctypes.c_int32),
+        ("players", ctypes.c_int32),
         ("palette", ctypes.c_int32),
         ("lives", ctypes.c_int32),
         ("ends_without_lives", ctypes.c_int32),
+        ("settle", ctypes.c_int32),
     ]
 
 
@@ -57,6 +60,9 @@ class _Setup(ctypes.Structure):
         ("num_actions", ctypes.c_int32),
         ("actions", ctypes.c_int32 * len(ACTIONS)),
         ("layout", ctypes.c_uint64),
+        ("rewards", ctypes.c_void_p),
+        ("lives", ctypes.c_void_p),
+        ("step_lives", ctypes.c_void_p),
     ]
 
 
@@ -80,13 +86,9 @@ def rom_path(game: str) -> Path:
     Raises:
         gymnasium.error.DependencyNotInstalled: no ALE_ROMS_DIR and no ale-py.
         FileNotFoundError: the folder has no such ROM.
-        ValueError: not a game that can be played, or the file is not the ROM that it should be.
+        ValueError: no such game, or the file is not the ROM that it should be.
     """
-    if game not in GAMES:
-        reason = (
-            "it needs two players" if game in TWO_PLAYER_GAMES else "it must be one of batchenv.engines.games.GAMES"
-        )
-        raise ValueError(f"game={game!r} cannot be played: {reason}")
+    known = games.about(game).md5
     folder = os.environ.get("ALE_ROMS_DIR")
     if not folder:
         spec = importlib.util.find_spec("ale_py")
@@ -97,9 +99,9 @@ def rom_path(game: str) -> Path:
     if not path.exists():
         raise FileNotFoundError(f"there is no ROM {path}: {_MISSING}, or set ALE_ROMS_DIR to a folder that has it")
     md5 = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
-    if md5 != GAMES[game].md5:
+    if md5 != known:
         raise ValueError(
-            f"{path} is damaged or another version: its MD5 is {md5}, and the emulator knows {GAMES[game].md5}; "
+            f"{path} is damaged or another version: its MD5 is {md5}, and the emulator knows {known}; "
             "pip install --force-reinstall ale-py"
         )
     return path
@@ -110,7 +112,8 @@ class Atari(Adapter):
 
     KEYWORDS = (
         ("game", None, "snake_case name of the game, as in ale-py"),
-        ("mode", None, "the game's mode; None: its own default"),
+        ("players", 1, "how many play, each with actions of his own: 1 to 4, as the game's modes allow"),
+        ("mode", None, "the game's mode; None: its own default for so many players"),
         ("difficulty", None, "the game's difficulty; None: its own default"),
         ("obs_type", "grayscale", "what is seen: 'grayscale', 'rgb' or 'ram'"),
         ("img_height", 84, "rows of a frame, at most the screen's; None: the screen's (210, or 250)"),
@@ -125,7 +128,8 @@ class Atari(Adapter):
     def __init__(self):
         self._values: dict[str, Any] = {}
         self._kept: list[bytes] = []
-        self._setup = b""
+        self._setup = _Setup()
+        self._board: Any = None
         self.transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
@@ -137,6 +141,7 @@ class Atari(Adapter):
         """
         params = dict(keywords)
         values = {name: params.pop(name, default) for name, default, _ in self.KEYWORDS}
+        game = games.about(values["game"])
         rom = rom_path(values["game"])
         if values["obs_type"] not in OBSERVATIONS:
             raise ValueError(f"obs_type={values['obs_type']!r} must be one of {', '.join(map(repr, OBSERVATIONS))}")
@@ -150,20 +155,29 @@ class Atari(Adapter):
         ):
             hint = "" if name == "stack_num" else "; None: the game's own"
             numbers[name] = None if values[name] is None else integer(name, values[name], low, high, hint)
-        game = GAMES[values["game"]]
-        actions = tuple(range(len(ACTIONS))) if flag("full_action_space", values["full_action_space"]) else game.actions
+        count = integer("players", values["players"], 1, players.MAX_PLAYERS)
+        self._values = {**values, **numbers, "players": count}
+        told = {name: value for name, value in self._values.items() if name != "players"}
+        mode = players.choose(values["game"], count, numbers["mode"])
+        if count == 1 and values["game"] in games.TWO_PLAYER_GAMES:
+            raise ValueError(f"game={values['game']!r} needs two players: pass players=2")
+        alone = game if count == 1 else games.Game(game.md5)  # what is put right for one player
+        layout_of = (game.md5, sorted(told.items())) if count == 1 else (game.md5, sorted(told.items()), count, mode)
+        layout = hashlib.blake2b(repr(layout_of).encode(), digest_size=8).digest()
+        all_actions = flag("full_action_space", values["full_action_space"])
+        actions = tuple(range(len(ACTIONS))) if all_actions else alone.actions
         self._kept = [os.fsencode(library_path()), os.fsencode(rom)]
         cartridge = _Cartridge(
             *self._kept,
-            -1 if numbers["mode"] is None else numbers["mode"],
+            -1 if mode is None else mode,
             -1 if numbers["difficulty"] is None else numbers["difficulty"],
+            count,
             PALETTES.index(game.palette),
-            game.lives,
-            game.ends_without_lives,
+            alone.lives,
+            alone.ends_without_lives,
+            game.settle,
         )
-        self._values = {**values, **numbers}
-        layout = hashlib.blake2b(repr((game.md5, sorted(self._values.items()))).encode(), digest_size=8).digest()
-        setup = _Setup(
+        self._setup = _Setup(
             ctypes.sizeof(_Setup),
             cartridge,
             OBSERVATIONS.index(values["obs_type"]),
@@ -174,7 +188,6 @@ class Atari(Adapter):
             (ctypes.c_int32 * len(ACTIONS))(*actions),
             int.from_bytes(layout, "little"),
         )
-        self._setup = bytes(setup)
         self.transforms = {"clip_reward": (-1, 1)} if flag("reward_clipping", values["reward_clipping"]) else {}
         return params, None
 
@@ -182,9 +195,28 @@ class Atari(Adapter):
         """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
         return dict(self._values)
 
-    def engine(self, num_envs: int, threads: int) -> bytes:
-        """What the C type's open() is given."""
-        return self._setup
+    def engine(self, num_envs: int, threads: int) -> Any:
+        """What the C type's open() is given: be_atari_setup, and for more players the arrays that it points to. The
+        batch keeps what it is given."""
+        count = self._values["players"]
+        if count == 1:
+            return bytes(self._setup)
+        columns = [("rewards", np.float64), ("lives", np.int32), ("step_lives", np.int32)]
+        dtype = [("setup", np.uint8, ctypes.sizeof(_Setup)), *((*column, (num_envs, count)) for column in columns)]
+        block = np.zeros(1, np.dtype(dtype, align=True))
+        self._board = tuple(block[name][0] for name, _ in columns)
+        for (name, _), array in zip(columns, self._board, strict=True):
+            setattr(self._setup, name, array.ctypes.data)
+        block["setup"][0] = np.frombuffer(self._setup, np.uint8)
+        return block
+
+    def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
+        """The batch, with actions, rewards and lives of all players where there are more than one."""
+        count = self._values["players"]
+        if count == 1:
+            return batch
+        scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
+        return PlayersBatch(batch, count, self._board, scale, bounds)
 
     def renderer(self, mode: str) -> AtariRenderer:
         """What draws lanes of this environment."""
@@ -202,9 +234,10 @@ class AtariRenderer:
     """Pictures of lanes: the screens as they are, in RGB."""
 
     def __init__(self, game: str):
-        self._height = 250 if GAMES[game].palette == "PAL" else 210
+        about = games.about(game)
+        self._height = about.height
         symbols = {"NTSC": "_ZN3ale11NTSCPaletteE", "PAL": "_ZN3ale10PALPaletteE"}
-        table = (ctypes.c_uint32 * 256).in_dll(ctypes.CDLL(str(library_path())), symbols[GAMES[game].palette])
+        table = (ctypes.c_uint32 * 256).in_dll(ctypes.CDLL(str(library_path())), symbols[about.palette])
         colours = np.array(table, np.uint32)
         self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
 

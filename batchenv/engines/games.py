@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 
 class Game(NamedTuple):
-    """A game for one player.
+    """A game.
 
     md5: of the ROM; any other file is refused, since the emulator ends the process over one that it does not know.
-    palette: the television standard of its colours. legacy: it has the ids of 2018 too, such as PongNoFrameskip-v4.
+    palette: the television standard of its colours. tall: a screen of 256 rows. legacy: it has the ids of
+        2018 too, such as PongNoFrameskip-v4.
     ends_without_lives: libale_c misses the end of some games; it comes when no lives are left.
     actions: those that mean something in the game, where libale_c's list is not ale-py's; else empty.
     lives: added to libale_c's count of lives to make it ale-py's; -1: one until the game is over.
+    These three hold for one player.
+    settle: frames after a reset whose state libale_c cannot restore: no picture is drawn while the game sets itself up.
     """
 
     md5: str
@@ -21,10 +24,22 @@ class Game(NamedTuple):
     lives: int = 0
     ends_without_lives: bool = False
     actions: tuple[int, ...] = ()
+    tall: bool = False
+    settle: int = 0
+
+    @property
+    def height(self) -> int:
+        """Rows of the screen."""
+        return 256 if self.tall else 250 if self.palette == "PAL" else 210
 
 
-# All that ale-py ships and libale_c knows, but for four that need two players.
-TWO_PLAYER_GAMES = ("combat", "joust", "maze_craze", "warlords")
+# All that ale-py ships and libale_c knows. GAMES have a single-player id in ale-py; the other four are for two or more.
+TWO_PLAYER_GAMES = {
+    "combat": Game("0ef64cdbecccb7049752a3de0b7ade14", palette="PAL", tall=True),
+    "joust": Game("3276c777cbe97cdd2b4a63ffc16b7151"),
+    "maze_craze": Game("ed2218b3075d15eaa34e3356025ccca3", palette="PAL", settle=120),
+    "warlords": Game("cbe5a166550a8129a5e6d374901dffad"),
+}
 GAMES = {
     "adventure": Game("4b27f5397c442d25f0c418ccdacf1926", palette="PAL"),
     "air_raid": Game("35be55426c1fec32dfb503b4f0651572", palette="PAL", lives=-1),
@@ -148,6 +163,19 @@ NO_FRAMESKIP_V4 = {
     "use_fire_reset": False,
 }
 ENVPOOL_STEPS = 27000
+PLAYERS = {"combat": 2, "joust": 2, "maze_craze": 2, "warlords": 4}
+
+
+def about(game: str) -> Game:
+    """What is known of a game.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    known = GAMES.get(game) or TWO_PLAYER_GAMES.get(game)
+    if known is None:
+        raise ValueError(f"game={game!r} cannot be played: it must be one of batchenv.engines.games.GAMES")
+    return known
 
 
 def ids() -> dict[str, tuple[int | None, dict[str, Any]]]:
@@ -161,4 +189,7 @@ def ids() -> dict[str, tuple[int | None, dict[str, Any]]]:
         table[f"{name}-v5"] = ENVPOOL_STEPS, {"game": game, **ENVPOOL_V5}
         if about.legacy:
             table[f"{name}NoFrameskip-v4"] = None, {"game": game, **NO_FRAMESKIP_V4}
+    for game, players in PLAYERS.items():
+        name = "".join(word.capitalize() for word in game.split("_"))
+        table[f"{name}-v5"] = ENVPOOL_STEPS, {"game": game, "players": players, **ENVPOOL_V5}
     return table

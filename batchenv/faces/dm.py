@@ -35,6 +35,8 @@ def _spec(space: spaces.Space, name: str) -> Any:
         return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
     if isinstance(space, spaces.Discrete):
         return specs.DiscreteArray(int(space.n), space.dtype, name)
+    if isinstance(space, spaces.MultiDiscrete):
+        return specs.BoundedArray(space.shape, space.dtype, space.start, space.start + space.nvec - 1, name)
     return specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)
 
 

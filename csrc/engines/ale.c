@@ -36,6 +36,8 @@ typedef void ale_state;
     X(void, loadROM, (ale_machine *, const char *))                                                                    \
     X(void, reset_game, (ale_machine *))                                                                               \
     X(int, act, (ale_machine *, int))                                                                                  \
+    X(void, actMulti, (ale_machine *, int *, int *))                                                                   \
+    X(int, actMultiSize, (ale_machine *))                                                                              \
     X(bool, game_over, (ale_machine *))                                                                                \
     X(void, lives, (ale_machine *, int *))                                                                             \
     X(int, livesSize, (ale_machine *))                                                                                 \
@@ -77,7 +79,7 @@ typedef struct machine {
     be_emulator emulator;
     ale_machine *ale;
     uint64_t game; /* tells its states from those of other games */
-    int lives_offset, ends_without_lives;
+    int players, settle, lives_offset, ends_without_lives;
 } machine;
 
 static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine *)emulator)->ale; }
@@ -171,12 +173,16 @@ static int check_choice(const char *name, int value, const int *values, int coun
 static int set_mode(const machine *m, const be_cartridge *cartridge, be_error *error) {
     static int values[MAX_CHOICES]; /* under the lock */
     int status = BE_OK;
-    if (cartridge->mode >= 0) {
-        const int count = ale.getAvailableModesSize(m->ale, 1);
+    if (cartridge->mode >= 0 || m->players > 1) {
+        const int count = ale.getAvailableModesSize(m->ale, m->players);
         if (count > MAX_CHOICES) return be_fail(error, BE_ERROR_ENGINE, -1, "the game has %d modes", count);
-        ale.getAvailableModes(m->ale, values, 1);
-        status = check_choice("mode", cartridge->mode, values, count, error);
-        if (status == BE_OK) ale.setMode(m->ale, cartridge->mode);
+        if (count == 0) {
+            return be_fail(error, BE_ERROR_VALUE, -1, "players=%d: the game has no mode for so many", m->players);
+        }
+        ale.getAvailableModes(m->ale, values, m->players);
+        const int mode = cartridge->mode >= 0 ? cartridge->mode : values[0];
+        status = check_choice("mode", mode, values, count, error);
+        if (status == BE_OK) ale.setMode(m->ale, mode);
     }
     if (status == BE_OK && cartridge->difficulty >= 0) {
         const int count = ale.getAvailableDifficultiesSize(m->ale);
@@ -212,12 +218,13 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||
-        ale.getRAMSize(m->ale) != BE_RAM_BYTES || emulator->num_minimal > BE_NUM_ACTIONS ||
-        ale.livesSize(m->ale) != 1) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game for one player with a usual screen", cartridge->rom);
+        ale.getRAMSize(m->ale) != BE_RAM_BYTES || emulator->num_minimal > BE_NUM_ACTIONS) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game with a usual screen", cartridge->rom);
     }
     ale.getMinimalActionSet(m->ale, emulator->minimal);
     emulator->palette = ale.palettes[cartridge->palette];
+    m->players = cartridge->players;
+    m->settle = cartridge->settle;
     m->lives_offset = cartridge->lives;
     m->ends_without_lives = cartridge->ends_without_lives;
     emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
@@ -225,7 +232,14 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     for (const char *c = strrchr(cartridge->rom, '/') ? strrchr(cartridge->rom, '/') : cartridge->rom; *c; c++) {
         m->game = (m->game ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     }
-    return set_mode(m, cartridge, error);
+    const int status = set_mode(m, cartridge, error);
+    if (status != BE_OK) return status;
+    if (m->players < 1 || m->players > BE_MAX_PLAYERS || ale.actMultiSize(m->ale) != m->players ||
+        ale.livesSize(m->ale) != m->players) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game for players=%d in this mode", cartridge->rom,
+                       m->players);
+    }
+    return BE_OK;
 }
 
 static void close_machine(be_emulator *emulator) {
@@ -252,16 +266,30 @@ static be_emulator *open_machine(const be_cartridge *cartridge, be_error *error)
     return NULL;
 }
 
-static void reset(be_emulator *emulator) { ale.reset_game(ale_of(emulator)); }
 static int act(be_emulator *emulator, int action) { return ale.act(ale_of(emulator), action); }
 static int episode_frames(const be_emulator *emulator) { return ale.getEpisodeFrameNumber(ale_of(emulator)); }
 static void screen(const be_emulator *emulator, uint8_t *pixels) { ale.getScreen(ale_of(emulator), pixels); }
 static void ram(const be_emulator *emulator, uint8_t *bytes) { ale.getRAM(ale_of(emulator), bytes); }
 
+static void act_players(be_emulator *emulator, const int *actions, int *points) {
+    int joysticks[BE_MAX_PLAYERS]; /* the library's parameter is not const */
+    memcpy(joysticks, actions, (size_t)((const machine *)emulator)->players * sizeof *joysticks);
+    ale.actMulti(ale_of(emulator), joysticks, points);
+}
+
+static void player_lives(const be_emulator *emulator, int *lives) { ale.lives(ale_of(emulator), lives); }
+
+static void reset(be_emulator *emulator) {
+    const machine *m = (const machine *)emulator;
+    int points[BE_MAX_PLAYERS];
+    ale.reset_game(m->ale);
+    for (int i = 0; i < m->settle; i++) act_players(emulator, (const int[BE_MAX_PLAYERS]){0}, points);
+}
+
 static int count_lives(const be_emulator *emulator) {
-    int count = 0; /* load_game has seen that it is one number */
-    ale.lives(ale_of(emulator), &count);
-    return count;
+    int counts[BE_MAX_PLAYERS]; /* load_game has seen that there are no more */
+    ale.lives(ale_of(emulator), counts);
+    return counts[0];
 }
 
 static int over(const be_emulator *emulator) {
@@ -320,6 +348,8 @@ const be_emulator_type be_emulator_ale = {
     .act = act,
     .over = over,
     .lives = lives,
+    .act_players = act_players,
+    .player_lives = player_lives,
     .episode_frames = episode_frames,
     .screen = screen,
     .ram = ram,

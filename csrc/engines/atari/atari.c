@@ -4,6 +4,9 @@
  * Episodes start from one of a few start states, taken at construction from as many power-ons (memory holds random
  * bytes then, which some games show); loading one costs a hundredth of another power-on. All randomness of a lane
  * (start state, no-ops, sticky actions) comes from its own stream.
+ *
+ * Games for more players have one action for all: player one's + n * player two's + ..., of n actions. Reward, lives
+ * and what follows from them are player one's; those of all are in arrays that the caller has passed in.
  */
 #include "engines/atari/atari.h"
 
@@ -18,7 +21,8 @@ static const be_field state[] = {
     [LIVES] = {"lives", BE_I32, 1, "lives left; 0 in games without"},
     [FRAME_NUMBER] = {"frame_number", BE_I32, 1, "frames since the lane was made"},
     [EPISODE_FRAME] = {"episode_frame_number", BE_I32, 1, "frames since the game was started"},
-    [LAST_ACTION] = {"last_action", BE_I32, 1, "the joystick's position", 0, BE_NUM_ACTIONS - 1},
+    [LAST_ACTION] = {"last_action", BE_I32, 1, "the joystick's position; more players': + 18 * player two's + ...", 0,
+                     BE_NUM_ACTIONS * BE_NUM_ACTIONS * BE_NUM_ACTIONS * BE_NUM_ACTIONS - 1},
     [OVER] = {"over", BE_BOOL, 1, "the game is over or was cut short"},
     [LIFE_LOST] = {"life_lost", BE_BOOL, 1, "the episode ended with a life: the game goes on in the next one"},
     [NEWEST] = {"newest", BE_I32, 1, "where the newest of the stacked frames is", 0, 1023},
@@ -64,6 +68,7 @@ typedef struct atari {
     size_t frame_bytes;
     uint8_t *frames; /* (lanes, stack, frame): rings */
     int num_actions, actions[BE_NUM_ACTIONS], has_fire;
+    int players;
     size_t state_bytes;
     int num_starts, start_frames;
     uint8_t *starts; /* (num_starts, start_bytes): state, screen, memory */
@@ -137,6 +142,12 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
     b->engine = a; /* from here on close_all() undoes */
     a->setup = *setup;
     a->type = &be_emulator_ale;
+    a->players = setup->cartridge.players;
+    if (a->players < 1 || a->players > BE_MAX_PLAYERS ||
+        (a->players > 1 && !(setup->rewards && setup->lives && setup->step_lives))) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "players=%d must be 1 to %d, with arrays for more than one",
+                       a->players, BE_MAX_PLAYERS);
+    }
     a->machines = calloc((size_t)b->num_lanes, sizeof *a->machines);
     if (a->machines == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
     for (int64_t i = 0; i < b->num_lanes; i++) {
@@ -158,6 +169,12 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
     return BE_OK;
 }
 
+static int64_t to_power(int base, int exponent) {
+    int64_t power = 1;
+    for (int k = 0; k < exponent; k++) power *= base;
+    return power;
+}
+
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
     const atari *a = setup->engine;
@@ -172,7 +189,7 @@ static int prepare(be_setup *setup, be_error *error) {
         if (a->channels == 3) space->shape[space->ndim++] = 3;
     }
     for (int i = 0; i < BE_MAX_BOUNDS; i++) space->high[i] = 255;
-    be_space_discrete(&setup->action_space, a->num_actions);
+    be_space_discrete(&setup->action_space, to_power(a->num_actions, a->players));
     return BE_OK;
 }
 
@@ -182,6 +199,10 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
         if (((const uint64_t *)columns[LAYOUT])[i] != a->setup.layout) {
             return be_fail(error, BE_ERROR_VALUE, -1,
                            "the snapshot was taken of another game, mode, difficulty or form of observations");
+        }
+        if (((const int32_t *)columns[LAST_ACTION])[i] >= to_power(BE_NUM_ACTIONS, a->players)) {
+            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: last_action=%d",
+                           ((const int32_t *)columns[LAST_ACTION])[i]);
         }
         if (((const int32_t *)columns[NEWEST])[i] >= a->stack) {
             return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: newest=%d is not in 0..%d",
@@ -224,12 +245,25 @@ static int damaged(const lane *l, be_error *error) {
     return be_fail(error, BE_ERROR_ENGINE, l->index, "the emulator's state cannot be restored");
 }
 
+/* One frame of the machine; adds to the players' points. */
+static inline void act(const lane *l, const int *actions, int *points) {
+    const atari *a = l->atari;
+    if (a->players == 1) {
+        points[0] += a->type->act(l->machine, actions[0]);
+        return;
+    }
+    int brought[BE_MAX_PLAYERS];
+    a->type->act_players(l->machine, actions, brought);
+    for (int k = 0; k < a->players; k++) points[k] += brought[k];
+}
+
 /* Loads a state twice, with a frame in between: what a machine keeps beside its state (a line half drawn) is then the
  * same whatever it did before. */
 static int put(const lane *l, const void *bytes) {
     const be_emulator_type *type = l->atari->type;
+    int points[BE_MAX_PLAYERS] = {0};
     if (!type->load(l->machine, bytes)) return 0;
-    (void)type->act(l->machine, 0);
+    act(l, (const int[BE_MAX_PLAYERS]){0}, points);
     return type->load(l->machine, bytes);
 }
 
@@ -246,13 +280,29 @@ static int start_game(const lane *l, be_error *error) {
     return BE_OK;
 }
 
-/* One frame; returns its points. */
-static inline int take_frame(const lane *l, int action) {
-    const int points = l->atari->type->act(l->machine, action);
+/* One frame; adds to the players' points. */
+static inline void take_frame(const lane *l, const int *actions, int *points) {
+    int joysticks = 0;
+    act(l, actions, points);
+    for (int k = l->atari->players; k-- > 0;) joysticks = joysticks * BE_NUM_ACTIONS + actions[k];
     I32(l, EPISODE_FRAME)++;
     I32(l, FRAME_NUMBER) = (int32_t)((uint32_t)I32(l, FRAME_NUMBER) + 1) & INT32_MAX;
-    I32(l, LAST_ACTION) = action;
-    return points;
+    I32(l, LAST_ACTION) = joysticks;
+}
+
+/* One frame of an episode's start: all players do the same, and what it brings counts for nothing. */
+static void start_frame(const lane *l, int action) {
+    int points[BE_MAX_PLAYERS] = {0};
+    take_frame(l, (const int[BE_MAX_PLAYERS]){action, action, action, action}, points);
+}
+
+/* What the players do in the next frame; with this chance, each goes on with what he did in the last one. */
+static inline void stick(const lane *l, double chance, const int *wanted, int *actions) {
+    int last = I32(l, LAST_ACTION);
+    for (int k = 0; k < l->atari->players; k++, last /= BE_NUM_ACTIONS) {
+        const int repeats = chance > 0 && be_rng_double(l->rng) < chance;
+        actions[k] = repeats ? last % BE_NUM_ACTIONS : wanted[k];
+    }
 }
 
 /* Where the next frame goes; it becomes the newest. */
@@ -298,6 +348,15 @@ static void tell(const lane *l, int life_lost, const be_io *io) {
     ((uint8_t *)io->info[INFO_LIFE_LOST])[row] = (uint8_t)life_lost;
 }
 
+/* What a step did to the players. */
+static void tell_players(const lane *l, const int *points) {
+    const atari *a = l->atari;
+    const int64_t first = l->index * a->players;
+    a->type->player_lives(l->machine, a->setup.step_lives + first);
+    memcpy(a->setup.lives + first, a->setup.step_lives + first, (size_t)a->players * sizeof *a->setup.lives);
+    for (int k = 0; k < a->players; k++) a->setup.rewards[first + k] += points[k];
+}
+
 /* ---- the type --------------------------------------------------------------------------------------- */
 
 static int reset_lane(const lane *l, const be_io *io, be_error *error) {
@@ -307,20 +366,20 @@ static int reset_lane(const lane *l, const be_io *io, be_error *error) {
     const int fire = a->has_fire && b->params[USE_FIRE_RESET] != 0;
     int status = BE_OK;
     if (goes_on) {
-        if (!fire) (void)take_frame(l, 0);
+        if (!fire) start_frame(l, 0);
     } else {
         I64(l, LAYOUT) = (int64_t)a->setup.layout;
         status = start_game(l, error);
         const int noop_max = (int)b->params[NOOP_MAX];
         int noops = noop_max ? 1 + (int)((be_rng_next64(l->rng) >> 32) * (uint64_t)noop_max >> 32) - fire : 0;
         for (; noops > 0 && status == BE_OK; noops--) {
-            (void)take_frame(l, 0);
+            start_frame(l, 0);
             if (a->type->over(l->machine)) status = start_game(l, error);
         }
     }
     if (status != BE_OK) return status;
     if (fire) {
-        (void)take_frame(l, 1);
+        start_frame(l, 1);
         if (a->type->over(l->machine)) status = start_game(l, error);
         if (status != BE_OK) return status;
     }
@@ -331,6 +390,7 @@ static int reset_lane(const lane *l, const be_io *io, be_error *error) {
         if (k != I32(l, NEWEST)) memcpy(frame, l->frames + (size_t)I32(l, NEWEST) * a->frame_bytes, a->frame_bytes);
     }
     I32(l, LIVES) = a->type->lives(l->machine);
+    if (a->players > 1) a->type->player_lives(l->machine, a->setup.lives + l->index * a->players);
     U8(l, LIFE_LOST) = 0;
     I64(l, MARK) = (int64_t)l->rng->state_lo;
     write_stack(l, observation_row(l, io));
@@ -361,18 +421,20 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     const lane l = lane_of(b, begin);
     const atari *a = l.atari;
     const int64_t row = begin - io->first;
-    const int action = a->actions[((const int64_t *)io->action)[row]];
     const int skip = (int)b->params[FRAMESKIP], episodic = b->params[EPISODIC_LIFE] != 0;
     const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && a->setup.observation != BE_ATARI_RAM;
     const int32_t most = b->params[MAX_FRAMES] != 0 ? (int32_t)b->params[MAX_FRAMES] : INT32_MAX;
     const double sticky = be_param_of(b, STICKY, begin);
     const int lives = I32(&l, LIVES);
     uint8_t before[BE_SCREEN_BYTES];
-    int points = 0, over = 0, truncated = 0, life_lost = 0, pooled = 0;
+    int points[BE_MAX_PLAYERS] = {0}, wanted[BE_MAX_PLAYERS], actions[BE_MAX_PLAYERS];
+    int over = 0, truncated = 0, life_lost = 0, pooled = 0;
+    int64_t code = ((const int64_t *)io->action)[row];
     if (U8(&l, OVER)) return damaged(&l, error);
+    for (int k = 0; k < a->players; k++, code /= a->num_actions) wanted[k] = a->actions[code % a->num_actions];
     for (int frame = 0; frame < skip && !over && !truncated && !(episodic && life_lost); frame++) {
-        const int repeats = sticky > 0 && be_rng_double(l.rng) < sticky;
-        points += take_frame(&l, repeats ? I32(&l, LAST_ACTION) : action);
+        stick(&l, sticky, wanted, actions);
+        take_frame(&l, actions, points);
         over = a->type->over(l.machine);
         truncated = I32(&l, EPISODE_FRAME) >= most;
         if (episodic || frame == skip - 1) life_lost = a->type->lives(l.machine) < lives;
@@ -387,7 +449,8 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     U8(&l, OVER) = (uint8_t)(over || truncated);
     U8(&l, LIFE_LOST) = (uint8_t)(episodic && life_lost);
     I64(&l, MARK) = (int64_t)l.rng->state_lo;
-    io->reward[row] = points;
+    if (a->players > 1) tell_players(&l, points);
+    io->reward[row] = points[0];
     io->terminated[row] = (uint8_t)(over || (episodic && life_lost));
     io->truncated[row] = (uint8_t)truncated;
     write_stack(&l, observation_row(&l, io));
