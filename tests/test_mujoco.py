@@ -395,7 +395,8 @@ def test_a_file_that_is_no_model(tmp_path):
 
 
 def run_python(code):
-    environment = {**os.environ, "PYTHONPATH": str(Path(batchenv.__file__).parents[1])}
+    paths = [str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
     assert result.returncode == 0, result.stderr
     return result.stdout

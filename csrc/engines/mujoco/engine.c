@@ -85,9 +85,9 @@ static void learn_log(const be_mujoco_source *source) {
 
 /* ---- the clock ------------------------------------------------------------------------------------------- */
 
-/* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step, for mjData.timer: up to half
- * of the time of a small model's step. Nobody sees the timers of data on loan, so steps of lanes read 0 instead; all
- * other callers of MuJoCo in this process have the clock as before. */
+/* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step, for mjData.timer: up to
+ * half of the time of a small model's step. Nobody sees the timers of data on loan, so steps of lanes read 0 instead;
+ * all other callers of MuJoCo in this process have the clock as before. */
 static double (*clock_of_others)(void);
 
 static double clock_outside_lanes(void) { return present ? 0 : clock_of_others(); }
