@@ -217,6 +217,72 @@ def test_a_snapshot_of_another_model_is_refused(tmp_path):
         other.restore(env.snapshot())
 
 
+# ---- work left out --------------------------------------------------------------------------------------------------
+
+
+CLOCKED = """
+import mujoco
+model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>")
+data = mujoco.MjData(model)
+for _ in range(20):
+    mujoco.mj_step(model, data)
+"""
+
+
+def test_only_lanes_have_no_clock():
+    """MuJoCo times its stages for mjData.timer; the user's own data have that as ever (3.1 had none)."""
+    stage = int(mujoco.mjtTimer.mjTIMER_STEP)
+    env = batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
+    env.reset(seed=1)
+    env.step(env.action_space.sample())
+    lent = env._adapter.lanes._slots[0].timer
+    assert lent.number[stage] > 0 and lent.duration[stage] == 0
+    alone = run_python(f"{CLOCKED}print(data.timer.duration[{stage}] > 0)").strip()
+    scope = {}
+    exec(CLOCKED, scope)
+    assert str(scope["data"].timer.duration[stage] > 0) == alone
+
+
+GEOMS = """<mujoco><option timestep=".004"/><worldbody><geom type="plane" size="9 9 1" {floor}/>
+<body pos="0 0 .1"><joint name="a" type="slide" axis="0 0 1"/><geom size=".09" {first}/>
+<body pos=".1 0 0">{second_joint}<geom size=".09" {second}/></body></body>
+<body pos="0 0 .4"><joint axis="0 0 1" type="slide"/><geom name="third" size=".09" {third}/></body></worldbody>
+{more}<actuator><motor joint="a" ctrlrange="-1 1" gear="9"/></actuator></mujoco>"""
+NONE, ALL = 'contype="0" conaffinity="0"', ""
+TOUCHING = [
+    ({}, False),
+    ({"floor": ALL}, False),  # it touches itself only
+    ({"floor": ALL, "third": ALL}, True),
+    ({"floor": 'contype="1" conaffinity="0"', "third": 'contype="0" conaffinity="1"'}, True),
+    ({"floor": 'contype="2" conaffinity="2"', "third": 'contype="1" conaffinity="1"'}, False),
+    ({"floor": 'contype="1" conaffinity="0"', "first": 'contype="1" conaffinity="0"'}, False),
+    ({"first": ALL, "second": ALL}, False),  # no joint between them
+    ({"first": ALL, "second": ALL, "second_joint": "<joint/>"}, True),  # though MuJoCo leaves out parents by default
+    ({"third": 'name="third"', "more": '<contact><pair geom1="third" geom2="floor"/></contact>'}, True),
+]
+
+
+@pytest.mark.parametrize("kinds, touching", TOUCHING)
+def test_contacts_are_sought_where_there_may_be_some(kinds, touching):
+    parts = dict.fromkeys(("floor", "first", "second", "third"), NONE) | {"second_joint": "", "more": ""} | kinds
+    parts["floor"] += ' name="floor"'
+    parts["third"] = parts["third"].replace('name="third"', NONE)
+    xml = GEOMS.format(**parts)
+    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel", "qfrc_constraint"])
+    off = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    assert bool(env.get_attr("model")[0].opt.disableflags & off) is not touching
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, most = mujoco.MjData(model), 0
+    env.reset(seed=1)
+    for t in range(100):
+        action = np.full((2, 1), np.sin(t / 9), np.float32)
+        data.ctrl[:] = action[0]
+        mujoco.mj_step(model, data)
+        most = max(most, data.ncon)
+        np.testing.assert_array_equal(env.step(action)[0][1], [*data.qpos, *data.qvel, *data.qfrc_constraint])
+    assert touching or most == 0
+
+
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
 PENDULUM = """<mujoco><option timestep="0.02"/><worldbody><body>{joints}<geom size=".1" mass="1"/></body></worldbody>
@@ -329,7 +395,8 @@ def test_a_file_that_is_no_model(tmp_path):
 
 
 def run_python(code):
-    environment = {**os.environ, "PYTHONPATH": str(Path(batchenv.__file__).parents[1])}
+    paths = [str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -37,6 +37,7 @@ _FUNCTIONS = (
     "mju_warning",
 )
 _HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
+_CLOCK = "mjcb_time"  # a variable
 # In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
 FIELDS = (
     *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
@@ -44,13 +45,14 @@ FIELDS = (
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 2  # BE_MUJOCO_SOURCE
+_VERSION = 3  # BE_MUJOCO_SOURCE
 _FLAGS, _BODIES = 8, 3
 
 
 @functools.cache
 def load() -> tuple[Any, dict[str, int]]:
-    """The `mujoco` module, and the addresses of its library's functions (0: it has none of that name).
+    """The `mujoco` module, and the addresses of its library's functions and of `mjcb_time` (0: it has none of
+    that name).
 
     Raises:
         gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
@@ -74,7 +76,7 @@ def load() -> tuple[Any, dict[str, int]]:
         function = getattr(library, name, None)
         return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS)}
+    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)}
     missing = [name for name in _FUNCTIONS if not functions[name]]
     if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
         missing.append(_HANDLERS[2])  # errors would end the process
@@ -126,6 +128,20 @@ def fingerprint(model: Any) -> int:
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
+def may_touch(model: Any) -> bool:
+    """False where MuJoCo finds no contact in this model, wherever its bodies are. The search for them, which is a fifth
+    of a pendulum's step, can then be left out."""
+    mujoco, _ = load()
+    if model.npair or model.opt.enableflags or getattr(model, "nflex", 0):
+        return True
+    if mujoco.get_mjcb_contactfilter() is not None:  # the user's own rules
+        return True
+    # MuJoCo's rules: the bodies are not welded together, and the type of one geom has a bit of the other's affinity.
+    kinds = np.column_stack([model.body_weldid[model.geom_bodyid], model.geom_contype, model.geom_conaffinity])
+    body, kind, affinity = np.unique(kinds, axis=0).T
+    return bool(((kind[:, None] & affinity) != 0)[body[:, None] != body].any())
+
+
 def _address(array: NDArray[Any]) -> int:
     return array.__array_interface__["data"][0]
 
@@ -154,6 +170,10 @@ class Lanes:
         observed: list[str] | None = None,
     ):
         mujoco, functions = load()
+        number = fingerprint(model)
+        if not may_touch(model):
+            model = copy.copy(model)
+            model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         self.model = model
         self.models = [model] * count
         first = mujoco.MjData(model)
@@ -190,8 +210,8 @@ class Lanes:
         words = [
             _VERSION,
             count,
-            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS)),
-            fingerprint(model),
+            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)),
+            number,
             model.nq,
             model.nv,
             model.nu,

@@ -83,6 +83,23 @@ static void learn_log(const be_mujoco_source *source) {
     present = NULL;
 }
 
+/* ---- the clock ------------------------------------------------------------------------------------------- */
+
+/* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step, for mjData.timer: up to
+ * half of the time of a small model's step. Nobody sees the timers of data on loan, so steps of lanes read 0 instead;
+ * all other callers of MuJoCo in this process have the clock as before. */
+static double (*clock_of_others)(void);
+
+static double clock_outside_lanes(void) { return present ? 0 : clock_of_others(); }
+
+/* Once a process: a clock that somebody sets later is theirs, and might call this one. */
+static void stop_clock(const be_mujoco_source *source) {
+    static int64_t done;
+    if (__atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL) || source->time == NULL || *source->time == NULL) return;
+    clock_of_others = *source->time;
+    __atomic_store_n(source->time, clock_outside_lanes, __ATOMIC_RELEASE);
+}
+
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
 static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
@@ -295,6 +312,7 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     }
     batch->engine = (void *)(uintptr_t)engine;
     if (source->set_log) learn_log(source);
+    stop_clock(source);
     return BE_OK;
 }
 

@@ -71,6 +71,7 @@ typedef struct be_mujoco_source {
     void (*set_error)(void (*handler)(const char *message));
     void (*set_warning)(void (*handler)(const char *message));
     void *(*set_log)(void (*handler)(const void *message));
+    double (**time)(void); /* where the function is that MuJoCo asks for the time; may be NULL */
 
     int64_t fingerprint;                            /* of the model: snapshots fit no other */
     int64_t num_qpos, num_qvel, num_ctrl, num_body; /* sizes */
@@ -92,7 +93,7 @@ typedef struct be_mujoco_source {
     int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
     int64_t *slots;                /* num_slots rows of 3 + num_arrays words: be_mujoco_slot */
 } be_mujoco_source;
-#define BE_MUJOCO_SOURCE 2
+#define BE_MUJOCO_SOURCE 3
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
