@@ -1,0 +1,48 @@
+"""PPO on HalfCheetah-v5, with PyTorch: pip install "batchenv[examples,mujoco]".
+
+python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
+
+Observations are normalised and returns recorded by batchenv itself. An action outside its bounds is taken as Gymnasium
+takes it: MuJoCo clamps it, and all of it is charged for.
+"""
+
+import sys
+
+import ppo
+import torch
+from gymnasium.spaces import Box
+
+
+def main() -> int:
+    parser = ppo.argument_parser(
+        __doc__.split(":")[0], steps=3_000_000, lanes=64, rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3,
+        entropy=0.0,
+    )  # fmt: skip
+    parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")
+    parser.add_argument("--reward-scale", type=float, default=0.1, help="so that values are not too large to learn")
+    parser.add_argument("--quick", action="store_true", help="200,000 steps")
+    args = parser.parse_args()
+    if args.quick:
+        args.steps = 200_000
+
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = ppo.Stopwatch()
+    env = ppo.make(args.id, args.lanes, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True)
+    if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
+        parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
+    (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
+    agent = ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
+
+    table = ppo.Table(16, watch)
+    means = [table.add(progress) for progress in ppo.train(env, agent, args, watch)]
+    env.close()
+    means = [mean for mean in means if mean is not None]
+    if means:
+        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
+    watch.report(args.steps)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
