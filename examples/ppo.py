@@ -43,7 +43,9 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     parser.add_argument("--entropy", type=float, default=0.01, help="weight of the entropy bonus")
     parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
     parser.add_argument("--max-grad-norm", type=float, default=0.5)
-    parser.add_argument("--torch-threads", type=positive, default=1)
+    parser.add_argument(
+        "--torch-threads", type=positive, default=1, help="more gain on idle cores and lose on busy ones"
+    )
     parser.set_defaults(**defaults)
     return parser
 
@@ -52,7 +54,8 @@ def make(env_id: str, lanes: int, **keywords) -> batchenv.BatchEnv:
     """`batchenv.make`, which ends the program with its message where the id is unknown or its simulator is missing."""
     try:
         return batchenv.make(env_id, lanes, autoreset_mode="NextStep", record_episode_statistics=True, **keywords)
-    except (gymnasium.error.DependencyNotInstalled, ValueError) as error:
+    # FileNotFoundError: a game's ROM.
+    except (gymnasium.error.DependencyNotInstalled, FileNotFoundError, ValueError) as error:
         sys.exit(f"{env_id}: {error}")
 
 
@@ -273,3 +276,16 @@ class Table:
             flush=True,
         )
         return mean
+
+
+def train_to_the_end(
+    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch, every: int
+) -> None:
+    """Trains, prints a line every so many updates, and says in the end what came of it and what took how long."""
+    table, means = Table(every, watch), []
+    for progress in train(env, agent, args, watch):
+        if (mean := table.add(progress)) is not None:
+            means.append(mean)
+    if means:
+        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
+    watch.report(progress.steps)

@@ -20,10 +20,10 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")
     parser.add_argument("--reward-scale", type=float, default=0.1, help="so that values are not too large to learn")
-    parser.add_argument("--quick", action="store_true", help="200,000 steps")
+    parser.add_argument("--quick", action="store_true", help="65,536 steps of 16 lanes")
     args = parser.parse_args()
     if args.quick:
-        args.steps = 200_000
+        args.steps, args.lanes, args.minibatch = 65_536, 16, 256
 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
@@ -34,13 +34,8 @@ def main() -> int:
     (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
     agent = ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
 
-    table = ppo.Table(16, watch)
-    means = [table.add(progress) for progress in ppo.train(env, agent, args, watch)]
+    ppo.train_to_the_end(env, agent, args, watch, every=16)
     env.close()
-    means = [mean for mean in means if mean is not None]
-    if means:
-        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
-    watch.report(args.steps)
     return 0
 
 

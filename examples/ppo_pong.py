@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="10,000 steps of 8 lanes")
     args = parser.parse_args()
     if args.quick:
-        args.steps, args.lanes = 10_240, 8
+        args.steps, args.lanes, args.torch_threads = 10_240, 8, 1
 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
@@ -73,13 +73,8 @@ def main() -> int:
         Eye(args.bfloat16),
     )
 
-    table = ppo.Table(16, watch)
-    means = [table.add(progress) for progress in ppo.train(env, agent, args, watch)]
+    ppo.train_to_the_end(env, agent, args, watch, every=16)
     env.close()
-    means = [mean for mean in means if mean is not None]
-    if means:
-        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
-    watch.report(args.steps)
     return 0
 
 
