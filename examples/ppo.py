@@ -44,7 +44,7 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
     parser.add_argument("--max-grad-norm", type=float, default=0.5)
     parser.add_argument(
-        "--torch-threads", type=positive, default=1, help="more gain on idle cores and lose on busy ones"
+        "--torch-threads", type=positive, default=1, help="as many as cores gain on idle cores, lose on busy ones"
     )
     parser.set_defaults(**defaults)
     return parser
@@ -60,27 +60,33 @@ def make(env_id: str, lanes: int, **keywords) -> batchenv.BatchEnv:
 
 
 class Stopwatch:
-    """Seconds by what they were spent on."""
+    """Seconds by what they were spent on: wall time, and all threads' processor time, which busy cores change less."""
 
     def __init__(self) -> None:
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.start = time.perf_counter()
+        self.parts: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
+        self.start = self._now()
+
+    @staticmethod
+    def _now() -> np.ndarray:
+        return np.array([time.perf_counter(), time.process_time()])
 
     @contextmanager
     def __call__(self, name: str):
-        start = time.perf_counter()
+        start = self._now()
         yield
-        self.seconds[name] += time.perf_counter() - start
+        self.parts[name] += self._now() - start
 
     def wall(self) -> float:
-        return time.perf_counter() - self.start
+        return self._now()[0] - self.start[0]
 
     def report(self, steps: int) -> None:
-        wall = self.wall()
-        print(f"{steps:,} steps in {wall:.1f} s, of which")
-        for name, seconds in {**self.seconds, "other": wall - sum(self.seconds.values())}.items():
-            print(f"  {name:<8} {seconds:>7.2f} s {seconds / wall:>6.1%}")
-        print(f"  stepping alone: {steps / self.seconds['stepping']:,.0f} steps/s")
+        total = self._now() - self.start
+        parts = {**self.parts, "other": total - sum(self.parts.values()), "total": total}
+        print(f"{steps:,} steps; seconds:")
+        for name, (wall, processor) in parts.items():
+            shares = wall / total[0], processor / total[1]
+            print(f"  {name:<8} {wall:>8.2f} {shares[0]:>6.1%}   of processors {processor:>8.2f} {shares[1]:>6.1%}")
+        print(f"  stepping alone: {steps / self.parts['stepping'][0]:,.0f} steps/s")
 
 
 def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
