@@ -35,6 +35,9 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     parser.add_argument("--lanes", type=positive, default=64, help="environments stepped at once")
     parser.add_argument("--rollout", type=positive, default=128, help="steps per lane between updates")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument(
+        "--anneal-from", type=float, default=0.0, help="share of the steps after which the learning rate falls to 0"
+    )
     parser.add_argument("--gamma", type=float, default=0.99, help="discount")
     parser.add_argument("--gae-lambda", type=float, default=0.95)
     parser.add_argument("--epochs", type=positive, default=4, help="passes over each rollout")
@@ -213,9 +216,9 @@ class Progress:
 
 
 def train(
-    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch, anneal: bool = True
+    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch
 ) -> Iterator[Progress]:
-    """Trains for args.steps, and says after each update how it went. `anneal`: the learning rate goes down to 0."""
+    """Trains for args.steps, and says after each update how it went."""
     steps, lanes = args.rollout, env.num_envs
     space, action_space = env.single_observation_space, env.single_action_space
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
@@ -252,8 +255,8 @@ def train(
             done = torch.from_numpy(is_reset[1:])
             advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
             targets = advantages + values[:-1]
-            if anneal:
-                optimizer.param_groups[0]["lr"] = args.learning_rate * (1 - (update - 1) / updates)
+            left = 1 - (update - 1) / updates
+            optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)
             rollout = observations[:-1], actions, log_probs, advantages, targets
             used = torch.from_numpy(np.flatnonzero(~is_reset[:-1]))
             entropy = learn(args, agent, optimizer, used, *(part.flatten(0, 1) for part in rollout))

@@ -33,8 +33,9 @@ def evaluate(policy: torch.nn.Module, seed: int, lanes: int = 64) -> float:
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], steps=10_000_000, lanes=1024, rollout=64, minibatch=4096, learning_rate=2e-3
-    )
+        __doc__.split(":")[0], steps=10_000_000, lanes=1024, rollout=64, minibatch=4096, learning_rate=2e-3,
+        anneal_from=1.0,
+    )  # fmt: skip
     parser.add_argument("--target", type=float, default=475.0, help="mean return at which to stop")
     parser.add_argument("--min-episodes", type=ppo.positive, default=100, help="fewest episodes of such a mean")
     args = parser.parse_args()
@@ -49,7 +50,7 @@ def main() -> int:
     agent = ppo.Discrete(ppo.mlp(inputs, choices, 0.01), ppo.mlp(inputs, 1, 1.0))
 
     table, solved = ppo.Table(1, watch), False
-    for progress in ppo.train(env, agent, args, watch, anneal=False):
+    for progress in ppo.train(env, agent, args, watch):
         mean = table.add(progress)
         if len(progress.returns) >= args.min_episodes and mean >= args.target:
             greedy = evaluate(agent.actor, args.seed + EVALUATION_SEED)

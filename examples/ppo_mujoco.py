@@ -4,6 +4,10 @@ python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
 
 Observations are normalised and returns recorded by batchenv itself. An action outside its bounds is taken as Gymnasium
 takes it: MuJoCo clamps it, and all of it is charged for.
+
+One run (seed 1, mujoco 4.0, 2 cores of an AMD EPYC while other programs ran, load 7 to 9, lowest priority): the return
+rose from -532 to 1,795 over 2 million steps, to 1,108 within 524,288. Wall time 369 s, of which stepping 39%; processor
+time 162 s, of which stepping 41%, learning 41%, acting 15%.
 """
 
 import sys
@@ -15,7 +19,7 @@ from gymnasium.spaces import Box
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], steps=3_000_000, lanes=64, rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3,
+        __doc__.split(":")[0], steps=2_000_000, lanes=64, rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3,
         entropy=0.0,
     )  # fmt: skip
     parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")

@@ -142,11 +142,11 @@ def test_first_convolution():
     result = run("-c", """
 import ppo_pong, torch
 torch.manual_seed(0)
-eye = ppo_pong.Eye(bfloat16=False)
+eye = ppo_pong.Eye(background=87, bfloat16=False)
 frames = torch.randint(0, 256, (3, 4, 84, 84), dtype=torch.uint8)
 # (out, frame, row, column, 2, 2) to (out, frame, 2, row, 2, column)
 weight = eye.first.weight.view(16, 4, 4, 4, 2, 2).permute(0, 1, 4, 2, 5, 3).reshape(16, 4, 8, 8)
-usual = eye.rest(torch.conv2d(frames / 255, weight, eye.first.bias, stride=4))
+usual = eye.rest(torch.conv2d((frames - 87.0) / 64, weight, eye.first.bias, stride=4))
 torch.testing.assert_close(eye(frames), usual)
 """, path=[EXAMPLES])  # fmt: skip
     assert result.returncode == 0, result.stderr
