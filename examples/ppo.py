@@ -1,0 +1,300 @@
+"""PPO with PyTorch, as ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py use it: pip install "batchenv[examples]"."""
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import gymnasium
+import numpy as np
+
+try:
+    import torch
+except ImportError:
+    sys.exit("this example needs PyTorch: pip install 'batchenv[examples]'")
+from torch import nn
+
+import batchenv
+
+
+def positive(text: str) -> int:
+    number = int(text.replace("_", ""))
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} must be at least 1")
+    return number
+
+
+def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
+    """The options that all examples have; `defaults` replaces defaults."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="of lanes, weights and sampling")
+    parser.add_argument("--steps", type=positive, default=1_000_000, help="environment steps, of all lanes together")
+    parser.add_argument("--lanes", type=positive, default=64, help="environments stepped at once")
+    parser.add_argument("--rollout", type=positive, default=128, help="steps per lane between updates")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument(
+        "--anneal-from", type=float, default=0.0, help="share of the steps after which the learning rate falls to 0"
+    )
+    parser.add_argument("--gamma", type=float, default=0.99, help="discount")
+    parser.add_argument("--gae-lambda", type=float, default=0.95)
+    parser.add_argument("--epochs", type=positive, default=4, help="passes over each rollout")
+    parser.add_argument("--minibatch", type=positive, default=1024)
+    parser.add_argument("--clip", type=float, default=0.2, help="largest change of an action's probability ratio")
+    parser.add_argument("--entropy", type=float, default=0.01, help="weight of the entropy bonus")
+    parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
+    parser.add_argument("--max-grad-norm", type=float, default=0.5)
+    parser.add_argument(
+        "--torch-threads", type=positive, default=1, help="as many as cores gain on idle cores, lose on busy ones"
+    )
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def make(env_id: str, lanes: int, **keywords) -> batchenv.BatchEnv:
+    """`batchenv.make`, which ends the program with its message where the id is unknown or its simulator is missing."""
+    try:
+        return batchenv.make(env_id, lanes, autoreset_mode="NextStep", record_episode_statistics=True, **keywords)
+    # FileNotFoundError: a game's ROM.
+    except (gymnasium.error.DependencyNotInstalled, FileNotFoundError, ValueError) as error:
+        sys.exit(f"{env_id}: {error}")
+
+
+class Stopwatch:
+    """Seconds by what they were spent on: wall time, and all threads' processor time, which busy cores change less."""
+
+    def __init__(self) -> None:
+        self.parts: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
+        self.start = self._now()
+
+    @staticmethod
+    def _now() -> np.ndarray:
+        return np.array([time.perf_counter(), time.process_time()])
+
+    @contextmanager
+    def __call__(self, name: str):
+        start = self._now()
+        yield
+        self.parts[name] += self._now() - start
+
+    def wall(self) -> float:
+        return self._now()[0] - self.start[0]
+
+    def report(self, steps: int) -> None:
+        total = self._now() - self.start
+        parts = {**self.parts, "other": total - sum(self.parts.values()), "total": total}
+        print(f"{steps:,} steps; seconds:")
+        for name, (wall, processor) in parts.items():
+            shares = wall / total[0], processor / total[1]
+            print(f"  {name:<8} {wall:>8.2f} {shares[0]:>6.1%}   of processors {processor:>8.2f} {shares[1]:>6.1%}")
+        print(f"  stepping alone: {steps / self.parts['stepping'][0]:,.0f} steps/s")
+
+
+def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def mlp(inputs: int, outputs: int, last_gain: float) -> nn.Sequential:
+    first, second = (orthogonal(nn.Linear(size, 64), 2**0.5) for size in (inputs, 64))
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), orthogonal(nn.Linear(64, outputs), last_gain))
+
+
+class Discrete(nn.Module):
+    """Actions with probabilities softmax(actor(body(observations))), and values critic(body(observations))."""
+
+    def __init__(self, actor: nn.Module, critic: nn.Module, body: nn.Module | None = None):
+        super().__init__()
+        self.body, self.actor, self.critic = body or nn.Identity(), actor, critic
+
+    def values(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.critic(self.body(observations))[:, 0]
+
+    def act(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sampled actions, their log probabilities, and values."""
+        features = self.body(observations)
+        log_probs = self.actor(features).log_softmax(dim=1)
+        # The largest logit after adding Gumbel noise: torch.multinomial takes longer.
+        actions = (log_probs - torch.empty_like(log_probs).exponential_().log_()).argmax(dim=1)
+        return actions, log_probs.gather(1, actions[:, None])[:, 0], self.critic(features)[:, 0]
+
+    def judge(
+        self, observations: torch.Tensor, actions: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Log probabilities of given actions, mean entropy, and values."""
+        features = self.body(observations)
+        log_probs = self.actor(features).log_softmax(dim=1)
+        entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
+        return log_probs.gather(1, actions[:, None])[:, 0], entropy, self.critic(features)[:, 0]
+
+
+class Gaussian(nn.Module):
+    """Actions around actor(observations), with a deviation a component that is learnt; values critic(observations)."""
+
+    def __init__(self, actor: nn.Module, critic: nn.Module, actions: int):
+        super().__init__()
+        self.actor, self.critic = actor, critic
+        self.log_deviation = nn.Parameter(torch.zeros(actions))
+
+    def values(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.critic(observations)[:, 0]
+
+    def _distribution(self, observations: torch.Tensor) -> torch.distributions.Normal:
+        return torch.distributions.Normal(self.actor(observations), self.log_deviation.exp(), validate_args=False)
+
+    def act(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As Discrete's."""
+        distribution = self._distribution(observations)
+        actions = distribution.sample()
+        return actions, distribution.log_prob(actions).sum(dim=1), self.values(observations)
+
+    def judge(
+        self, observations: torch.Tensor, actions: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """As Discrete's."""
+        distribution = self._distribution(observations)
+        entropy = distribution.entropy().sum(dim=1).mean()
+        return distribution.log_prob(actions).sum(dim=1), entropy, self.values(observations)
+
+
+def advantages_of(
+    values: torch.Tensor, rewards: torch.Tensor, terminated: torch.Tensor, done: torch.Tensor, gamma: float, lam: float
+) -> torch.Tensor:
+    """Generalised advantage estimates, (steps, lanes); `values` has one step more than the others.
+
+    observations[t + 1] is what step t led to, in an episode's last step too: the lane is reset a step later. So
+    values[t + 1] is the right bootstrap wherever the episode was truncated, and only termination drops it.
+    """
+    deltas = rewards + gamma * values[1:] * ~terminated - values[:-1]
+    carry_on = gamma * lam * ~done
+    advantages = torch.empty_like(deltas)
+    running = torch.zeros_like(deltas[0])
+    for t in reversed(range(len(deltas))):
+        running = torch.addcmul(deltas[t], carry_on[t], running, out=advantages[t])
+    return advantages
+
+
+def learn(
+    args: argparse.Namespace,
+    agent: Discrete | Gaussian,
+    optimizer: torch.optim.Optimizer,
+    used: torch.Tensor,
+    observations: torch.Tensor,
+    actions: torch.Tensor,
+    old_log_probs: torch.Tensor,
+    advantages: torch.Tensor,
+    targets: torch.Tensor,
+) -> float:
+    """One PPO update from the rows `used` of a rollout; the mean entropy of the policy's actions meanwhile."""
+    entropies = []
+    for _ in range(args.epochs):
+        for rows in used[torch.randperm(len(used))].split(args.minibatch):
+            log_probs, entropy, values = agent.judge(observations[rows], actions[rows])
+            ratio = (log_probs - old_log_probs[rows]).exp()
+            weight = advantages[rows]
+            weight = (weight - weight.mean()) / (weight.std(correction=0) + 1e-8)
+            gain = torch.minimum(ratio * weight, ratio.clamp(1 - args.clip, 1 + args.clip) * weight).mean()
+            value_loss = (values - targets[rows]).square().mean()
+            loss = args.value * value_loss - gain - args.entropy * entropy
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            optimizer.step()
+            entropies.append(entropy.item())
+    return sum(entropies) / len(entropies)
+
+
+@dataclass
+class Progress:
+    update: int  # how many there have been
+    steps: int  # of all lanes, from the beginning
+    returns: np.ndarray  # of the episodes that ended since the last update
+    entropy: float
+
+
+def train(
+    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch
+) -> Iterator[Progress]:
+    """Trains for args.steps, and says after each update how it went."""
+    steps, lanes = args.rollout, env.num_envs
+    space, action_space = env.single_observation_space, env.single_action_space
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+    updates = -(-args.steps // (steps * lanes))
+
+    # The rollout: env.step writes straight into these arrays, and the tensors below share their memory.
+    obs_array = np.empty((steps + 1, lanes, *space.shape), space.dtype)
+    reward_array = np.empty((steps, lanes))
+    terminated_array, truncated_array = np.empty((2, steps, lanes), dtype=bool)
+    action_array = np.empty((steps, lanes, *action_space.shape), action_space.dtype)
+    observations, actions = torch.from_numpy(obs_array), torch.from_numpy(action_array)
+    rewards, terminated = torch.from_numpy(reward_array), torch.from_numpy(terminated_array)
+    values, log_probs = torch.empty(steps + 1, lanes), torch.empty(steps, lanes)
+    # In mode NextStep the step after an episode's last one ignores its action and resets the lane: nothing to learn.
+    is_reset = np.zeros((steps + 1, lanes), dtype=bool)
+
+    obs_array[-1], _ = env.reset(seed=args.seed)
+    for update in range(1, updates + 1):
+        obs_array[0], is_reset[0] = obs_array[-1], is_reset[-1]
+        finished = [np.empty(0)]
+        for t in range(steps):
+            with watch("acting"), torch.inference_mode():
+                actions[t], log_probs[t], values[t] = agent.act(observations[t])
+            out = obs_array[t + 1], reward_array[t], terminated_array[t], truncated_array[t]
+            with watch("stepping"):
+                infos = env.step(action_array[t], out=out)[-1]
+            np.logical_or(terminated_array[t], truncated_array[t], out=is_reset[t + 1])
+            if "episode" in infos:
+                finished.append(infos["episode"]["r"][infos["_episode"]])
+
+        with watch("learning"):
+            with torch.no_grad():
+                values[steps] = agent.values(observations[steps])
+            done = torch.from_numpy(is_reset[1:])
+            advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
+            targets = advantages + values[:-1]
+            left = 1 - (update - 1) / updates
+            optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)
+            rollout = observations[:-1], actions, log_probs, advantages, targets
+            used = torch.from_numpy(np.flatnonzero(~is_reset[:-1]))
+            entropy = learn(args, agent, optimizer, used, *(part.flatten(0, 1) for part in rollout))
+        yield Progress(update, update * steps * lanes, np.concatenate(finished), entropy)
+
+
+class Table:
+    """Prints a line every so many updates, of the episodes that ended since the last line."""
+
+    def __init__(self, every: int, watch: Stopwatch) -> None:
+        self.every, self.watch = every, watch
+        self.episodes, self.returns = 0, []
+        print(f"{'update':>6} {'steps':>11} {'episodes':>8} {'return':>8} {'entropy':>7} {'seconds':>7}")
+
+    def add(self, progress: Progress) -> float | None:
+        """The mean return, if a line was printed."""
+        self.returns.extend(progress.returns)
+        if progress.update % self.every or not self.returns:
+            return None
+        self.episodes += len(self.returns)
+        mean = float(np.mean(self.returns))
+        self.returns.clear()
+        print(
+            f"{progress.update:>6} {progress.steps:>11,} {self.episodes:>8,} {mean:>8.1f} {progress.entropy:>7.3f} "
+            f"{self.watch.wall():>7.1f}",
+            flush=True,
+        )
+        return mean
+
+
+def train_to_the_end(
+    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch, every: int
+) -> None:
+    """Trains, prints a line every so many updates, and says in the end what came of it and what took how long."""
+    table, means = Table(every, watch), []
+    for progress in train(env, agent, args, watch):
+        if (mean := table.add(progress)) is not None:
+            means.append(mean)
+    if means:
+        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
+    watch.report(progress.steps)

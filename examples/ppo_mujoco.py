@@ -1,0 +1,47 @@
+"""PPO on HalfCheetah-v5, with PyTorch: pip install "batchenv[examples,mujoco]".
+
+python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
+
+Observations are normalised and returns recorded by batchenv itself. An action outside its bounds is taken as Gymnasium
+takes it: MuJoCo clamps it, and all of it is charged for.
+
+One run (seed 1, mujoco 4.0, 2 cores of an AMD EPYC while other programs ran, load 7 to 9, lowest priority): the return
+rose from -532 to 1,795 over 2 million steps, to 1,108 within 524,288. Wall time 369 s, of which stepping 39%; processor
+time 162 s, of which stepping 41%, learning 41%, acting 15%.
+"""
+
+import sys
+
+import ppo
+import torch
+from gymnasium.spaces import Box
+
+
+def main() -> int:
+    parser = ppo.argument_parser(
+        __doc__.split(":")[0], steps=2_000_000, lanes=64, rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3,
+        entropy=0.0,
+    )  # fmt: skip
+    parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")
+    parser.add_argument("--reward-scale", type=float, default=0.1, help="so that values are not too large to learn")
+    parser.add_argument("--quick", action="store_true", help="65,536 steps of 16 lanes")
+    args = parser.parse_args()
+    if args.quick:
+        args.steps, args.lanes, args.minibatch = 65_536, 16, 256
+
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = ppo.Stopwatch()
+    env = ppo.make(args.id, args.lanes, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True)
+    if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
+        parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
+    (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
+    agent = ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
+
+    ppo.train_to_the_end(env, agent, args, watch, every=16)
+    env.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
