@@ -8,6 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "engines/ale_cpu.h"
 #include "engines/emulator.h"
 
 #include <dlfcn.h>
@@ -146,6 +147,7 @@ static int open_library(const char *path, be_error *error) {
 #ifdef CAN_SKIP_AVERAGES
     skip_averages(handle);
 #endif
+    be_ale_cpu_open(handle);
     ale.setLoggerMode(2); /* errors only */
     ale.handle = handle;
     return BE_OK;
@@ -209,6 +211,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.setInt(m->ale, "frame_skip", 1);
     ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
+    be_ale_cpu_attach(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||

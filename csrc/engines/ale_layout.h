@@ -1,0 +1,89 @@
+/* Where libale_c of multi-agent-ale-py 0.1.12 keeps things, as far as a processor deals with them: found in the
+ * disassembly of that one build, which ale_attach.c makes sure of. */
+#ifndef BE_ALE_LAYOUT_H
+#define BE_ALE_LAYOUT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ale_device ale_device;
+
+/* What the processor calls of a device on the bus; the entries before and after are none of its business. */
+typedef struct ale_device_functions {
+    void *others[8];
+    uint8_t (*peek)(ale_device *, uint16_t address);
+    void (*poke)(ale_device *, uint16_t address, uint8_t value);
+} ale_device_functions;
+
+struct ale_device {
+    const ale_device_functions *functions;
+};
+
+/* 64 bytes of the address space. Where a pointer is NULL, the device is called. */
+typedef struct ale_page {
+    const uint8_t *peek;
+    uint8_t *poke;
+    ale_device *device;
+} ale_page;
+
+#define ALE_PAGE_SHIFT 6
+#define ALE_PAGE_BYTES 64
+#define ALE_NUM_PAGES 128
+
+typedef struct ale_cpu ale_cpu;
+
+typedef struct ale_system {
+    const void *functions;
+    ale_page *pages;
+    ale_device *devices[100];
+    uint32_t num_devices, pad;
+    ale_cpu *cpu;
+    ale_device *tia;
+    uint32_t cycles;
+    uint8_t null_device[20];
+    uint8_t bus; /* the last byte that went over it */
+} ale_system;
+
+enum { ALE_STOP = 1, ALE_FATAL = 2, ALE_INTERRUPTS = 4 | 8 };
+
+struct ale_cpu {
+    const void *functions;
+    uint8_t a, x, y, sp, opcode, pad;
+    uint16_t pc;
+    uint8_t n, v, b, d, i, not_z, c; /* 0 or 1 */
+    uint8_t status;                  /* of ALE_...; another thing than 0 ends execute() */
+    ale_system *system;
+    uint32_t system_cycles; /* of a processor's cycle: 1 */
+    uint32_t cycles_of[256];
+};
+
+static_assert(offsetof(ale_system, num_devices) == 0x330 && offsetof(ale_system, cpu) == 0x338 &&
+                  offsetof(ale_system, cycles) == 0x348 && offsetof(ale_system, bus) == 0x360,
+              "the library's layout");
+static_assert(offsetof(ale_cpu, pc) == 0xe && offsetof(ale_cpu, status) == 0x17 && offsetof(ale_cpu, system) == 0x18 &&
+                  offsetof(ale_cpu, cycles_of) == 0x24,
+              "the library's layout");
+
+/* The chip with the console's timer, which counts down by one every 1 << shift cycles. */
+typedef struct ale_riot {
+    ale_device device;
+    uint8_t others[0x98 - sizeof(ale_device)];
+    uint32_t timer, shift, set_at; /* the value written to it, and the cycle when it was */
+} ale_riot;
+
+/* Executes up to `number` instructions, fewer where a device stops the processor. 0 after a fatal error. */
+typedef uint8_t ale_execute(ale_cpu *cpu, uint32_t number);
+
+ale_execute be_ale_cpu_execute;
+
+/* The library's own, for the interrupts that nothing on an Atari raises. */
+extern void (*be_ale_cpu_interrupt)(ale_cpu *);
+
+/* How the library reads an ale_riot; NULL: not known, and loops that wait for the timer are gone through. */
+extern uint8_t (*be_ale_cpu_riot_peek)(ale_device *, uint16_t address);
+
+/* What be_ale_cpu_execute expects in ale_cpu.cycles_of. */
+extern const uint8_t be_ale_cpu_cycles[256];
+
+#endif
