@@ -1,5 +1,6 @@
 /* The interpreter. Devices see the system's cycle count and the last byte on the bus, and nothing else of what is kept
- * in local variables here: these two are written back before a device is called, the rest at the end.
+ * in local variables here: these two are written back before a device is called, the rest at the end. (A write to WSYNC
+ * also asks whether the access before it was a read.)
  *
  * It goes about memory as the library's interpreter does, which is simpler than a 6502 in a few ways: all cycles of an
  * instruction are counted as soon as its opcode is known (but for those of crossed pages and taken branches), few of
@@ -74,7 +75,11 @@ __attribute__((noinline)) static unsigned device_poke(const core *m, ale_device 
                                                       unsigned value, uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
     m->system->bus = (uint8_t)bus;
-    device->functions->poke(device, (uint16_t)address, (uint8_t)value);
+    if (device->functions->poke == be_ale_tia.poke) {
+        be_ale_tia_poke(device, address, value);
+    } else {
+        device->functions->poke(device, (uint16_t)address, (uint8_t)value);
+    }
     return moved(m);
 }
 
@@ -153,6 +158,13 @@ static uint32_t load32(uintptr_t from) {
     do {                                                                                                               \
         POKE(0x100 + sp, byte);                                                                                        \
         sp = (sp - 1) & 0xff;                                                                                          \
+    } while (0)
+/* Of an instruction that pushes more than one byte, the second and third. All other writes come after a read. */
+#define PUSH_MORE(byte)                                                                                                \
+    do {                                                                                                               \
+        cpu->last_was_read = 0;                                                                                        \
+        PUSH(byte);                                                                                                    \
+        cpu->last_was_read = 1;                                                                                        \
     } while (0)
 #define PULL(target)                                                                                                   \
     do {                                                                                                               \
@@ -436,6 +448,7 @@ again:
     if (cpu->status & ALE_STOP) return 1;
     if (cpu->status & ALE_FATAL) return 0;
     if (left == 0) return 1;
+    cpu->last_was_read = 1; /* as will be the first access */
     a = cpu->a;
     x = cpu->x;
     y = cpu->y;
@@ -585,7 +598,7 @@ refill:
         const unsigned last = PC;
         PEEK(high, 0x100 + sp);
         PUSH(last >> 8);
-        PUSH(last);
+        PUSH_MORE(last);
         PEEK(high, last);
         JUMP(high << 8 | low);
         NEXT;
@@ -607,8 +620,8 @@ refill:
         const unsigned next = PC;
         cpu->b = 1;
         PUSH(next >> 8);
-        PUSH(next);
-        PUSH(FLAGS);
+        PUSH_MORE(next);
+        PUSH_MORE(FLAGS);
         cpu->i = 1;
         PEEK(low, 0xfffe);
         PEEK(high, 0xffff);
