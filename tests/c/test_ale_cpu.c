@@ -134,10 +134,13 @@ static int same(const side *p, const side *q) {
 /* The processor that a new machine has, before and after; the machine's TIA. */
 static int attaches(void *handle, const char *rom, const ale_tia **tia) {
     void *(*make)(void);
-    void (*load)(void *, const char *), (*quiet)(int);
+    void (*load)(void *, const char *), (*quiet)(int), (*reset)(void *);
+    int (*act)(void *, int);
     *(void **)&make = dlsym(handle, "ALE_new");
     *(void **)&load = dlsym(handle, "loadROM");
     *(void **)&quiet = dlsym(handle, "setLoggerMode");
+    *(void **)&reset = dlsym(handle, "reset_game");
+    *(void **)&act = dlsym(handle, "act");
     quiet(2);
     void *machine = make();
     load(machine, rom);
@@ -152,6 +155,8 @@ static int attaches(void *handle, const char *rom, const ale_tia **tia) {
     *tia = (const ale_tia *)cpu->system->tia;
     unsetenv("BATCHENV_ALE_CPU");
     be_ale_cpu_attach(machine);
+    reset(machine);
+    for (int frame = 0; frame < 200; frame++) act(machine, frame / 10 % 6);
     return before == still && before != cpu->functions && cpu->functions == own_table + TABLE_FRONT;
 }
 
