@@ -1,5 +1,5 @@
 /* The Arcade Learning Environment through the C interface of libale_c, which multi-agent-ale-py's wheel carries. The
- * library is opened from where the user has it; nothing of its layout is compiled in.
+ * library is opened from where the user has it; of its layout only ale_attach.c knows, for one build of it.
  *
  * libale_c ends the process, or throws, on what it does not like. So nothing it could dislike reaches it: the caller
  * knows the ROM by its digest, modes and difficulties are looked up before they are set, and states are loaded only
@@ -8,6 +8,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "engines/ale_cpu.h"
 #include "engines/emulator.h"
 
 #include <dlfcn.h>
@@ -148,6 +149,7 @@ static int open_library(const char *path, be_error *error) {
 #ifdef CAN_SKIP_AVERAGES
     skip_averages(handle);
 #endif
+    be_ale_cpu_open(handle);
     ale.setLoggerMode(2); /* errors only */
     ale.handle = handle;
     return BE_OK;
@@ -215,6 +217,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.setInt(m->ale, "frame_skip", 1);
     ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
+    be_ale_cpu_attach(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||
