@@ -133,8 +133,9 @@ typedef struct ale_tia_parts {
 } ale_tia_parts;
 extern ale_tia_parts be_ale_tia;
 
-/* tia's poke. */
-void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value);
+/* tia's poke. Where it leaves the drawing for later, *pending is the clock up to which it should have gone. */
+void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value, int32_t *pending);
+void be_ale_tia_catch_up(ale_device *device, int32_t clock);
 
 /* Executes up to `number` instructions, fewer where a device stops the processor. 0 after a fatal error. */
 typedef uint8_t ale_execute(ale_cpu *cpu, uint32_t number);

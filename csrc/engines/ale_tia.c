@@ -183,17 +183,18 @@ static int32_t delay(unsigned reg, int32_t in_frame) {
                                                                                    : 0;
 }
 
-static void enable(ale_tia *t, unsigned object, int on) {
-    t->enabled = (uint8_t)(on ? t->enabled | object : t->enabled & ~object);
+static unsigned with(unsigned set, unsigned object, int on) { return on ? set | object : set & ~object; }
+
+static unsigned reflected(const ale_tia *t, int player, unsigned bits) {
+    return t->reflects[player] ? be_ale_tia.reflect_table[bits] : bits;
 }
 
-static void show_player(ale_tia *t, int i, uint8_t bits) {
-    if (t->reflects[i]) bits = be_ale_tia.reflect_table[bits];
-    t->player_bits[i] = bits;
-    enable(t, i ? PLAYER_1 : PLAYER_0, bits);
+void be_ale_tia_catch_up(ale_device *device, int32_t clock) {
+    ale_tia *t = (ale_tia *)device;
+    if (!t->moves_stars && !t->fast) draw_until(t, clock);
 }
 
-void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value) {
+void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value, int32_t *pending) {
     ale_tia *t = (ale_tia *)device;
     ale_system *system = t->system;
     const unsigned reg = address & 0x3f;
@@ -202,67 +203,80 @@ void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value) {
         be_ale_tia.poke(device, (uint16_t)address, (uint8_t)value);
         return;
     }
-    draw_until(t, clock + delay(reg, in_frame));
-    uint32_t field = t->playfield;
+    /* What is seen, as the write will leave it. Where it leaves it as it was, drawing can wait for the next write. */
+    uint32_t field = t->playfield, colour = (value & 0xfe) * 0x01010101u;
+    unsigned bits[2] = {t->player_bits[0], t->player_bits[1]}, enabled = t->enabled;
+    uint32_t *coloured = &colour;
     switch (reg) {
     case 0x02: /* WSYNC: the processor waits for the next line */
         if (system->cpu->last_was_read) {
             const uint32_t in_line = (system->cycles - (uint32_t)(t->frame_start / 3)) % 76;
             if (in_line) system->cycles += 76 - in_line;
         }
-        return;
+        break;
     case 0x06: /* COLUP0, COLUP1, COLUPF, COLUBK */
-        t->colours[OF_PLAYER_0] = (value & 0xfe) * 0x01010101u;
-        return;
+        coloured = &t->colours[OF_PLAYER_0];
+        break;
     case 0x07:
-        t->colours[OF_PLAYER_1] = (value & 0xfe) * 0x01010101u;
-        return;
+        coloured = &t->colours[OF_PLAYER_1];
+        break;
     case 0x08:
-        t->colours[OF_PLAYFIELD] = (value & 0xfe) * 0x01010101u;
-        return;
+        coloured = &t->colours[OF_PLAYFIELD];
+        break;
     case 0x09:
-        t->colours[BACKGROUND] = (value & 0xfe) * 0x01010101u;
-        return;
+        coloured = &t->colours[BACKGROUND];
+        break;
     case 0x0d: /* PF0, PF1, PF2 */
-        field = (field & 0xffff0) | value >> 4;
-        break;
     case 0x0e:
-        field = (field & 0xff00f) | value << 4;
-        break;
     case 0x0f:
-        field = (field & 0x00fff) | value << 12;
+        field = reg == 0x0d   ? (field & 0xffff0) | value >> 4
+                : reg == 0x0e ? (field & 0xff00f) | value << 4
+                              : (field & 0x00fff) | value << 12;
+        enabled = with(enabled, PLAYFIELD, t->can_have[5] == 1 && field != 0);
         break;
     case 0x1b: /* GRP0: also what a delayed GRP1 shows */
         t->player[0] = (uint8_t)(t->can_have[0] ? value : 0);
         t->delayed_player[1] = t->player[1];
-        show_player(t, 0, t->delays_player[0] ? t->delayed_player[0] : t->player[0]);
-        show_player(t, 1, t->delays_player[1] ? t->delayed_player[1] : t->player[1]);
-        return;
+        bits[0] = reflected(t, 0, t->delays_player[0] ? t->delayed_player[0] : t->player[0]);
+        bits[1] = reflected(t, 1, t->player[1]);
+        enabled = with(with(enabled, PLAYER_0, bits[0] != 0), PLAYER_1, bits[1] != 0);
+        break;
     case 0x1c: /* GRP1: also what a delayed GRP0 and ball show */
         t->player[1] = (uint8_t)(t->can_have[1] ? value : 0);
         t->delayed_player[0] = t->player[0];
         t->delayed_ball_on = t->ball_on;
-        show_player(t, 0, t->player[0]);
-        show_player(t, 1, t->delays_player[1] ? t->delayed_player[1] : t->player[1]);
-        enable(t, BALL, t->ball_on);
-        return;
+        bits[0] = reflected(t, 0, t->player[0]);
+        bits[1] = reflected(t, 1, t->delays_player[1] ? t->delayed_player[1] : t->player[1]);
+        enabled = with(with(enabled, PLAYER_0, bits[0] != 0), PLAYER_1, bits[1] != 0);
+        enabled = with(enabled, BALL, t->ball_on);
+        break;
     case 0x1d: /* ENAM0, ENAM1 */
     case 0x1e: {
         const int i = reg == 0x1e;
         t->missile_on[i] = t->can_have[2 + i] ? value >> 1 & 1 : 0;
-        enable(t, i ? MISSILE_1 : MISSILE_0, t->missile_on[i] && !t->missile_follows[i]);
-        return;
+        enabled = with(enabled, i ? MISSILE_1 : MISSILE_0, t->missile_on[i] && !t->missile_follows[i]);
+        break;
     }
     case 0x1f: /* ENABL */
         t->ball_on = t->can_have[4] ? value >> 1 & 1 : 0;
-        enable(t, BALL, t->delays_ball ? t->delayed_ball_on : t->ball_on);
-        return;
+        enabled = with(enabled, BALL, t->delays_ball ? t->delayed_ball_on : t->ball_on);
+        break;
     default:
+        draw_until(t, clock + delay(reg, in_frame));
         be_ale_tia.poke(device, (uint16_t)address, (uint8_t)value);
         return;
     }
+    if (*coloured == colour && field == t->playfield && enabled == t->enabled && bits[0] == t->player_bits[0] &&
+        bits[1] == t->player_bits[1]) {
+        *pending = clock + delay(reg, in_frame);
+        return;
+    }
+    draw_until(t, clock + delay(reg, in_frame));
+    *coloured = colour;
     t->playfield = field;
-    enable(t, PLAYFIELD, t->can_have[5] == 1 && field != 0);
+    t->player_bits[0] = (uint8_t)bits[0];
+    t->player_bits[1] = (uint8_t)bits[1];
+    t->enabled = (uint8_t)enabled;
 }
 
 #endif
