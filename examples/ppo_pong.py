@@ -53,7 +53,7 @@ class Eye(nn.Module):
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], steps=700_000, lanes=32, rollout=64, minibatch=256, epochs=3, learning_rate=1e-3,
+        __doc__.split(":")[0], steps=1_500_000, lanes=32, rollout=64, minibatch=256, epochs=3, learning_rate=3e-4,
         anneal_from=0.5, torch_threads=2,
     )  # fmt: skip
     parser.add_argument("--id", default="Pong-v5", help="a game, see python -m batchenv list")
