@@ -5,6 +5,8 @@ C loop of nothing but the library's own act calls.
 
     python tools/bench_atari.py                     # six games, 8 and 32 lanes, one thread
     python tools/bench_atari.py --games pong --lanes 8 --threads 2 --rounds 20
+    python tools/bench_atari.py --asynchronous --lanes 64 --threads 2   # recv and send of half of the lanes
+    python tools/bench_atari.py --sync-vector-env --lanes 8             # Gymnasium's, with its wrappers, too
 
 Each round runs every contender for a few steps, in turn; printed are medians over rounds of microseconds a step of one
 lane: of CPU (all threads), which a busy machine disturbs less, and of wall time. Resets are in all but the bare loop.
@@ -78,6 +80,83 @@ class AleVector:
         self.env.step(actions)
 
 
+class SyncVector:
+    name = "gymnasium"
+
+    def __init__(self, game, lanes, threads):
+        import ale_py
+        import gymnasium
+        from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+
+        gymnasium.register_envs(ale_py)
+
+        def make():
+            env = gymnasium.make(f"ALE/{camel(game)}-v5", frameskip=1, repeat_action_probability=0.0)
+            return FrameStackObservation(AtariPreprocessing(env), 4)
+
+        self.env = gymnasium.vector.SyncVectorEnv([make] * lanes)
+        self.env.reset(seed=1)
+        self.count = self.env.single_action_space.n
+
+    def step(self, actions):
+        self.env.step(actions)
+
+
+def halves(contender, actions):
+    """A step of all lanes in two batches, each sent back as soon as it is there."""
+    middle = len(actions) // 2
+    for part in (actions[:middle], actions[middle:]):
+        contender.turn(part)
+
+
+class OursAsync:
+    name = "batchenv"
+
+    def __init__(self, game, lanes, threads):
+        self.env = batchenv.make(f"{camel(game)}-v5", lanes, batch_size=lanes // 2, num_threads=threads)
+        self.env.async_reset(seed=1)
+        self.count = self.env.single_action_space.n
+
+    def turn(self, actions):
+        self.env.send(actions, self.env.recv()[4]["env_id"])
+
+    step = halves
+
+
+class EnvPoolAsync:
+    name = "envpool"
+
+    def __init__(self, game, lanes, threads):
+        import envpool
+
+        self.env = envpool.make_gymnasium(
+            f"{camel(game)}-v5", num_envs=lanes, batch_size=lanes // 2, num_threads=threads, seed=1
+        )
+        self.env.async_reset()
+        self.count = self.env.action_space.n
+
+    def turn(self, actions):
+        self.env.send(actions.astype(np.int32), self.env.recv()[4]["env_id"])
+
+    step = halves
+
+
+class AleVectorAsync:
+    name = "ale-py"
+
+    def __init__(self, game, lanes, threads):
+        from ale_py.vector_env import AtariVectorEnv
+
+        self.env = AtariVectorEnv(game, lanes, num_threads=threads, batch_size=lanes // 2, reward_clipping=False)
+        self.count = self.env.single_action_space.n
+        self.env.reset(seed=1)  # receives the first batch
+
+    def turn(self, actions):
+        self.env.step(actions)  # of the lanes received last; the others are being stepped meanwhile
+
+    step = halves
+
+
 class Bare:
     name = "bare act"
 
@@ -124,12 +203,17 @@ def main():
     parser.add_argument("--lanes", nargs="+", type=int, default=[8, 32])
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=240, help="steps of a round, shared among the lanes")
+    parser.add_argument("--steps", type=int, default=240, help="lane-steps of a round, at least a step of all lanes")
+    parser.add_argument("--asynchronous", action="store_true")
+    parser.add_argument("--sync-vector-env", action="store_true")
     arguments = parser.parse_args()
-    kinds = (Ours, EnvPool, AleVector, AsItIs, Bare)
-    names = [kind.name for kind in kinds]
-    print(f"{'game':16}{'lanes':>6}{'threads':>8}  CPU us: " + "".join(f"{name:>10}" for name in names), end="")
-    print("   wall us: " + "".join(f"{name:>10}" for name in names[:3]) + "   faster than the best, as it is, bare")
+    if arguments.asynchronous:
+        kinds = [OursAsync, EnvPoolAsync, AleVectorAsync]
+    else:
+        kinds = [Ours, EnvPool, AleVector, *[SyncVector] * arguments.sync_vector_env, AsItIs, Bare]
+    titles = [kind.name for kind in kinds]
+    print("us a lane-step: " + " ".join(["game", "lanes", "threads", "| CPU:", *titles, "| wall:", *titles]), end="")
+    print(" | times as fast as each (CPU, wall)")
     rng = np.random.default_rng(0)
     for threads in arguments.threads:
         for lanes in arguments.lanes:
@@ -138,12 +222,15 @@ def main():
                 steps = max(1, arguments.steps // lanes)
                 rounds = [[measure(c, steps, lanes, rng) for c in contenders] for _ in range(arguments.rounds + 1)][1:]
                 scale = 1e6 / (steps * lanes)
-                cpu = [statistics.median(r[k][0] for r in rounds) * scale for k in range(len(kinds))]
-                wall = [statistics.median(r[k][1] for r in rounds) * scale for k in range(3)]
-                print(f"{game:16}{lanes:6}{threads:8}          " + "".join(f"{value:10.0f}" for value in cpu), end="")
-                print("            " + "".join(f"{value:10.0f}" for value in wall), end="")
-                print(f"   {min(cpu[1:3]) / cpu[0]:.2f}x ({min(wall[1:]) / wall[0]:.2f}x wall)", end="")
-                print(f", {cpu[3] / cpu[0]:.2f}x, {cpu[4] / cpu[0]:.2f}x", flush=True)
+                cpu, wall = (
+                    [statistics.median(r[k][which] for r in rounds) * scale for k in range(len(kinds))]
+                    for which in (0, 1)
+                )
+                print(f"{game:14} {lanes:3} {threads} |", *(f"{value:4.0f}" for value in cpu), end=" | ")
+                print(*(f"{value:4.0f}" for value in wall), end=" | ")
+                print(
+                    *(f"{a / cpu[0]:.2f},{b / wall[0]:.2f}" for a, b in zip(cpu[1:], wall[1:], strict=True)), flush=True
+                )
 
 
 if __name__ == "__main__":
