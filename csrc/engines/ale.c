@@ -215,6 +215,8 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
     ale.setInt(m->ale, "frame_skip", 1);
+    /* In games for several, who lets the others wait loses a point; Video Checkers does so with one player, too. */
+    if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
     ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
     be_ale_cpu_attach(m->ale);
