@@ -600,3 +600,18 @@ def test_transforms(env_id):
 def test_bad_models_of_ones_own(arguments, error, words):
     with pytest.raises(error, match=words):
         batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})
+
+
+@pytest.mark.skipif(os.environ.get("DISPLAY") is not None, reason="there is a screen: a window would open")
+def test_human_without_a_screen():
+    pytest.importorskip("imageio")
+    code = (
+        "import batchenv\n"
+        "env = batchenv.make('Hopper-v5', 1, render_mode='human')\n"
+        "try:\n    env.reset(seed=0)\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("WAYLAND_DISPLAY", "MUJOCO_GL")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("DependencyNotInstalled") and "render_mode='human' needs a screen" in done.stdout

@@ -12,6 +12,14 @@ from gymnasium.error import DependencyNotInstalled
 from batchenv.engines.mujoco_library import INSTALL
 
 
+def _look_for_screen() -> None:
+    """Raises where there is none: GLFW ends the process when it is asked for a window then."""
+    import glfw
+
+    if not glfw.init() or not glfw.get_primary_monitor():
+        raise OSError("GLFW finds no screen")
+
+
 class MuJoCoRenderer:
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
 
@@ -54,6 +62,8 @@ class MuJoCoRenderer:
             settings["visual_options"],
         )
         try:
+            if self._mode == "human":
+                _look_for_screen()
             drawer._get_viewer(self._mode)
         except Exception as error:  # whatever a GL library raises
             if self._mode == "human":
