@@ -9,6 +9,7 @@
 
 #ifdef BE_HAVE_ALE_CPU
 #include "engines/ale_layout.h"
+#include "engines/ale_tia.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -55,7 +56,7 @@ void be_ale_cpu_open(void *handle) {
     if (!table || !execute || !be_ale_cpu_interrupt || table[TABLE_EXECUTE] != execute) return;
     their_table = table;
     memcpy(own_table, table, sizeof own_table);
-    ale_execute *const function = be_ale_cpu_execute;
+    ale_execute *const function = be_ale_tia_open(handle) ? be_ale_tia_execute : be_ale_cpu_execute;
     memcpy(&own_table[TABLE_EXECUTE], &function, sizeof function);
 }
 
@@ -71,6 +72,7 @@ void be_ale_cpu_attach(void *ale) {
         if (cpu->cycles_of[opcode] != be_ale_cpu_cycles[opcode]) return;
     }
     cpu->functions = own_table + TABLE_FRONT;
+    be_ale_tia_attach(system->tia);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "../../csrc/engines/ale_attach.c"
 #include "../../csrc/engines/ale_cpu.c"
+#include "../../csrc/engines/ale_tia.c"
 
 #include <dlfcn.h>
 #include <fcntl.h>
