@@ -102,15 +102,25 @@ static int free_of_sprites(const ale_tia *t, unsigned x) {
     return 1;
 }
 
-static void collide(ale_tia *t, const lanes *pixels, lanes shared) {
-    for (unsigned i = 0; i < 6; i++) {
+/* What the objects are, which share some pixels. */
+__attribute__((noinline)) static void collide(ale_tia *t, lanes p0, lanes m0, lanes p1, lanes m1, lanes ball,
+                                              lanes field, lanes shared) {
+    const lanes pixels[6] = {p0 & shared, m0 & shared, p1 & shared, m1 & shared, ball & shared, field & shared};
+    for (unsigned i = 0; i < 5; i++) {
         if (!(t->enabled >> i & 1)) continue;
         for (unsigned k = i + 1; k < 6; k++) {
-            if (t->enabled >> k & 1 && any(pixels[i] & pixels[k] & shared)) {
-                t->collisions |= LIB.collisions[1u << i | 1u << k];
-            }
+            if (t->enabled >> k & 1 && any(pixels[i] & pixels[k])) t->collisions |= LIB.collisions[1u << i | 1u << k];
         }
     }
+}
+
+/* 255 in the lanes from start on that lie between x and end. */
+static inline lanes between(unsigned start, unsigned x, unsigned end) {
+    lanes v = {0};
+    v = ~v;
+    if (start < x) v = load(edge + LANES - (x - start));
+    if (start + LANES > end) v &= load(edge + LANES + (start + LANES - end));
+    return v;
 }
 
 /* The pixels from x to end of the line, none of it blanked, some object enabled. */
@@ -118,53 +128,47 @@ static void draw_objects(ale_tia *t, uint8_t *line, unsigned x, unsigned end) {
     const unsigned enabled = t->enabled, mode = t->field_mode;
     const int score = (mode & ALE_SCORE) && (!(mode & ALE_ON_TOP) || enabled == ALE_FIELD);
     const int on_top = (mode & ALE_ON_TOP) && !score, several = (enabled & (enabled - 1)) != 0;
-    const uint64_t field = enabled & ALE_FIELD ? field_bits(t) : 0;
+    const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
     const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
     const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
     const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
     unsigned until = end;
     if (end & 3 && (end & ~3u) >= x && fours(enabled | mode) && free_of_sprites(t, end & ~3u)) until = (end & ~3u) + 4;
     for (unsigned start = x & ~(LANES - 1u); start < end; start += LANES) {
-        lanes pixels[6] = {{0}}, seen = {0}, shared = {0}, result = back;
-#define OBJECT(index, bit, value)                                                                                      \
+        lanes p0 = {0}, m0 = {0}, p1 = {0}, m1 = {0}, ball = {0}, seen, shared = {0}, result = back;
+        const lanes field = load(field_pixels[field_of_line >> (start >> 2) & 0xf]);
+        seen = field;
+#define OBJECT(object, bit, value)                                                                                     \
     if (enabled & (bit)) {                                                                                             \
-        pixels[index] = (lanes)((value) != 0);                                                                         \
-        shared |= seen & pixels[index];                                                                                \
-        seen |= pixels[index];                                                                                         \
+        object = (lanes)(value);                                                                                       \
+        shared |= seen & object;                                                                                       \
+        seen |= object;                                                                                                \
     }
-        if (field) {
-            pixels[5] = load(field_pixels[field >> (start >> 2) & 0xf]);
-            seen = pixels[5];
-        }
-        OBJECT(0, ALE_P0, load(t->mask_player[0] + start) & shape0)
-        OBJECT(1, ALE_M0, load(t->mask_missile[0] + start))
-        OBJECT(2, ALE_P1, load(t->mask_player[1] + start) & shape1)
-        OBJECT(3, ALE_M1, load(t->mask_missile[1] + start))
-        OBJECT(4, ALE_BALL, load(t->mask_ball + start))
+        OBJECT(p0, ALE_P0, (load(t->mask_player[0] + start) & shape0) != 0)
+        OBJECT(m0, ALE_M0, -load(t->mask_missile[0] + start)) /* these are of 0 and 1 */
+        OBJECT(p1, ALE_P1, (load(t->mask_player[1] + start) & shape1) != 0)
+        OBJECT(m1, ALE_M1, -load(t->mask_missile[1] + start))
+        OBJECT(ball, ALE_BALL, -load(t->mask_ball + start))
 #undef OBJECT
-        lanes drawn = splat(255);
-        if (start < x) drawn = load(edge + LANES - (x - start));
+        const int partly = start < x || start + LANES > end;
         if (several) {
-            shared &= drawn;
-            if (start + LANES > end) shared &= load(edge + LANES + (start + LANES - end));
-            if (any(shared)) collide(t, pixels, shared);
+            if (partly) shared &= between(start, x, end);
+            if (UNLIKELY(any(shared))) collide(t, p0, m0, p1, m1, ball, field, shared);
         }
-        lanes p0 = pixels[0] | pixels[1], p1 = pixels[2] | pixels[3], middle = pixels[4];
+        p0 |= m0;
+        p1 |= m1;
         if (!score) {
-            middle |= pixels[5];
+            ball |= field;
         } else if (start < ALE_WIDTH / 2) {
-            p0 |= pixels[5];
+            p0 |= field;
         } else {
-            p1 |= pixels[5];
+            p1 |= field;
         }
-        if (!on_top) result = choose(middle, front, result);
+        if (!on_top) result = choose(ball, front, result);
         result = choose(p1, color1, result);
         result = choose(p0, color0, result);
-        if (on_top) result = choose(middle, front, result);
-        if (start < x || start + LANES > until) {
-            if (start + LANES > until) drawn &= load(edge + LANES + (start + LANES - until));
-            result = choose(drawn, result, load(line + start));
-        }
+        if (on_top) result = choose(ball, front, result);
+        if (partly) result = choose(between(start, x, until), result, load(line + start));
         memcpy(line + start, &result, sizeof result);
     }
 }
@@ -224,10 +228,7 @@ static void end_line(ale_tia *t) {
     }
 }
 
-/* Draws what is due. */
-static void flush(ale_tia *t) {
-    const int32_t end = t->due < t->end_clock ? t->due : t->end_clock;
-    if (t->due < t->first_clock || t->drawn_clock >= end) return;
+__attribute__((noinline)) static void draw_until(ale_tia *t, int32_t end) {
     do {
         int32_t from = ALE_LINE_CLOCKS - t->clocks_left, number = t->clocks_left;
         if (t->drawn_clock + number < end) {
@@ -251,6 +252,19 @@ static void flush(ale_tia *t) {
         }
         if (t->clocks_left == ALE_LINE_CLOCKS) end_line(t);
     } while (t->drawn_clock < end);
+}
+
+/* Draws what is due. */
+static inline void flush(ale_tia *t) {
+    const int32_t end = t->due < t->end_clock ? t->due : t->end_clock;
+    if (t->due >= t->first_clock && t->drawn_clock < end) draw_until(t, end);
+}
+
+/* After a late HMOVE, the first access in the blank part of a line is what makes pixels black, as far as it is from
+ * the eighth pixel. */
+static void blank_line(ale_tia *t) {
+    flush(t);
+    t->blanked = t->drawn_clock == t->due && t->clocks_left > ALE_LINE_CLOCKS - ALE_BLANK_CLOCKS;
 }
 
 /* ---- registers ------------------------------------------------------------------------------------------- */
@@ -319,7 +333,10 @@ static void set_ctrlpf(ale_tia *t, unsigned value, int32_t x) {
 
 static void move(ale_tia *t, int32_t clock, unsigned cycle) {
     flush(t);
-    if (t->hmove_blanks && (cycle < 21 || cycle == 75)) t->hmove_blank = 1;
+    if (t->hmove_blanks && (cycle < 21 || cycle == 75)) {
+        t->hmove_blank = 1;
+        t->blanked = 0;
+    }
     for (int i = 0; i < 5; i++) t->position[i] = wrapped(t->position[i] + LIB.motion[cycle][t->hm[i]]);
     t->mask_ball = ball_mask(t);
     for (int i = 0; i < 2; i++) {
@@ -379,17 +396,16 @@ static void write_register(ale_device *device, uint16_t where, uint8_t value) {
     ale_tia *t = (ale_tia *)device;
     const unsigned address = where & 0x3f;
     const int32_t clock = (int32_t)(t->system->cycles * 3), since = clock - t->frame_clock;
-    const int32_t x = since % ALE_LINE_CLOCKS;
     int32_t due = clock + delays[address];
-    if (address - 0xd < 3) due = clock + field_delays[x / 3 & 3];
+    if (address - 0xd < 3) due = clock + field_delays[since % ALE_LINE_CLOCKS / 3 & 3];
     if (due > t->due) t->due = due;
-    if (UNLIKELY(t->hmove_blank)) flush(t);
+    if (t->hmove_blank && !t->blanked) blank_line(t);
     if (address - 0x10 < 5) {
         flush(t);
         LIB.poke(device, where, value);
         return;
     }
-    if (UNLIKELY(since / ALE_LINE_CLOCKS > t->most_lines)) stop(t);
+    if (UNLIKELY(since >= (t->most_lines + 1) * ALE_LINE_CLOCKS)) stop(t);
     switch (address) {
     case 0x00:
         set_vsync(t, value, clock);
@@ -419,7 +435,7 @@ static void write_register(ale_device *device, uint16_t where, uint8_t value) {
         set_color(t, ALE_COLOR_BACK, value);
         break;
     case 0x0a:
-        set_ctrlpf(t, value, x);
+        set_ctrlpf(t, value, since % ALE_LINE_CLOCKS);
         break;
     case 0x0b:
         set_reflect(t, 0, value >> 3 & 1);
@@ -503,7 +519,7 @@ static void write_register(ale_device *device, uint16_t where, uint8_t value) {
         set_resmp(t, 1, value >> 1 & 1);
         break;
     case 0x2a:
-        move(t, clock, (unsigned)x / 3);
+        move(t, clock, (unsigned)(since % ALE_LINE_CLOCKS) / 3);
         break;
     case 0x2b:
         memset(t->hm, 0, sizeof t->hm);

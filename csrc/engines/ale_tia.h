@@ -47,7 +47,8 @@ typedef struct ale_tia {
     uint32_t dump_cycle;
     uint8_t dumped, pad5[3];
     int32_t hmove_clock;
-    uint8_t hmove_blank, hmove_blanks, cosmic, pad6;
+    uint8_t hmove_blank, hmove_blanks, cosmic;
+    uint8_t blanked; /* ours: what hmove_blank brings about has been seen to */
     uint32_t cosmic_line;
     uint8_t bits[6], grey, fast;
     int32_t due; /* not the library's, which leaves these four bytes alone: up to where pixels ought to be drawn */
