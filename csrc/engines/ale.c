@@ -1,5 +1,5 @@
 /* The Arcade Learning Environment through the C interface of libale_c, which multi-agent-ale-py's wheel carries. The
- * library is opened from where the user has it; nothing of its layout is compiled in.
+ * library is opened from where the user has it; of its layout only ale_attach.c knows, for one build of it.
  *
  * libale_c ends the process, or throws, on what it does not like. So nothing it could dislike reaches it: the caller
  * knows the ROM by its digest, modes and difficulties are looked up before they are set, and states are loaded only

@@ -1,5 +1,6 @@
 /* The interpreter. Devices see the system's cycle count and the last byte on the bus, and nothing else of what is kept
- * in local variables here: these two are written back before a device is called, the rest at the end.
+ * in local variables here: these two are written back before a device is called, the rest at the end. (A write to WSYNC
+ * also asks whether the access before it was a read.)
  *
  * It goes about memory as the library's interpreter does, which is simpler than a 6502 in a few ways: all cycles of an
  * instruction are counted as soon as its opcode is known (but for those of crossed pages and taken branches), few of
@@ -50,6 +51,7 @@ typedef struct core {
     const ale_page *code_page; /* the page that instructions are taken from, */
     const uint8_t *code;       /* where it lay then, */
     unsigned more;             /* and how many pages lay right behind it that are gone on with: 0 or 1 */
+    int32_t pending;           /* clock of the TIA's drawing that has been left for later */
 } core;
 
 #define MOVED 0x100
@@ -66,15 +68,20 @@ __attribute__((noinline, cold)) static unsigned device_peek(const core *m, ale_d
                                                             uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
     m->system->bus = (uint8_t)bus;
+    if (device->functions->poke == be_ale_tia.poke) be_ale_tia_catch_up(device, (int32_t)(cycles * 3));
     const uint8_t value = device->functions->peek(device, (uint16_t)address);
     return value | moved(m);
 }
 
-__attribute__((noinline)) static unsigned device_poke(const core *m, ale_device *device, unsigned address,
-                                                      unsigned value, uint32_t cycles, unsigned bus) {
+__attribute__((noinline)) static unsigned device_poke(core *m, ale_device *device, unsigned address, unsigned value,
+                                                      uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
     m->system->bus = (uint8_t)bus;
-    device->functions->poke(device, (uint16_t)address, (uint8_t)value);
+    if (device->functions->poke == be_ale_tia.poke) {
+        be_ale_tia_poke(device, address, value, &m->pending);
+    } else {
+        device->functions->poke(device, (uint16_t)address, (uint8_t)value);
+    }
     return moved(m);
 }
 
@@ -153,6 +160,13 @@ static uint32_t load32(uintptr_t from) {
     do {                                                                                                               \
         POKE(0x100 + sp, byte);                                                                                        \
         sp = (sp - 1) & 0xff;                                                                                          \
+    } while (0)
+/* Of an instruction that pushes more than one byte, the second and third. All other writes come after a read. */
+#define PUSH_MORE(byte)                                                                                                \
+    do {                                                                                                               \
+        cpu->last_was_read = 0;                                                                                        \
+        PUSH(byte);                                                                                                    \
+        cpu->last_was_read = 1;                                                                                        \
     } while (0)
 #define PULL(target)                                                                                                   \
     do {                                                                                                               \
@@ -433,9 +447,12 @@ uint8_t be_ale_cpu_execute(ale_cpu *cpu, uint32_t number) {
 
 again:
     if (cpu->status & ALE_INTERRUPTS) be_ale_cpu_interrupt(cpu);
-    if (cpu->status & ALE_STOP) return 1;
-    if (cpu->status & ALE_FATAL) return 0;
-    if (left == 0) return 1;
+    if (cpu->status & ALE_STOP) return 1; /* by the TIA, which has drawn all */
+    if (cpu->status & ALE_FATAL || left == 0) {
+        if (m.pending) be_ale_tia_catch_up(m.system->tia, m.pending);
+        return !(cpu->status & ALE_FATAL);
+    }
+    cpu->last_was_read = 1; /* as will be the first access */
     a = cpu->a;
     x = cpu->x;
     y = cpu->y;
@@ -585,7 +602,7 @@ refill:
         const unsigned last = PC;
         PEEK(high, 0x100 + sp);
         PUSH(last >> 8);
-        PUSH(last);
+        PUSH_MORE(last);
         PEEK(high, last);
         JUMP(high << 8 | low);
         NEXT;
@@ -607,8 +624,8 @@ refill:
         const unsigned next = PC;
         cpu->b = 1;
         PUSH(next >> 8);
-        PUSH(next);
-        PUSH(FLAGS);
+        PUSH_MORE(next);
+        PUSH_MORE(FLAGS);
         cpu->i = 1;
         PEEK(low, 0xfffe);
         PEEK(high, 0xffff);

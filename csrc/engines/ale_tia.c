@@ -1,615 +1,282 @@
-/* The TIA, which makes the picture while the processor runs: writes to its registers take effect at the pixel that is
- * due then. State is kept where the library keeps it, and in the same form.
+/* What games write to the TIA most often, and the drawing that each write brings up to date, with the library's
+ * results. All other writes go to the library after the drawing, which then has nothing left to draw.
  *
- * Two things make it fast. Pixels are drawn when something that they depend on is about to change or that depends on
- * them (collisions) is read, and not at every access: until then only the clock up to which they are due is kept. And
- * they are drawn sixteen at a time.
- *
- * Known of the library, and kept: a stretch that ends within four pixels without sprites is drawn to the end of the
- * four (which shows only where a frame ends there); a score on top of everything has the players' colors only as long
- * as no sprite is enabled; after a late HMOVE up to 56 pixels turn black until they are drawn again.
+ * The library draws a line pixel by pixel where three objects or more are in it; here sixteen go at a time. Fewer
+ * objects it draws fast, by fours, and may reach a few pixels too far: these stay with it.
  */
 #include "engines/ale_cpu.h"
 
 #ifdef BE_HAVE_ALE_CPU
-#include "engines/ale_tia.h"
+#include "engines/ale_layout.h"
 
-#include <dlfcn.h>
+#include <emmintrin.h>
 #include <string.h>
 
-ale_tia_library be_ale_tia_library;
+ale_tia_parts be_ale_tia;
 
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define LIB be_ale_tia_library
+enum { PLAYER_0 = 1, MISSILE_0 = 2, PLAYER_1 = 4, MISSILE_1 = 8, BALL = 0x10, PLAYFIELD = 0x20, OBJECTS = 0x3f };
+enum { SCORE = 0x40, PRIORITY = 0x80 }; /* playfield_mode */
+enum { BACKGROUND, OF_PLAYFIELD, OF_PLAYER_0, OF_PLAYER_1 };
+enum { LINE = 228, BLANK = 68, SEEN = 160, EDGE = 76 /* where a line begins after a late HMOVE */ };
 
-/* ---- pixels ---------------------------------------------------------------------------------------------- */
-
-#define LANES 16
-typedef uint8_t lanes __attribute__((vector_size(LANES)));
-typedef uint64_t words __attribute__((vector_size(LANES)));
-
-static inline lanes load(const uint8_t *from) {
-    lanes v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-
-static inline lanes splat(unsigned byte) { return (lanes){0} + (uint8_t)byte; }
-
-static inline lanes choose(lanes mask, lanes yes, lanes no) { return (yes & mask) | (no & ~mask); }
-
-static inline int any(lanes v) {
-    const words w = (words)v;
-    return (w[0] | w[1]) != 0;
-}
-
-static uint8_t reversed[256];           /* bits */
-static uint8_t field_pixels[16][LANES]; /* four bits of the playfield, the first pixels in the lowest */
-static const uint8_t edge[3 * LANES] = {[LANES] = 255, 255, 255, 255, 255, 255, 255, 255,
-                                        255,           255, 255, 255, 255, 255, 255, 255};
-
-/* The playfield of a line, a bit for four pixels. */
-static uint64_t field_bits(const ale_tia *t) {
-    const uint32_t field = t->field, pf0 = field & 0xf, pf1 = field >> 4 & 0xff, pf2 = field >> 12 & 0xff;
-    const uint64_t left = pf0 | (uint32_t)reversed[pf1] << 4 | pf2 << 12;
-    if (t->mask_field == LIB.fields) return left | left << 20;
-    return left | (uint64_t)(reversed[pf2] | pf1 << 8 | (uint32_t)reversed[pf0 << 4] << 16) << 20;
-}
-
-/* Where the library has no way of its own to draw some objects, it does not draw four pixels at once. */
-static int fours(unsigned objects) {
-    static const uint64_t ways[4] = {
-        [0] = UINT64_C(1) << 0x01 | UINT64_C(1) << 0x02 | UINT64_C(1) << 0x04 | UINT64_C(1) << 0x05 |
-              UINT64_C(1) << 0x08 | UINT64_C(1) << 0x0a | UINT64_C(1) << 0x10 | UINT64_C(1) << 0x12 |
-              UINT64_C(1) << 0x14 | UINT64_C(1) << 0x18 | UINT64_C(1) << 0x20 | UINT64_C(1) << 0x21 |
-              UINT64_C(1) << 0x24 | UINT64_C(1) << 0x30,
-        [1] = UINT64_C(1) << 0x01 | UINT64_C(1) << 0x02 | UINT64_C(1) << 0x04 | UINT64_C(1) << 0x05 |
-              UINT64_C(1) << 0x08 | UINT64_C(1) << 0x0a | UINT64_C(1) << 0x10 | UINT64_C(1) << 0x12 |
-              UINT64_C(1) << 0x14 | UINT64_C(1) << 0x18 | UINT64_C(1) << 0x20,
-        [2] = UINT64_C(1) << 0x01 | UINT64_C(1) << 0x02 | UINT64_C(1) << 0x04 | UINT64_C(1) << 0x05 |
-              UINT64_C(1) << 0x08 | UINT64_C(1) << 0x0a | UINT64_C(1) << 0x10 | UINT64_C(1) << 0x12 |
-              UINT64_C(1) << 0x14 | UINT64_C(1) << 0x18 | UINT64_C(1) << 0x20 | UINT64_C(1) << 0x21 |
-              UINT64_C(1) << 0x24 | UINT64_C(1) << 0x30,
-        [3] = UINT64_C(1) << 0x01 | UINT64_C(1) << 0x02 | UINT64_C(1) << 0x04 | UINT64_C(1) << 0x05 |
-              UINT64_C(1) << 0x08 | UINT64_C(1) << 0x0a | UINT64_C(1) << 0x10 | UINT64_C(1) << 0x12 |
-              UINT64_C(1) << 0x14 | UINT64_C(1) << 0x18 | UINT64_C(1) << 0x20,
-    };
-    return ways[objects >> 6] >> (objects & 63) & 1;
-}
-
-static const uint8_t *mask_of(const ale_tia *t, unsigned object) {
-    switch (object) {
-    case ALE_P0:
-        return t->mask_player[0];
-    case ALE_M0:
-        return t->mask_missile[0];
-    case ALE_P1:
-        return t->mask_player[1];
-    case ALE_M1:
-        return t->mask_missile[1];
+/* Those sets of objects, with the mode, that the library's own loops are made for. */
+static int drawn_by_fours(unsigned objects, unsigned mode) {
+    switch (objects) {
+    case PLAYER_0:
+    case PLAYER_1:
+    case MISSILE_0:
+    case MISSILE_1:
+    case BALL:
+    case PLAYER_0 | PLAYER_1:
+    case MISSILE_0 | MISSILE_1:
+        return 1;
+    case BALL | MISSILE_0:
+    case BALL | PLAYER_1:
+    case BALL | MISSILE_1:
+    case PLAYFIELD:
+        return 1;
+    case PLAYFIELD | PLAYER_0:
+    case PLAYFIELD | PLAYER_1:
+    case PLAYFIELD | BALL:
+        return !(mode & SCORE);
     default:
-        return t->mask_ball;
-    }
-}
-
-/* Whether the four pixels from x on are free of enabled sprites, whatever their shape. */
-static int free_of_sprites(const ale_tia *t, unsigned x) {
-    for (unsigned left = t->enabled & 0x1f; left; left &= left - 1) {
-        uint32_t four;
-        memcpy(&four, mask_of(t, left & -left) + x, sizeof four);
-        if (four) return 0;
-    }
-    return 1;
-}
-
-/* What the objects are, which share some pixels. */
-__attribute__((noinline)) static void collide(ale_tia *t, lanes p0, lanes m0, lanes p1, lanes m1, lanes ball,
-                                              lanes field, lanes shared) {
-    const lanes pixels[6] = {p0 & shared, m0 & shared, p1 & shared, m1 & shared, ball & shared, field & shared};
-    for (unsigned i = 0; i < 5; i++) {
-        if (!(t->enabled >> i & 1)) continue;
-        for (unsigned k = i + 1; k < 6; k++) {
-            if (t->enabled >> k & 1 && any(pixels[i] & pixels[k])) t->collisions |= LIB.collisions[1u << i | 1u << k];
-        }
-    }
-}
-
-/* 255 in the lanes from start on that lie between x and end. */
-static inline lanes between(unsigned start, unsigned x, unsigned end) {
-    lanes v = {0};
-    v = ~v;
-    if (start < x) v = load(edge + LANES - (x - start));
-    if (start + LANES > end) v &= load(edge + LANES + (start + LANES - end));
-    return v;
-}
-
-/* The pixels from x to end of the line, none of it blanked, some object enabled. */
-static void draw_objects(ale_tia *t, uint8_t *line, unsigned x, unsigned end) {
-    const unsigned enabled = t->enabled, mode = t->field_mode;
-    const int score = (mode & ALE_SCORE) && (!(mode & ALE_ON_TOP) || enabled == ALE_FIELD);
-    const int on_top = (mode & ALE_ON_TOP) && !score, several = (enabled & (enabled - 1)) != 0;
-    const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
-    const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
-    const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
-    const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
-    unsigned until = end;
-    if (end & 3 && (end & ~3u) >= x && fours(enabled | mode) && free_of_sprites(t, end & ~3u)) until = (end & ~3u) + 4;
-    for (unsigned start = x & ~(LANES - 1u); start < end; start += LANES) {
-        lanes p0 = {0}, m0 = {0}, p1 = {0}, m1 = {0}, ball = {0}, seen, shared = {0}, result = back;
-        const lanes field = load(field_pixels[field_of_line >> (start >> 2) & 0xf]);
-        seen = field;
-#define OBJECT(object, bit, value)                                                                                     \
-    if (enabled & (bit)) {                                                                                             \
-        object = (lanes)(value);                                                                                       \
-        shared |= seen & object;                                                                                       \
-        seen |= object;                                                                                                \
-    }
-        OBJECT(p0, ALE_P0, (load(t->mask_player[0] + start) & shape0) != 0)
-        OBJECT(m0, ALE_M0, -load(t->mask_missile[0] + start)) /* these are of 0 and 1 */
-        OBJECT(p1, ALE_P1, (load(t->mask_player[1] + start) & shape1) != 0)
-        OBJECT(m1, ALE_M1, -load(t->mask_missile[1] + start))
-        OBJECT(ball, ALE_BALL, -load(t->mask_ball + start))
-#undef OBJECT
-        const int partly = start < x || start + LANES > end;
-        if (several) {
-            if (partly) shared &= between(start, x, end);
-            if (UNLIKELY(any(shared))) collide(t, p0, m0, p1, m1, ball, field, shared);
-        }
-        p0 |= m0;
-        p1 |= m1;
-        if (!score) {
-            ball |= field;
-        } else if (start < ALE_WIDTH / 2) {
-            p0 |= field;
-        } else {
-            p1 |= field;
-        }
-        if (!on_top) result = choose(ball, front, result);
-        result = choose(p1, color1, result);
-        result = choose(p0, color0, result);
-        if (on_top) result = choose(ball, front, result);
-        if (partly) result = choose(between(start, x, until), result, load(line + start));
-        memcpy(line + start, &result, sizeof result);
-    }
-}
-
-static void draw(ale_tia *t, unsigned x, unsigned number) {
-    uint8_t *pixel = t->pixel;
-    t->pixel += number;
-    if (t->vblank & 2) {
-        memset(pixel, 0, number);
-    } else if (t->enabled == 0) {
-        memset(pixel, (int)(t->colors[ALE_COLOR_BACK] & 0xff), number);
-    } else {
-        draw_objects(t, pixel - x, x, x + number);
-    }
-}
-
-/* ---- masks of sprites ------------------------------------------------------------------------------------ */
-
-static inline const uint8_t *place(const uint8_t *masks, int position, unsigned kinds, unsigned kind) {
-    const unsigned at = (uint16_t)position;
-    return masks + ((at & 3) * kinds + kind) * ALE_MASK_BYTES + ALE_WIDTH - (at & 0xfc);
-}
-
-static inline const uint8_t *player_mask(const ale_tia *t, int i) {
-    return place(LIB.players, t->position[i], 16, t->nusiz[i] & 7);
-}
-
-static inline const uint8_t *missile_mask(const ale_tia *t, int i, unsigned size) {
-    return place(LIB.missiles, t->position[2 + i], 32, (t->nusiz[i] & 7u) * 4 + size);
-}
-
-static inline unsigned missile_size(const ale_tia *t, int i) { return t->nusiz[i] >> 4 & 3; }
-
-static inline const uint8_t *ball_mask(const ale_tia *t) {
-    return place(LIB.balls, t->position[4], 4, t->ctrlpf >> 4 & 3);
-}
-
-static inline int16_t wrapped(int position) {
-    position = (int16_t)position;
-    return (int16_t)(position >= ALE_WIDTH ? position - ALE_WIDTH : position < 0 ? position + ALE_WIDTH : position);
-}
-
-/* What takes effect with a new line. */
-static void end_line(ale_tia *t) {
-    t->mask_field = LIB.fields + (t->ctrlpf & 1 ? ALE_WIDTH : 0);
-    t->mask_player[0] = player_mask(t, 0);
-    t->mask_player[1] = player_mask(t, 1);
-    if (!t->cosmic) return;
-    /* Cosmic Ark's stars: a missile on the move in every line */
-    static const int8_t steps[4] = {18, 33, 0, 17};
-    t->cosmic_line = (t->cosmic_line + 1) & 3;
-    t->position[2] = wrapped(t->position[2] - steps[t->cosmic_line]);
-    if (t->cosmic_line == 2) {
-        t->mask_missile[0] = LIB.no_missile;
-    } else {
-        t->mask_missile[0] = missile_mask(t, 0, missile_size(t, 0) | (t->cosmic_line == 1));
-    }
-}
-
-__attribute__((noinline)) static void draw_until(ale_tia *t, int32_t end) {
-    do {
-        int32_t from = ALE_LINE_CLOCKS - t->clocks_left, number = t->clocks_left;
-        if (t->drawn_clock + number < end) {
-            t->drawn_clock += number;
-            t->clocks_left = ALE_LINE_CLOCKS;
-        } else {
-            number = end - t->drawn_clock;
-            t->clocks_left -= number;
-            t->drawn_clock = end;
-        }
-        if (from < ALE_BLANK_CLOCKS) {
-            const int32_t blank = ALE_BLANK_CLOCKS - from < number ? ALE_BLANK_CLOCKS - from : number;
-            from += blank;
-            number -= blank;
-        }
-        uint8_t *pixel = t->pixel;
-        if (number) draw(t, (unsigned)(from - ALE_BLANK_CLOCKS), (unsigned)number);
-        if (UNLIKELY(t->hmove_blank) && from < ALE_BLANK_CLOCKS + 8) {
-            memset(pixel, 0, (size_t)(ALE_BLANK_CLOCKS + 8 - from));
-            if (from + number >= ALE_BLANK_CLOCKS + 8) t->hmove_blank = 0;
-        }
-        if (t->clocks_left == ALE_LINE_CLOCKS) end_line(t);
-    } while (t->drawn_clock < end);
-}
-
-/* Draws what is due. */
-static inline void flush(ale_tia *t) {
-    const int32_t end = t->due < t->end_clock ? t->due : t->end_clock;
-    if (t->due >= t->first_clock && t->drawn_clock < end) draw_until(t, end);
-}
-
-/* After a late HMOVE, the first access in the blank part of a line is what makes pixels black, as far as it is from
- * the eighth pixel. */
-static void blank_line(ale_tia *t) {
-    flush(t);
-    t->blanked = t->drawn_clock == t->due && t->clocks_left > ALE_LINE_CLOCKS - ALE_BLANK_CLOCKS;
-}
-
-/* ---- registers ------------------------------------------------------------------------------------------- */
-
-/* Assigns what pixels depend on. */
-#define SET(place, value)                                                                                              \
-    do {                                                                                                               \
-        const __typeof__(place) new_ = (__typeof__(place))(value);                                                     \
-        if (new_ != (place)) {                                                                                         \
-            flush(t);                                                                                                  \
-            (place) = new_;                                                                                            \
-        }                                                                                                              \
-    } while (0)
-
-static inline void enable(ale_tia *t, unsigned object, int on) {
-    SET(t->enabled, on ? t->enabled | object : t->enabled & ~object);
-}
-
-static void set_shape(ale_tia *t, int i, unsigned graphics) {
-    SET(t->shape[i], t->reflect[i] ? reversed[graphics] : graphics);
-    enable(t, i ? ALE_P1 : ALE_P0, graphics != 0);
-}
-
-static void set_color(ale_tia *t, int i, unsigned value) {
-    value &= 0xfe;
-    if (t->color_loss && t->last_lines & 1) value |= 1;
-    SET(t->colors[i], value * 0x01010101u);
-}
-
-static void set_field(ale_tia *t, uint32_t field) {
-    SET(t->field, field);
-    enable(t, ALE_FIELD, field != 0);
-}
-
-static void set_reflect(ale_tia *t, int i, unsigned reflect) {
-    if (reflect == t->reflect[i]) return;
-    flush(t);
-    t->reflect[i] = (uint8_t)reflect;
-    t->shape[i] = reversed[t->shape[i]];
-}
-
-static void set_nusiz(ale_tia *t, int i, unsigned value) {
-    SET(t->nusiz[i], value);
-    SET(t->mask_player[i], player_mask(t, i));
-    SET(t->mask_missile[i], missile_mask(t, i, missile_size(t, i)));
-}
-
-static void set_resmp(ale_tia *t, int i, unsigned locked) {
-    if (t->resmp[i] && !locked) {
-        /* The missile appears in the player's middle. */
-        const unsigned kind = t->nusiz[i] & 7, middle = kind == 5 ? 8 : kind == 7 ? 16 : 4;
-        flush(t);
-        t->position[2 + i] = (int16_t)((t->position[i] + (int)middle) % ALE_WIDTH);
-        t->mask_missile[i] = missile_mask(t, i, missile_size(t, i));
-    }
-    t->resmp[i] = (uint8_t)locked;
-    enable(t, i ? ALE_M1 : ALE_M0, t->enam[i] && !locked);
-}
-
-static void set_ctrlpf(ale_tia *t, unsigned value, int32_t x) {
-    SET(t->ctrlpf, value);
-    SET(t->field_mode, value << 5 & 0xc0);
-    if (x <= 146) SET(t->mask_field, LIB.fields + (value & 1 ? ALE_WIDTH : 0));
-    SET(t->mask_ball, ball_mask(t));
-}
-
-static void move(ale_tia *t, int32_t clock, unsigned cycle) {
-    flush(t);
-    if (t->hmove_blanks && (cycle < 21 || cycle == 75)) {
-        t->hmove_blank = 1;
-        t->blanked = 0;
-    }
-    for (int i = 0; i < 5; i++) t->position[i] = wrapped(t->position[i] + LIB.motion[cycle][t->hm[i]]);
-    t->mask_ball = ball_mask(t);
-    for (int i = 0; i < 2; i++) {
-        t->mask_player[i] = player_mask(t, i);
-        t->mask_missile[i] = missile_mask(t, i, missile_size(t, i));
-    }
-    t->hmove_clock = clock;
-    t->cosmic = 0;
-}
-
-static void stop(ale_tia *t) {
-    t->system->cpu->status |= ALE_STOP;
-    t->partial_frame = 0;
-}
-
-static void set_vsync(ale_tia *t, unsigned value, int32_t clock) {
-    t->vsync = (uint8_t)value;
-    if (value & 2) {
-        t->sync_clock = clock + ALE_LINE_CLOCKS;
-    } else if (t->sync_clock <= clock) {
-        t->sync_clock = INT32_MAX;
-        stop(t);
-    }
-}
-
-static void set_vblank(ale_tia *t, unsigned value) {
-    if (t->vblank & ~value & 0x80) {
-        t->dumped = 0;
-        t->dump_cycle = t->system->cycles;
-    } else if (value & ~t->vblank & 0x80) {
-        t->dumped = 1;
-    }
-    if ((t->vblank ^ value) & 2) flush(t);
-    t->vblank = (uint8_t)value;
-}
-
-static void wait_for_line(ale_tia *t) {
-    /* a byte of the processor that says whether the last access was a read; the library's never changes it */
-    if (!((const uint8_t *)t->system->cpu)[offsetof(ale_cpu, cycles_of) + sizeof t->system->cpu->cycles_of]) return;
-    const uint32_t spent = (t->system->cycles - (uint32_t)(t->frame_clock / 3)) % 76;
-    if (spent) t->system->cycles += 76 - spent;
-}
-
-static void sound(ale_tia *t, unsigned address, unsigned value) {
-    static const uint8_t places[6] = {2, 3, 4, 5, 0, 1}, bits[6] = {0xf, 0xf, 0x1f, 0x1f, 0xf, 0xf};
-    t->audio[places[address - 0x15]] = value & bits[address - 0x15];
-    typedef void set(ale_device *, uint16_t, uint8_t, int32_t);
-    set *function;
-    memcpy(&function, (void *const *)t->sound->functions + 11, sizeof function);
-    function(t->sound, (uint16_t)address, (uint8_t)value, (int32_t)t->system->cycles);
-}
-
-static void write_register(ale_device *device, uint16_t where, uint8_t value) {
-    static const uint8_t delays[0x40] = {[0x01] = 1, [0x04] = 8, [0x05] = 8, [0x0b] = 1, [0x0c] = 1,
-                                         [0x12] = 8, [0x13] = 8, [0x1b] = 1, [0x1c] = 1};
-    static const uint8_t field_delays[4] = {4, 5, 2, 3};
-    ale_tia *t = (ale_tia *)device;
-    const unsigned address = where & 0x3f;
-    const int32_t clock = (int32_t)(t->system->cycles * 3), since = clock - t->frame_clock;
-    int32_t due = clock + delays[address];
-    if (address - 0xd < 3) due = clock + field_delays[since % ALE_LINE_CLOCKS / 3 & 3];
-    if (due > t->due) t->due = due;
-    if (t->hmove_blank && !t->blanked) blank_line(t);
-    if (address - 0x10 < 5) {
-        flush(t);
-        LIB.poke(device, where, value);
-        return;
-    }
-    if (UNLIKELY(since >= (t->most_lines + 1) * ALE_LINE_CLOCKS)) stop(t);
-    switch (address) {
-    case 0x00:
-        set_vsync(t, value, clock);
-        break;
-    case 0x01:
-        set_vblank(t, value);
-        break;
-    case 0x02:
-        wait_for_line(t);
-        break;
-    case 0x04:
-        set_nusiz(t, 0, value);
-        break;
-    case 0x05:
-        set_nusiz(t, 1, value);
-        break;
-    case 0x06:
-        set_color(t, ALE_COLOR_P0, value);
-        break;
-    case 0x07:
-        set_color(t, ALE_COLOR_P1, value);
-        break;
-    case 0x08:
-        set_color(t, ALE_COLOR_FIELD, value);
-        break;
-    case 0x09:
-        set_color(t, ALE_COLOR_BACK, value);
-        break;
-    case 0x0a:
-        set_ctrlpf(t, value, since % ALE_LINE_CLOCKS);
-        break;
-    case 0x0b:
-        set_reflect(t, 0, value >> 3 & 1);
-        break;
-    case 0x0c:
-        set_reflect(t, 1, value >> 3 & 1);
-        break;
-    case 0x0d:
-        set_field(t, (t->field & 0xffff0) | value >> 4);
-        break;
-    case 0x0e:
-        set_field(t, (t->field & 0xff00f) | (uint32_t)value << 4);
-        break;
-    case 0x0f:
-        set_field(t, (t->field & 0x00fff) | (uint32_t)value << 12);
-        break;
-    case 0x15:
-    case 0x16:
-    case 0x17:
-    case 0x18:
-    case 0x19:
-    case 0x1a:
-        sound(t, address, value);
-        break;
-    case 0x1b:
-        t->grp[0] = value;
-        t->old_grp[1] = t->grp[1];
-        set_shape(t, 0, t->vdelp[0] ? t->old_grp[0] : value);
-        set_shape(t, 1, t->grp[1]);
-        break;
-    case 0x1c:
-        set_shape(t, 1, t->vdelp[1] ? t->old_grp[1] : value);
-        t->grp[1] = value;
-        t->old_grp[0] = t->grp[0];
-        set_shape(t, 0, t->grp[0]);
-        t->old_enabl = t->enabl;
-        enable(t, ALE_BALL, t->enabl);
-        break;
-    case 0x1d:
-        t->enam[0] = value >> 1 & 1;
-        enable(t, ALE_M0, t->enam[0] && !t->resmp[0]);
-        break;
-    case 0x1e:
-        t->enam[1] = value >> 1 & 1;
-        enable(t, ALE_M1, t->enam[1] && !t->resmp[1]);
-        break;
-    case 0x1f:
-        t->enabl = value >> 1 & 1;
-        enable(t, ALE_BALL, t->vdelbl ? t->old_enabl : t->enabl);
-        break;
-    case 0x22:
-        if (t->hmove_clock + 63 == clock && t->hm[2] == 7 && value >> 4 == 6) {
-            flush(t);
-            t->cosmic = 1;
-            t->cosmic_line = 0;
-        }
-        t->hm[2] = value >> 4;
-        break;
-    case 0x20:
-    case 0x21:
-    case 0x23:
-    case 0x24:
-        t->hm[address - 0x20] = value >> 4;
-        break;
-    case 0x25:
-        t->vdelp[0] = value & 1;
-        set_shape(t, 0, value & 1 ? t->old_grp[0] : t->grp[0]);
-        break;
-    case 0x26:
-        t->vdelp[1] = value & 1;
-        set_shape(t, 1, value & 1 ? t->old_grp[1] : t->grp[1]);
-        break;
-    case 0x27:
-        t->vdelbl = value & 1;
-        enable(t, ALE_BALL, value & 1 ? t->old_enabl : t->enabl);
-        break;
-    case 0x28:
-        set_resmp(t, 0, value >> 1 & 1);
-        break;
-    case 0x29:
-        set_resmp(t, 1, value >> 1 & 1);
-        break;
-    case 0x2a:
-        move(t, clock, (unsigned)(since % ALE_LINE_CLOCKS) / 3);
-        break;
-    case 0x2b:
-        memset(t->hm, 0, sizeof t->hm);
-        break;
-    case 0x2c:
-        flush(t);
-        t->collisions = 0;
-        break;
-    default:
-        break;
-    }
-}
-
-static uint8_t read_register(ale_device *device, uint16_t where) {
-    ale_tia *t = (ale_tia *)device;
-    const unsigned address = where & 0xf;
-    const int32_t clock = (int32_t)(t->system->cycles * 3);
-    if (clock > t->due) t->due = clock;
-    flush(t);
-    if (address >= 8) return LIB.peek(device, where);
-    const unsigned two = address < 7 ? t->collisions >> 2 * address & 3 : t->collisions >> 13 & 3;
-    return (uint8_t)((t->system->bus & 0x3f) | (two & 1) << 7 | (address == 6 ? 0 : (two & 2) << 5));
-}
-
-/* ---- putting it into place ------------------------------------------------------------------------------- */
-
-/* The table of virtual functions: two words in front of those that an object points to, twenty in all. */
-#define PICTURE_WORDS 20
-#define PICTURE_FRONT 2
-#define PICTURE_PEEK (PICTURE_FRONT + 8)
-#define PICTURE_POKE (PICTURE_FRONT + 9)
-
-static void *const *their_picture;
-static void *picture_table[PICTURE_WORDS];
-
-int be_ale_tia_open(void *handle) {
-    void *const *table = dlsym(handle, "_ZTV3TIA");
-    *(void **)&LIB.peek = dlsym(handle, "_ZN3TIA4peekEt");
-    *(void **)&LIB.poke = dlsym(handle, "_ZN3TIA4pokeEth");
-    LIB.balls = dlsym(handle, "_ZN3TIA16ourBallMaskTableE");
-    LIB.missiles = dlsym(handle, "_ZN3TIA18ourMissleMaskTableE");
-    LIB.players = dlsym(handle, "_ZN3TIA18ourPlayerMaskTableE");
-    LIB.no_missile = dlsym(handle, "_ZN3TIA20ourDisabledMaskTableE");
-    LIB.fields = dlsym(handle, "_ZN3TIA17ourPlayfieldTableE");
-    LIB.collisions = dlsym(handle, "_ZN3TIA17ourCollisionTableE");
-    LIB.motion = dlsym(handle, "_ZN3TIA22ourCompleteMotionTableE");
-    if (!table || !LIB.peek || !LIB.poke || !LIB.balls || !LIB.missiles || !LIB.players || !LIB.no_missile ||
-        !LIB.fields || !LIB.collisions || !LIB.motion) {
         return 0;
     }
-    void *peek_entry, *poke_entry;
-    memcpy(&peek_entry, &LIB.peek, sizeof peek_entry);
-    memcpy(&poke_entry, &LIB.poke, sizeof poke_entry);
-    if (table[PICTURE_PEEK] != peek_entry || table[PICTURE_POKE] != poke_entry) return 0;
-    for (unsigned i = 0; i < 256; i++) {
-        for (unsigned bit = 0; bit < 8; bit++) reversed[i] |= (uint8_t)((i >> bit & 1) << (7 - bit));
-    }
-    for (unsigned i = 0; i < 16; i++) {
-        for (unsigned x = 0; x < LANES; x++) field_pixels[i][x] = i >> x / 4 & 1 ? 255 : 0;
-    }
-    uint8_t (*const own_peek)(ale_device *, uint16_t) = read_register;
-    void (*const own_poke)(ale_device *, uint16_t, uint8_t) = write_register;
-    memcpy(picture_table, table, sizeof picture_table);
-    memcpy(&picture_table[PICTURE_PEEK], &own_peek, sizeof own_peek);
-    memcpy(&picture_table[PICTURE_POKE], &own_poke, sizeof own_poke);
-    their_picture = table;
-    return 1;
 }
 
-void be_ale_tia_attach(ale_device *device) {
-    ale_tia *t = (ale_tia *)device;
-    static const uint8_t all[6] = {1, 1, 1, 1, 1, 1}; /* objects that nobody has switched off */
-    if (!their_picture || (const void *)device->functions != their_picture + PICTURE_FRONT || t->x_start != 0 ||
-        t->width != ALE_WIDTH || t->fast || memcmp(t->bits, all, sizeof all) != 0 ||
-        t->color_back != &t->colors[ALE_COLOR_BACK] || t->color_field != &t->colors[ALE_COLOR_FIELD] ||
-        t->color_p0 != &t->colors[ALE_COLOR_P0] || t->color_p1 != &t->colors[ALE_COLOR_P1]) {
+/* 0xff where the object is. */
+static __m128i at(const uint8_t *mask, uint8_t bits) {
+    const __m128i there = _mm_and_si128(_mm_loadu_si128((const __m128i *)mask), _mm_set1_epi8((char)bits));
+    return _mm_andnot_si128(_mm_cmpeq_epi8(there, _mm_setzero_si128()), _mm_set1_epi8(-1));
+}
+
+static __m128i playfield_at(const uint32_t *mask, uint32_t playfield) {
+    const __m128i bits = _mm_set1_epi32((int)playfield), zero = _mm_setzero_si128();
+    __m128i none[4];
+    for (int i = 0; i < 4; i++) {
+        const __m128i four = _mm_loadu_si128((const __m128i *)(mask + i * 4));
+        none[i] = _mm_cmpeq_epi32(_mm_and_si128(four, bits), zero);
+    }
+    const __m128i all = _mm_packs_epi16(_mm_packs_epi32(none[0], none[1]), _mm_packs_epi32(none[2], none[3]));
+    return _mm_andnot_si128(all, _mm_set1_epi8(-1));
+}
+
+static __m128i choose(__m128i where, uint32_t colour, __m128i otherwise) {
+    return _mm_or_si128(_mm_and_si128(where, _mm_set1_epi32((int)colour)), _mm_andnot_si128(where, otherwise));
+}
+
+/* Sixteen columns of one half of the screen. */
+static void draw_sixteen(ale_tia *t, uint8_t *pixels, unsigned column, unsigned right) {
+    const unsigned enabled = t->enabled, mode = t->playfield_mode;
+    const __m128i nowhere = _mm_setzero_si128();
+    __m128i where[6];
+    where[0] = at(t->player_mask[0] + column, t->player_bits[0]);
+    where[1] = enabled & MISSILE_0 ? at(t->missile_mask[0] + column, 0xff) : nowhere;
+    where[2] = at(t->player_mask[1] + column, t->player_bits[1]);
+    where[3] = enabled & MISSILE_1 ? at(t->missile_mask[1] + column, 0xff) : nowhere;
+    where[4] = enabled & BALL ? at(t->ball_mask + column, 0xff) : nowhere;
+    where[5] = playfield_at(t->playfield_mask + column, t->playfield);
+
+    __m128i any = nowhere, several = nowhere;
+    for (int i = 0; i < 6; i++) {
+        several = _mm_or_si128(several, _mm_and_si128(any, where[i]));
+        any = _mm_or_si128(any, where[i]);
+    }
+    if (_mm_movemask_epi8(several)) { /* what has met: pairs of objects */
+        unsigned pairs = t->collisions;
+        for (int i = 1; i < 6; i++) {
+            for (int j = 0; j < i; j++) {
+                if (_mm_movemask_epi8(_mm_and_si128(where[i], where[j]))) {
+                    pairs |= be_ale_tia.collision_table[1 << i | 1 << j];
+                }
+            }
+        }
+        t->collisions = (uint16_t)pairs;
+    }
+
+    /* From back to front; in score mode the playfield is part of the half's player. */
+    __m128i first = _mm_or_si128(where[0], where[1]), second = _mm_or_si128(where[2], where[3]), field = where[4];
+    __m128i *const owner = (mode & (SCORE | PRIORITY)) != SCORE ? &field : right ? &second : &first;
+    *owner = _mm_or_si128(*owner, where[5]);
+    __m128i colour = _mm_set1_epi32((int)t->colours[BACKGROUND]);
+    if (!(mode & PRIORITY)) colour = choose(field, t->colours[OF_PLAYFIELD], colour);
+    colour = choose(second, t->colours[OF_PLAYER_1], colour);
+    colour = choose(first, t->colours[OF_PLAYER_0], colour);
+    if (mode & PRIORITY) colour = choose(field, t->colours[OF_PLAYFIELD], colour);
+    _mm_storeu_si128((__m128i *)pixels, colour);
+}
+
+static void draw(ale_tia *t, unsigned columns, unsigned first) {
+    const unsigned objects = t->enabled & OBJECTS;
+    if (t->vblank & 2 || objects == 0) {
+        memset(t->next_pixel, t->vblank & 2 ? 0 : (int)(t->colours[BACKGROUND] & 0xff), columns);
+        t->next_pixel += columns;
         return;
     }
-    t->due = INT32_MIN;
-    device->functions = (const ale_device_functions *)(picture_table + PICTURE_FRONT);
+    if (columns < 16 || drawn_by_fours(objects, t->playfield_mode)) {
+        be_ale_tia.draw(t, columns, first);
+        return;
+    }
+    uint8_t *pixels = t->next_pixel;
+    const unsigned end = first + columns, middle = SEEN / 2;
+    for (unsigned column = first; column < end; column += 16) {
+        /* the last sixteen may overlap those before; no sixteen cross the middle but those below */
+        const unsigned from = column + 16 <= end ? column : end - 16;
+        if (from < middle && from + 16 > middle && t->playfield_mode & SCORE) {
+            uint8_t left[16];
+            draw_sixteen(t, left, from, 0);
+            draw_sixteen(t, pixels + (from - first), from, 1);
+            memcpy(pixels + (from - first), left, middle - from);
+        } else {
+            draw_sixteen(t, pixels + (from - first), from, from >= middle);
+        }
+    }
+    t->next_pixel += columns;
 }
 
-uint8_t be_ale_tia_execute(ale_cpu *cpu, uint32_t number) {
-    const uint8_t done = be_ale_cpu_execute(cpu, number);
-    ale_tia *t = (ale_tia *)cpu->system->tia;
-    if ((const void *)t->device.functions == picture_table + PICTURE_FRONT) {
-        flush(t);
-        t->due = INT32_MIN; /* clocks start anew with the frame */
+/* At the start of a line, objects are where their positions say. */
+static void start_line(ale_tia *t) {
+    t->next_pixel -= SEEN - (t->first_column + t->columns);
+    t->playfield_mask = be_ale_tia.playfield_masks + (t->ctrlpf & 1) * SEEN;
+    for (int i = 0; i < 2; i++) {
+        const unsigned position = (uint16_t)t->positions[i];
+        t->player_mask[i] = be_ale_tia.player_masks + (position & 3) * (2 * 8 * 320) + (t->nusiz[i] & 7) * 320 + SEEN -
+                            (position & 0xfc);
     }
-    return done;
+}
+
+static void draw_until(ale_tia *t, int32_t clock) {
+    const int32_t begin = BLANK + (int32_t)t->first_column;
+    if (clock < t->display_start) return;
+    if (clock > t->display_end) clock = t->display_end;
+    while (t->drawn < clock) {
+        int32_t in_line = LINE - t->left_of_line, count;
+        if (t->drawn + t->left_of_line < clock) {
+            count = t->left_of_line;
+            t->left_of_line = LINE;
+        } else {
+            count = clock - t->drawn;
+            t->left_of_line -= count;
+        }
+        t->drawn += count;
+        if (in_line < begin) {
+            const int32_t unseen = begin - in_line < count ? begin - in_line : count;
+            in_line += unseen;
+            count -= unseen;
+        }
+        uint8_t *pixels = t->next_pixel;
+        if (count) draw(t, (unsigned)count, (unsigned)(in_line - BLANK));
+        if (t->blanks_edge && begin < EDGE && in_line < EDGE) {
+            memset(pixels, 0, (size_t)(EDGE - in_line));
+            if (in_line + count >= EDGE) t->blanks_edge = 0;
+        }
+        if (t->left_of_line == LINE) start_line(t);
+    }
+}
+
+/* How many clocks a write takes to show. */
+static int32_t delay(unsigned reg, int32_t in_frame) {
+    static const uint8_t of_playfield[4] = {4, 5, 2, 3};
+    if (reg >= 0x0d && reg <= 0x0f) return of_playfield[in_frame % LINE / 3 & 3];
+    return reg == 0x01 || reg == 0x0b || reg == 0x0c || reg == 0x1b || reg == 0x1c ? 1
+           : reg == 0x04 || reg == 0x05 || reg == 0x12 || reg == 0x13              ? 8
+                                                                                   : 0;
+}
+
+static unsigned with(unsigned set, unsigned object, int on) { return on ? set | object : set & ~object; }
+
+static unsigned reflected(const ale_tia *t, int player, unsigned bits) {
+    return t->reflects[player] ? be_ale_tia.reflect_table[bits] : bits;
+}
+
+void be_ale_tia_catch_up(ale_device *device, int32_t clock) {
+    ale_tia *t = (ale_tia *)device;
+    if (!t->moves_stars && !t->fast) draw_until(t, clock);
+}
+
+void be_ale_tia_poke(ale_device *device, unsigned address, unsigned value, int32_t *pending) {
+    ale_tia *t = (ale_tia *)device;
+    ale_system *system = t->system;
+    const unsigned reg = address & 0x3f;
+    const int32_t clock = (int32_t)(system->cycles * 3), in_frame = clock - t->frame_start;
+    if (t->moves_stars || t->fast || t->loses_colour || (uint32_t)in_frame >= (uint32_t)(t->most_lines + 1) * LINE) {
+        be_ale_tia.poke(device, (uint16_t)address, (uint8_t)value);
+        return;
+    }
+    /* What is seen, as the write will leave it. Where it leaves it as it was, drawing can wait for the next write. */
+    uint32_t field = t->playfield, colour = (value & 0xfe) * 0x01010101u;
+    unsigned bits[2] = {t->player_bits[0], t->player_bits[1]}, enabled = t->enabled;
+    uint32_t *coloured = &colour;
+    switch (reg) {
+    case 0x02: /* WSYNC: the processor waits for the next line */
+        if (system->cpu->last_was_read) {
+            const uint32_t in_line = (system->cycles - (uint32_t)(t->frame_start / 3)) % 76;
+            if (in_line) system->cycles += 76 - in_line;
+        }
+        break;
+    case 0x06: /* COLUP0, COLUP1, COLUPF, COLUBK */
+        coloured = &t->colours[OF_PLAYER_0];
+        break;
+    case 0x07:
+        coloured = &t->colours[OF_PLAYER_1];
+        break;
+    case 0x08:
+        coloured = &t->colours[OF_PLAYFIELD];
+        break;
+    case 0x09:
+        coloured = &t->colours[BACKGROUND];
+        break;
+    case 0x0d: /* PF0, PF1, PF2 */
+    case 0x0e:
+    case 0x0f:
+        field = reg == 0x0d   ? (field & 0xffff0) | value >> 4
+                : reg == 0x0e ? (field & 0xff00f) | value << 4
+                              : (field & 0x00fff) | value << 12;
+        enabled = with(enabled, PLAYFIELD, t->can_have[5] == 1 && field != 0);
+        break;
+    case 0x1b: /* GRP0: also what a delayed GRP1 shows */
+        t->player[0] = (uint8_t)(t->can_have[0] ? value : 0);
+        t->delayed_player[1] = t->player[1];
+        bits[0] = reflected(t, 0, t->delays_player[0] ? t->delayed_player[0] : t->player[0]);
+        bits[1] = reflected(t, 1, t->player[1]);
+        enabled = with(with(enabled, PLAYER_0, bits[0] != 0), PLAYER_1, bits[1] != 0);
+        break;
+    case 0x1c: /* GRP1: also what a delayed GRP0 and ball show */
+        t->player[1] = (uint8_t)(t->can_have[1] ? value : 0);
+        t->delayed_player[0] = t->player[0];
+        t->delayed_ball_on = t->ball_on;
+        bits[0] = reflected(t, 0, t->player[0]);
+        bits[1] = reflected(t, 1, t->delays_player[1] ? t->delayed_player[1] : t->player[1]);
+        enabled = with(with(enabled, PLAYER_0, bits[0] != 0), PLAYER_1, bits[1] != 0);
+        enabled = with(enabled, BALL, t->ball_on);
+        break;
+    case 0x1d: /* ENAM0, ENAM1 */
+    case 0x1e: {
+        const int i = reg == 0x1e;
+        t->missile_on[i] = t->can_have[2 + i] ? value >> 1 & 1 : 0;
+        enabled = with(enabled, i ? MISSILE_1 : MISSILE_0, t->missile_on[i] && !t->missile_follows[i]);
+        break;
+    }
+    case 0x1f: /* ENABL */
+        t->ball_on = t->can_have[4] ? value >> 1 & 1 : 0;
+        enabled = with(enabled, BALL, t->delays_ball ? t->delayed_ball_on : t->ball_on);
+        break;
+    default:
+        draw_until(t, clock + delay(reg, in_frame));
+        be_ale_tia.poke(device, (uint16_t)address, (uint8_t)value);
+        return;
+    }
+    if (*coloured == colour && field == t->playfield && enabled == t->enabled && bits[0] == t->player_bits[0] &&
+        bits[1] == t->player_bits[1]) {
+        *pending = clock + delay(reg, in_frame);
+        return;
+    }
+    draw_until(t, clock + delay(reg, in_frame));
+    *coloured = colour;
+    t->playfield = field;
+    t->player_bits[0] = (uint8_t)bits[0];
+    t->player_bits[1] = (uint8_t)bits[1];
+    t->enabled = (uint8_t)enabled;
 }
 
 #endif

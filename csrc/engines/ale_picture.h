@@ -1,6 +1,6 @@
 /* Where libale_c of multi-agent-ale-py 0.1.12 keeps the state of its picture chip (TIA): see ale_layout.h. */
-#ifndef BE_ALE_TIA_H
-#define BE_ALE_TIA_H
+#ifndef BE_ALE_PICTURE_H
+#define BE_ALE_PICTURE_H
 
 #include "engines/ale_layout.h"
 
@@ -16,7 +16,7 @@ enum { ALE_COLOR_BACK, ALE_COLOR_FIELD, ALE_COLOR_P0, ALE_COLOR_P1 };
 #define ALE_MASK_BYTES 320
 
 /* Clocks count pixels: three a processor's cycle. */
-typedef struct ale_tia {
+typedef struct ale_picture {
     ale_device device;
     ale_system *system;
     const void *media_functions, *console, *settings;
@@ -52,9 +52,9 @@ typedef struct ale_tia {
     uint32_t cosmic_line;
     uint8_t bits[6], grey, fast;
     int32_t due; /* not the library's, which leaves these four bytes alone: up to where pixels ought to be drawn */
-} ale_tia;
+} ale_picture;
 
-#define ALE_AT(field, offset) static_assert(offsetof(ale_tia, field) == (offset), "the library's layout")
+#define ALE_AT(field, offset) static_assert(offsetof(ale_picture, field) == (offset), "the library's layout")
 ALE_AT(sound, 0x28);
 ALE_AT(partial_frame, 0x31);
 ALE_AT(pixel, 0x48);
@@ -86,27 +86,27 @@ ALE_AT(bits, 0x344);
 ALE_AT(fast, 0x34b);
 ALE_AT(due, 0x34c);
 #undef ALE_AT
-static_assert(sizeof(ale_tia) == 0x350, "the library's layout");
+static_assert(sizeof(ale_picture) == 0x350, "the library's layout");
 
 /* What is taken from the library: its own functions, for what is rare, and tables. */
-typedef struct ale_tia_library {
+typedef struct ale_picture_library {
     void (*poke)(ale_device *, uint16_t address, uint8_t value);
     uint8_t (*peek)(ale_device *, uint16_t address);
     const uint8_t *balls, *missiles, *players, *no_missile;
     const uint32_t *fields;      /* 160 as they repeat, 160 as they are reflected */
     const uint16_t *collisions;  /* by objects that share a pixel */
     const int32_t (*motion)[16]; /* by cycle of the line and register */
-} ale_tia_library;
+} ale_picture_library;
 
-extern ale_tia_library be_ale_tia_library;
+extern ale_picture_library be_ale_picture_library;
 
 /* To be called with the opened library, once it is known: 0 if it lacks something. */
-int be_ale_tia_open(void *handle);
+int be_ale_picture_open(void *handle);
 
 /* Gives a machine our TIA. */
-void be_ale_tia_attach(ale_device *device);
+void be_ale_picture_attach(ale_device *device);
 
 /* be_ale_cpu_execute, and what our TIA has put off. */
-ale_execute be_ale_tia_execute;
+ale_execute be_ale_picture_execute;
 
 #endif
