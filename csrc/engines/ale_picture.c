@@ -3,7 +3,7 @@
  *
  * Two things make it fast. Pixels are drawn when something that they depend on is about to change or that depends on
  * them (collisions) is read, and not at every access: until then only the clock up to which they are due is kept. And
- * they are drawn sixteen at a time.
+ * they are drawn sixteen at a time, or thirty-two.
  *
  * Known of the library, and kept: a stretch that ends within four pixels without sprites is drawn to the end of the
  * four (which shows only where a frame ends there); a score on top of everything has the players' colors only as long
@@ -19,34 +19,14 @@
 
 ale_picture_library be_ale_picture_library;
 
+#define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LIB be_ale_picture_library
 
 /* ---- pixels ---------------------------------------------------------------------------------------------- */
 
-#define LANES 16
-typedef uint8_t lanes __attribute__((vector_size(LANES)));
-typedef uint64_t words __attribute__((vector_size(LANES)));
-
-static inline lanes load(const uint8_t *from) {
-    lanes v;
-    memcpy(&v, from, sizeof v);
-    return v;
-}
-
-static inline lanes splat(unsigned byte) { return (lanes){0} + (uint8_t)byte; }
-
-static inline lanes choose(lanes mask, lanes yes, lanes no) { return (yes & mask) | (no & ~mask); }
-
-static inline int any(lanes v) {
-    const words w = (words)v;
-    return (w[0] | w[1]) != 0;
-}
-
-static uint8_t reversed[256];           /* bits */
-static uint8_t field_pixels[16][LANES]; /* four bits of the playfield, the first pixels in the lowest */
-static const uint8_t edge[3 * LANES] = {[LANES] = 255, 255, 255, 255, 255, 255, 255, 255,
-                                        255,           255, 255, 255, 255, 255, 255, 255};
+static uint8_t reversed[256];        /* bits */
+static uint8_t field_pixels[16][16]; /* four bits of the playfield, the first pixels in the lowest */
 
 /* The playfield of a line, a bit for four pixels. */
 static uint64_t field_bits(const ale_picture *t) {
@@ -102,76 +82,17 @@ static int free_of_sprites(const ale_picture *t, unsigned x) {
     return 1;
 }
 
-/* What the objects are, which share some pixels. */
-__attribute__((noinline)) static void collide(ale_picture *t, lanes p0, lanes m0, lanes p1, lanes m1, lanes ball,
-                                              lanes field, lanes shared) {
-    const lanes pixels[6] = {p0 & shared, m0 & shared, p1 & shared, m1 & shared, ball & shared, field & shared};
-    for (unsigned i = 0; i < 5; i++) {
-        if (!(t->enabled >> i & 1)) continue;
-        for (unsigned k = i + 1; k < 6; k++) {
-            if (t->enabled >> k & 1 && any(pixels[i] & pixels[k])) t->collisions |= LIB.collisions[1u << i | 1u << k];
-        }
-    }
-}
+#define LANES 16
+#define WIDE(name) name##_16
+#define TARGET
+#include "engines/ale_picture_lanes.h"
 
-/* 255 in the lanes from start on that lie between x and end. */
-static inline lanes between(unsigned start, unsigned x, unsigned end) {
-    lanes v = {0};
-    v = ~v;
-    if (start < x) v = load(edge + LANES - (x - start));
-    if (start + LANES > end) v &= load(edge + LANES + (start + LANES - end));
-    return v;
-}
+#define LANES 32
+#define WIDE(name) name##_32
+#define TARGET __attribute__((target("avx2")))
+#include "engines/ale_picture_lanes.h"
 
-/* The pixels from x to end of the line, none of it blanked, some object enabled. */
-static void draw_objects(ale_picture *t, uint8_t *line, unsigned x, unsigned end) {
-    const unsigned enabled = t->enabled, mode = t->field_mode;
-    const int score = (mode & ALE_SCORE) && (!(mode & ALE_ON_TOP) || enabled == ALE_FIELD);
-    const int on_top = (mode & ALE_ON_TOP) && !score, several = (enabled & (enabled - 1)) != 0;
-    const uint64_t field_of_line = enabled & ALE_FIELD ? field_bits(t) : 0;
-    const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
-    const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
-    const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
-    unsigned until = end;
-    if (end & 3 && (end & ~3u) >= x && fours(enabled | mode) && free_of_sprites(t, end & ~3u)) until = (end & ~3u) + 4;
-    for (unsigned start = x & ~(LANES - 1u); start < end; start += LANES) {
-        lanes p0 = {0}, m0 = {0}, p1 = {0}, m1 = {0}, ball = {0}, seen, shared = {0}, result = back;
-        const lanes field = load(field_pixels[field_of_line >> (start >> 2) & 0xf]);
-        seen = field;
-#define OBJECT(object, bit, value)                                                                                     \
-    if (enabled & (bit)) {                                                                                             \
-        object = (lanes)(value);                                                                                       \
-        shared |= seen & object;                                                                                       \
-        seen |= object;                                                                                                \
-    }
-        OBJECT(p0, ALE_P0, (load(t->mask_player[0] + start) & shape0) != 0)
-        OBJECT(m0, ALE_M0, -load(t->mask_missile[0] + start)) /* these are of 0 and 1 */
-        OBJECT(p1, ALE_P1, (load(t->mask_player[1] + start) & shape1) != 0)
-        OBJECT(m1, ALE_M1, -load(t->mask_missile[1] + start))
-        OBJECT(ball, ALE_BALL, -load(t->mask_ball + start))
-#undef OBJECT
-        const int partly = start < x || start + LANES > end;
-        if (several) {
-            if (partly) shared &= between(start, x, end);
-            if (UNLIKELY(any(shared))) collide(t, p0, m0, p1, m1, ball, field, shared);
-        }
-        p0 |= m0;
-        p1 |= m1;
-        if (!score) {
-            ball |= field;
-        } else if (start < ALE_WIDTH / 2) {
-            p0 |= field;
-        } else {
-            p1 |= field;
-        }
-        if (!on_top) result = choose(ball, front, result);
-        result = choose(p1, color1, result);
-        result = choose(p0, color0, result);
-        if (on_top) result = choose(ball, front, result);
-        if (partly) result = choose(between(start, x, until), result, load(line + start));
-        memcpy(line + start, &result, sizeof result);
-    }
-}
+static void (*draw_objects)(ale_picture *, uint8_t *line, unsigned x, unsigned end) = draw_objects_16;
 
 static void draw(ale_picture *t, unsigned x, unsigned number) {
     uint8_t *pixel = t->pixel;
@@ -577,13 +498,14 @@ int be_ale_picture_open(void *handle) {
         for (unsigned bit = 0; bit < 8; bit++) reversed[i] |= (uint8_t)((i >> bit & 1) << (7 - bit));
     }
     for (unsigned i = 0; i < 16; i++) {
-        for (unsigned x = 0; x < LANES; x++) field_pixels[i][x] = i >> x / 4 & 1 ? 255 : 0;
+        for (unsigned x = 0; x < 16; x++) field_pixels[i][x] = i >> x / 4 & 1 ? 255 : 0;
     }
     uint8_t (*const own_peek)(ale_device *, uint16_t) = read_register;
     void (*const own_poke)(ale_device *, uint16_t, uint8_t) = write_register;
     memcpy(picture_table, table, sizeof picture_table);
     memcpy(&picture_table[PICTURE_PEEK], &own_peek, sizeof own_peek);
     memcpy(&picture_table[PICTURE_POKE], &own_poke, sizeof own_poke);
+    if (__builtin_cpu_supports("avx2")) draw_objects = draw_objects_32;
     their_picture = table;
     return 1;
 }
@@ -598,6 +520,7 @@ void be_ale_picture_attach(ale_device *device) {
         return;
     }
     t->due = INT32_MIN;
+    t->blanked = 0;
     device->functions = (const ale_device_functions *)(picture_table + PICTURE_FRONT);
 }
 
