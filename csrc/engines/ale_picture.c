@@ -268,6 +268,37 @@ static void move(ale_picture *t, int32_t clock, unsigned cycle) {
     t->cosmic = 0;
 }
 
+/* A player appears where the beam is. Its first copy is left out of this line where the beam has passed it. */
+static void reset_player(ale_picture *t, int i, int32_t clock, int32_t x) {
+    const int position = x < ALE_BLANK_CLOCKS ? 3 : (x - 63) % ALE_WIDTH;
+    const int8_t when = LIB.resets[((t->nusiz[i] & 7) * ALE_WIDTH + t->position[i]) * ALE_WIDTH + position];
+    if (when < -1 || when > 1) return;
+    if (when == 1) { /* in the midst of a copy, which is drawn to its end */
+        if (clock + 11 > t->due) t->due = clock + 11;
+        flush(t);
+    }
+    SET(t->position[i], position);
+    SET(t->mask_player[i], player_mask(t, i) + (when < 0 ? 0 : 8 * ALE_MASK_BYTES));
+}
+
+static void reset_missile(ale_picture *t, int i, int32_t since_move, int32_t x) {
+    int position = x < ALE_BLANK_CLOCKS ? 2 : (x - 64) % ALE_WIDTH;
+    if (i == 0 && since_move == 60 && x == 69) position = 8;
+    if (i == 1 && since_move == 9 && x == 18) position = 3;
+    SET(t->position[2 + i], position);
+    SET(t->mask_missile[i], missile_mask(t, i, missile_size(t, i)));
+}
+
+static void reset_ball(ale_picture *t, int32_t since_move, int32_t x) {
+    int position = x < ALE_BLANK_CLOCKS ? 2 : (x - 64) % ALE_WIDTH;
+    if (since_move == 54 && (x == 60 || x == 69)) position = 10;
+    if (since_move == 9 && x == 18) position = 3;
+    if (since_move == 21 && x == 30) position = 6;
+    if (since_move == 18 && x == 27) position = 5;
+    SET(t->position[4], position);
+    SET(t->mask_ball, ball_mask(t));
+}
+
 static void stop(ale_picture *t) {
     t->system->cpu->status |= ALE_STOP;
     t->partial_frame = 0;
@@ -320,11 +351,6 @@ static void write_register(ale_device *device, uint16_t where, uint8_t value) {
     if (address - 0xd < 3) due = clock + field_delays[since % ALE_LINE_CLOCKS / 3 & 3];
     if (due > t->due) t->due = due;
     if (t->hmove_blank && !t->blanked) blank_line(t);
-    if (address - 0x10 < 5) {
-        flush(t);
-        LIB.poke(device, where, value);
-        return;
-    }
     if (UNLIKELY(since >= (t->most_lines + 1) * ALE_LINE_CLOCKS)) stop(t);
     switch (address) {
     case 0x00:
@@ -371,6 +397,21 @@ static void write_register(ale_device *device, uint16_t where, uint8_t value) {
         break;
     case 0x0f:
         set_field(t, (t->field & 0x00fff) | (uint32_t)value << 12);
+        break;
+    case 0x10:
+        reset_player(t, 0, clock, since % ALE_LINE_CLOCKS);
+        break;
+    case 0x11:
+        reset_player(t, 1, clock, since % ALE_LINE_CLOCKS);
+        break;
+    case 0x12:
+        reset_missile(t, 0, clock - t->hmove_clock, since % ALE_LINE_CLOCKS);
+        break;
+    case 0x13:
+        reset_missile(t, 1, clock - t->hmove_clock, since % ALE_LINE_CLOCKS);
+        break;
+    case 0x14:
+        reset_ball(t, clock - t->hmove_clock, since % ALE_LINE_CLOCKS);
         break;
     case 0x15:
     case 0x16:
@@ -458,8 +499,16 @@ static uint8_t read_register(ale_device *device, uint16_t where) {
     const unsigned address = where & 0xf;
     const int32_t clock = (int32_t)(t->system->cycles * 3);
     if (clock > t->due) t->due = clock;
+    if (t->hmove_blank && !t->blanked) blank_line(t);
+    if (address >= 8) {
+        /* Joysticks and paddles: the library's, which would draw first, but not before the picture begins. */
+        const int32_t first_clock = t->first_clock;
+        t->first_clock = INT32_MAX;
+        const uint8_t value = LIB.peek(device, where);
+        t->first_clock = first_clock;
+        return value;
+    }
     flush(t);
-    if (address >= 8) return LIB.peek(device, where);
     const unsigned two = address < 7 ? t->collisions >> 2 * address & 3 : t->collisions >> 13 & 3;
     return (uint8_t)((t->system->bus & 0x3f) | (two & 1) << 7 | (address == 6 ? 0 : (two & 2) << 5));
 }
@@ -478,21 +527,21 @@ static void *picture_table[PICTURE_WORDS];
 int be_ale_picture_open(void *handle) {
     void *const *table = dlsym(handle, "_ZTV3TIA");
     *(void **)&LIB.peek = dlsym(handle, "_ZN3TIA4peekEt");
-    *(void **)&LIB.poke = dlsym(handle, "_ZN3TIA4pokeEth");
+    void *const poke_entry = dlsym(handle, "_ZN3TIA4pokeEth");
     LIB.balls = dlsym(handle, "_ZN3TIA16ourBallMaskTableE");
     LIB.missiles = dlsym(handle, "_ZN3TIA18ourMissleMaskTableE");
     LIB.players = dlsym(handle, "_ZN3TIA18ourPlayerMaskTableE");
     LIB.no_missile = dlsym(handle, "_ZN3TIA20ourDisabledMaskTableE");
     LIB.fields = dlsym(handle, "_ZN3TIA17ourPlayfieldTableE");
     LIB.collisions = dlsym(handle, "_ZN3TIA17ourCollisionTableE");
+    LIB.resets = dlsym(handle, "_ZN3TIA31ourPlayerPositionResetWhenTableE");
     LIB.motion = dlsym(handle, "_ZN3TIA22ourCompleteMotionTableE");
-    if (!table || !LIB.peek || !LIB.poke || !LIB.balls || !LIB.missiles || !LIB.players || !LIB.no_missile ||
-        !LIB.fields || !LIB.collisions || !LIB.motion) {
+    if (!table || !LIB.peek || !poke_entry || !LIB.balls || !LIB.missiles || !LIB.players || !LIB.no_missile ||
+        !LIB.fields || !LIB.collisions || !LIB.resets || !LIB.motion) {
         return 0;
     }
-    void *peek_entry, *poke_entry;
+    void *peek_entry;
     memcpy(&peek_entry, &LIB.peek, sizeof peek_entry);
-    memcpy(&poke_entry, &LIB.poke, sizeof poke_entry);
     if (table[PICTURE_PEEK] != peek_entry || table[PICTURE_POKE] != poke_entry) return 0;
     for (unsigned i = 0; i < 256; i++) {
         for (unsigned bit = 0; bit < 8; bit++) reversed[i] |= (uint8_t)((i >> bit & 1) << (7 - bit));

@@ -88,13 +88,13 @@ ALE_AT(due, 0x34c);
 #undef ALE_AT
 static_assert(sizeof(ale_picture) == 0x350, "the library's layout");
 
-/* What is taken from the library: its own functions, for what is rare, and tables. */
+/* What is taken from the library: how joysticks and paddles are read, and tables. */
 typedef struct ale_picture_library {
-    void (*poke)(ale_device *, uint16_t address, uint8_t value);
     uint8_t (*peek)(ale_device *, uint16_t address);
     const uint8_t *balls, *missiles, *players, *no_missile;
     const uint32_t *fields;      /* 160 as they repeat, 160 as they are reflected */
     const uint16_t *collisions;  /* by objects that share a pixel */
+    const int8_t *resets;        /* when a player is drawn, by nusiz, old and new position */
     const int32_t (*motion)[16]; /* by cycle of the line and register */
 } ale_picture_library;
 
