@@ -53,12 +53,6 @@ void be_ale_cpu_open(void *handle) {
     void *execute = dlsym(handle, "_ZN8M6502Low7executeEj");
     *(void **)&be_ale_cpu_interrupt = dlsym(handle, "_ZN8M6502Low16interruptHandlerEv");
     *(void **)&be_ale_cpu_riot_peek = dlsym(handle, "_ZN5M65324peekEt");
-    *(void **)&be_ale_tia.poke = dlsym(handle, "_ZN3TIA4pokeEth");
-    *(void **)&be_ale_tia.draw = dlsym(handle, "_ZN3TIA19updateFrameScanlineEjj");
-    be_ale_tia.collision_table = dlsym(handle, "_ZN3TIA17ourCollisionTableE");
-    be_ale_tia.reflect_table = dlsym(handle, "_ZN3TIA21ourPlayerReflectTableE");
-    be_ale_tia.player_masks = dlsym(handle, "_ZN3TIA18ourPlayerMaskTableE");
-    be_ale_tia.playfield_masks = dlsym(handle, "_ZN3TIA17ourPlayfieldTableE");
     if (!table || !execute || !be_ale_cpu_interrupt || table[TABLE_EXECUTE] != execute) return;
     their_table = table;
     memcpy(own_table, table, sizeof own_table);
