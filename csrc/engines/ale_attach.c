@@ -9,6 +9,7 @@
 
 #ifdef BE_HAVE_ALE_CPU
 #include "engines/ale_layout.h"
+#include "engines/ale_picture.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -52,16 +53,10 @@ void be_ale_cpu_open(void *handle) {
     void *execute = dlsym(handle, "_ZN8M6502Low7executeEj");
     *(void **)&be_ale_cpu_interrupt = dlsym(handle, "_ZN8M6502Low16interruptHandlerEv");
     *(void **)&be_ale_cpu_riot_peek = dlsym(handle, "_ZN5M65324peekEt");
-    *(void **)&be_ale_tia.poke = dlsym(handle, "_ZN3TIA4pokeEth");
-    *(void **)&be_ale_tia.draw = dlsym(handle, "_ZN3TIA19updateFrameScanlineEjj");
-    be_ale_tia.collision_table = dlsym(handle, "_ZN3TIA17ourCollisionTableE");
-    be_ale_tia.reflect_table = dlsym(handle, "_ZN3TIA21ourPlayerReflectTableE");
-    be_ale_tia.player_masks = dlsym(handle, "_ZN3TIA18ourPlayerMaskTableE");
-    be_ale_tia.playfield_masks = dlsym(handle, "_ZN3TIA17ourPlayfieldTableE");
     if (!table || !execute || !be_ale_cpu_interrupt || table[TABLE_EXECUTE] != execute) return;
     their_table = table;
     memcpy(own_table, table, sizeof own_table);
-    ale_execute *const function = be_ale_cpu_execute;
+    ale_execute *const function = be_ale_picture_open(handle) ? be_ale_picture_execute : be_ale_cpu_execute;
     memcpy(&own_table[TABLE_EXECUTE], &function, sizeof function);
 }
 
@@ -77,6 +72,7 @@ void be_ale_cpu_attach(void *ale) {
         if (cpu->cycles_of[opcode] != be_ale_cpu_cycles[opcode]) return;
     }
     cpu->functions = own_table + TABLE_FRONT;
+    be_ale_picture_attach((ale_device *)system->tia);
 }
 
 #endif

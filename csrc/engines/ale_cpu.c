@@ -51,7 +51,6 @@ typedef struct core {
     const ale_page *code_page; /* the page that instructions are taken from, */
     const uint8_t *code;       /* where it lay then, */
     unsigned more;             /* and how many pages lay right behind it that are gone on with: 0 or 1 */
-    int32_t pending;           /* clock of the TIA's drawing that has been left for later */
 } core;
 
 #define MOVED 0x100
@@ -68,20 +67,15 @@ __attribute__((noinline, cold)) static unsigned device_peek(const core *m, ale_d
                                                             uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
     m->system->bus = (uint8_t)bus;
-    if (device->functions->poke == be_ale_tia.poke) be_ale_tia_catch_up(device, (int32_t)(cycles * 3));
     const uint8_t value = device->functions->peek(device, (uint16_t)address);
     return value | moved(m);
 }
 
-__attribute__((noinline)) static unsigned device_poke(core *m, ale_device *device, unsigned address, unsigned value,
-                                                      uint32_t cycles, unsigned bus) {
+__attribute__((noinline)) static unsigned device_poke(const core *m, ale_device *device, unsigned address,
+                                                      unsigned value, uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
     m->system->bus = (uint8_t)bus;
-    if (device->functions->poke == be_ale_tia.poke) {
-        be_ale_tia_poke(device, address, value, &m->pending);
-    } else {
-        device->functions->poke(device, (uint16_t)address, (uint8_t)value);
-    }
+    device->functions->poke(device, (uint16_t)address, (uint8_t)value);
     return moved(m);
 }
 
@@ -447,11 +441,9 @@ uint8_t be_ale_cpu_execute(ale_cpu *cpu, uint32_t number) {
 
 again:
     if (cpu->status & ALE_INTERRUPTS) be_ale_cpu_interrupt(cpu);
-    if (cpu->status & ALE_STOP) return 1; /* by the TIA, which has drawn all */
-    if (cpu->status & ALE_FATAL || left == 0) {
-        if (m.pending) be_ale_tia_catch_up(m.system->tia, m.pending);
-        return !(cpu->status & ALE_FATAL);
-    }
+    if (cpu->status & ALE_STOP) return 1;
+    if (cpu->status & ALE_FATAL) return 0;
+    if (left == 0) return 1;
     cpu->last_was_read = 1; /* as will be the first access */
     a = cpu->a;
     x = cpu->x;

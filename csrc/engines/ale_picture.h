@@ -1,0 +1,112 @@
+/* Where libale_c of multi-agent-ale-py 0.1.12 keeps the state of its picture chip (TIA): see ale_layout.h. */
+#ifndef BE_ALE_PICTURE_H
+#define BE_ALE_PICTURE_H
+
+#include "engines/ale_layout.h"
+
+enum { ALE_P0 = 1, ALE_M0 = 2, ALE_P1 = 4, ALE_M1 = 8, ALE_BALL = 0x10, ALE_FIELD = 0x20 };
+enum { ALE_SCORE = 0x40, ALE_ON_TOP = 0x80 }; /* how the playfield is drawn */
+enum { ALE_COLOR_BACK, ALE_COLOR_FIELD, ALE_COLOR_P0, ALE_COLOR_P1 };
+
+#define ALE_WIDTH 160
+#define ALE_LINE_CLOCKS 228
+#define ALE_BLANK_CLOCKS 68
+
+/* A sprite's mask over the pixels of a line: 320 bytes, from which the start is chosen by position. */
+#define ALE_MASK_BYTES 320
+
+/* Clocks count pixels: three a processor's cycle. */
+typedef struct ale_picture {
+    ale_device device;
+    ale_system *system;
+    const void *media_functions, *console, *settings;
+    ale_device *sound;
+    uint8_t color_loss, partial_frame, pad0[2];
+    uint32_t frames;
+    uint8_t *current, *previous, *pixel; /* two pictures; the next pixel to draw */
+    uint32_t x_start, width, y_start, height, more[4];
+    int32_t frame_clock, first_clock, end_clock; /* when the frame, its picture's first and last line start or end */
+    int32_t drawn_clock, clocks_left;            /* up to where pixels are drawn; of that line are left */
+    int32_t last_lines, line, most_lines, sync_clock;
+    uint8_t enabled; /* objects that are not empty */
+    uint8_t vsync, vblank, nusiz[2], field_mode, pad1[2];
+    uint32_t colors[4];
+    uint8_t color_of[2][256]; /* by half of the line, objects and field_mode */
+    uint8_t pad2[4];
+    uint32_t *color_back, *color_field, *color_p0, *color_p1;
+    uint8_t ctrlpf, reflect[2], pad3;
+    uint32_t field;
+    uint8_t grp[2], old_grp[2], enam[2], enabl, old_enabl;
+    uint8_t hm[5], vdelp[2], vdelbl, resmp[2]; /* motion of the players, missiles and the ball */
+    uint16_t collisions;
+    int16_t position[5]; /* of the same */
+    uint8_t shape[2];    /* the players' graphics as they are drawn */
+    const uint8_t *mask_ball, *mask_missile[2], *mask_player[2];
+    const uint32_t *mask_field;
+    uint8_t audio[6], pad4[2];
+    uint32_t dump_cycle;
+    uint8_t dumped, pad5[3];
+    int32_t hmove_clock;
+    uint8_t hmove_blank, hmove_blanks, cosmic;
+    uint8_t blanked; /* ours: what hmove_blank brings about has been seen to */
+    uint32_t cosmic_line;
+    uint8_t bits[6], grey, fast;
+    int32_t due; /* not the library's, which leaves these four bytes alone: up to where pixels ought to be drawn */
+} ale_picture;
+
+#define ALE_AT(field, offset) static_assert(offsetof(ale_picture, field) == (offset), "the library's layout")
+ALE_AT(sound, 0x28);
+ALE_AT(partial_frame, 0x31);
+ALE_AT(pixel, 0x48);
+ALE_AT(frame_clock, 0x70);
+ALE_AT(drawn_clock, 0x7c);
+ALE_AT(last_lines, 0x84);
+ALE_AT(most_lines, 0x8c);
+ALE_AT(enabled, 0x94);
+ALE_AT(field_mode, 0x99);
+ALE_AT(colors, 0x9c);
+ALE_AT(color_of, 0xac);
+ALE_AT(color_back, 0x2b0);
+ALE_AT(ctrlpf, 0x2d0);
+ALE_AT(field, 0x2d4);
+ALE_AT(enabl, 0x2de);
+ALE_AT(hm, 0x2e0);
+ALE_AT(vdelbl, 0x2e7);
+ALE_AT(collisions, 0x2ea);
+ALE_AT(position, 0x2ec);
+ALE_AT(shape, 0x2f6);
+ALE_AT(mask_ball, 0x2f8);
+ALE_AT(mask_player, 0x310);
+ALE_AT(audio, 0x328);
+ALE_AT(dump_cycle, 0x330);
+ALE_AT(hmove_clock, 0x338);
+ALE_AT(hmove_blank, 0x33c);
+ALE_AT(cosmic_line, 0x340);
+ALE_AT(bits, 0x344);
+ALE_AT(fast, 0x34b);
+ALE_AT(due, 0x34c);
+#undef ALE_AT
+static_assert(sizeof(ale_picture) == 0x350, "the library's layout");
+
+/* What is taken from the library: how joysticks and paddles are read, and tables. */
+typedef struct ale_picture_library {
+    uint8_t (*peek)(ale_device *, uint16_t address);
+    const uint8_t *balls, *missiles, *players, *no_missile;
+    const uint32_t *fields;      /* 160 as they repeat, 160 as they are reflected */
+    const uint16_t *collisions;  /* by objects that share a pixel */
+    const int8_t *resets;        /* when a player is drawn, by nusiz, old and new position */
+    const int32_t (*motion)[16]; /* by cycle of the line and register */
+} ale_picture_library;
+
+extern ale_picture_library be_ale_picture_library;
+
+/* To be called with the opened library, once it is known: 0 if it lacks something. */
+int be_ale_picture_open(void *handle);
+
+/* Gives a machine our TIA. */
+void be_ale_picture_attach(ale_device *device);
+
+/* be_ale_cpu_execute, and what our TIA has put off. */
+ale_execute be_ale_picture_execute;
+
+#endif
