@@ -2,10 +2,10 @@
 
 python examples/ppo_pong.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
 
-One run (seed 1, --torch-threads 1, 2 cores of an AMD EPYC while other programs ran, load 4 to 9, lowest priority): the
-return, of 21 points at most, rose from -20.4, which is random play, to -13.4 within 327,680 steps (566 s), 9.8 within
-524,288 (838 s), 17.5 within 557,056 (866 s) and 18.6 within 622,592 (946 s). Of the wall time of a run of 800,000
-steps at another learning rate stepping was 30%, learning 60%, acting 10%.
+One run (seed 1, two threads, 2 cores of an AMD EPYC, quiet): the return, of 21 points at most, rose from -20.6, which
+is random play, to -13.8 within 327,680 steps (170 s), 2.8 within 491,520 (242 s) and 9.6 within 655,360 (317 s).
+Stepping was 25% of the wall time, learning 61%, acting 12%. With --torch-threads 1, other roundings, another run was at
+17.5 within 557,056 steps.
 """
 
 import argparse
