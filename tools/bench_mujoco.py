@@ -80,16 +80,20 @@ class Ours:
 
 
 class OursAsync:
-    """recv and send of `batch` lanes; run(n) does as many steps of lanes as n steps of all."""
+    """recv and send of `batch` lanes; run(n) does as many steps of lanes as n steps of all. Each lane goes through the
+    same steps as in `Ours`."""
 
     def __init__(self, task, lanes, threads, batch):
         self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, batch_size=batch)
-        self.env.async_reset()
-        self.actions, self.turns = actions_of(self.env, batch), lanes // batch
+        self.env.async_reset(seed=0)
+        self.actions, self.turns = np.stack(actions_of(self.env, lanes)), lanes // batch
+        self.steps = np.zeros(lanes, np.int64)
 
     def run(self, steps):
-        for t in range(steps * self.turns):
-            self.env.send(self.actions[t % CYCLE], self.env.recv()[4]["env_id"])
+        for _ in range(steps * self.turns):
+            chosen = self.env.recv()[4]["env_id"]
+            self.env.send(self.actions[self.steps[chosen] % CYCLE, chosen], chosen)
+            self.steps[chosen] += 1
 
 
 class Bare:
@@ -306,8 +310,8 @@ def quarters(options):
     for lanes, threads in itertools.product(options.lanes, options.threads):
         waiting = OursAsync("Humanoid", lanes, threads, lanes // 4)
         contenders = {"ours": waiting, "step": Ours("Humanoid", lanes, threads)}
-        steps = slices(contenders, 2 * options.seconds)
-        ratio, cost = ratios(contenders, steps, options.rounds, time.perf_counter)
+        steps = min(slices(contenders, 2 * options.seconds).values())
+        ratio, cost = ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, time.perf_counter)
         print(f"| {lanes} | {threads} | {lanes / cost / ratio['step']:,.0f} | {ratio['step']:.2f} |", flush=True)
         for contender in contenders.values():
             contender.env.close()
