@@ -283,6 +283,40 @@ def test_contacts_are_sought_where_there_may_be_some(kinds, touching):
     assert touching or most == 0
 
 
+TREES = """<mujoco><option timestep=".004" solver="{solver}" cone="{cone}"/><worldbody>
+<geom type="plane" size="9 9 1"/>
+<body pos="0 0 .3"><freejoint/><geom size=".1"/>
+  <body pos=".3 0 0"><joint name="a" range="-20 20" frictionloss=".1"/><geom type="capsule" size=".05 .1"/>
+  <site name="end"/></body>
+  <body pos="-.3 0 0"><joint name="b" axis="0 1 0"/><geom type="box" size=".1 .05 .05"/></body></body>{body}</worldbody>
+<equality><joint joint1="a" joint2="b"/></equality>
+<tendon><spatial limited="true" range="0 .3"><site site="end"/><site site="start"/></spatial></tendon>
+<actuator><motor joint="a" ctrlrange="-1 1" gear="9"/></actuator></mujoco>"""
+ANOTHER = '<body pos=".5 0 .3"><freejoint/><geom size=".1"/><site name="start"/></body>'
+
+
+@pytest.mark.skipif(not hasattr(mujoco.mjtDisableBit, "mjDSBL_ISLAND"), reason="islands are made when asked for")
+@pytest.mark.parametrize("solver", ["PGS", "CG", "Newton"])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("body, one", [('<site name="start"/>', True), (ANOTHER, False)])
+def test_no_islands_are_made_of_one_tree(solver, cone, body, one):
+    xml = TREES.format(solver=solver, cone=cone, body=body)
+    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel", "qacc", "qfrc_constraint"])
+    off = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+    assert bool(env.get_attr("model")[0].opt.disableflags & off) is one
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, islands = mujoco.MjData(model), 0
+    env.reset(seed=1)
+    for t in range(300):
+        action = np.full((2, 1), np.sin(t / 9), np.float32)
+        data.ctrl[:] = action[0]
+        mujoco.mj_step(model, data)
+        islands = max(islands, data.nisland)
+        expected = [*data.qpos, *data.qvel, *data.qacc, *data.qfrc_constraint]
+        np.testing.assert_array_equal(env.step(action)[0][1], expected)
+    assert islands >= 1  # there were constraints
+
+
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
 PENDULUM = """<mujoco><option timestep="0.02"/><worldbody><body>{joints}<geom size=".1" mass="1"/></body></worldbody>

@@ -128,13 +128,26 @@ def fingerprint(model: Any) -> int:
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
-def may_touch(model: Any) -> bool:
-    """False where MuJoCo finds no contact in this model, wherever its bodies are. The search for them, which is a fifth
-    of a pendulum's step, can then be left out."""
+def idle_flags(model: Any) -> int:
+    """Which of MuJoCo's stages can do nothing for this model, wherever its bodies are: bits of `opt.disableflags`.
+
+    - Contacts are searched for even where no two geoms may touch: a fifth of a pendulum's step.
+    - Constraints are sorted into islands that do not touch each other, to be solved one by one. All that move belong to
+      one tree of joints: there is one island, and the numbers are the same without. From 2% to 8% of a step.
+    """
     mujoco, _ = load()
-    if model.npair or model.opt.enableflags or getattr(model, "nflex", 0):
-        return True
-    if mujoco.get_mjcb_contactfilter() is not None:  # the user's own rules
+    flags = mujoco.mjtDisableBit
+    if model.opt.enableflags or getattr(model, "nflex", 0):  # sleeping needs islands
+        return 0
+    bits = 0 if _may_touch(model) else int(flags.mjDSBL_CONTACT)
+    if getattr(model, "ntree", 0) == 1:
+        bits |= int(getattr(flags, "mjDSBL_ISLAND", 0))
+    return bits
+
+
+def _may_touch(model: Any) -> bool:
+    mujoco, _ = load()
+    if model.npair or mujoco.get_mjcb_contactfilter() is not None:  # the user's own rules
         return True
     # MuJoCo's rules: the bodies are not welded together, and the type of one geom has a bit of the other's affinity.
     kinds = np.column_stack([model.body_weldid[model.geom_bodyid], model.geom_contype, model.geom_conaffinity])
@@ -171,9 +184,10 @@ class Lanes:
     ):
         mujoco, functions = load()
         number = fingerprint(model)
-        if not may_touch(model):
+        idle = idle_flags(model)
+        if idle:
             model = copy.copy(model)
-            model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+            model.opt.disableflags |= idle
         self.model = model
         self.models = [model] * count
         first = mujoco.MjData(model)
