@@ -42,6 +42,7 @@ ENDLESS = ("Ant", "Hopper", "Humanoid", "Walker2d")  # that take terminate_when_
 PENDULUMS = ("InvertedDoublePendulum", "InvertedPendulum")  # that always end
 PEERS = ("bare", "rollout", "mjbatch", "envpool", "sync", "async")
 CYCLE = 32
+SETTLE = 0.03  # s; OpenMP's threads go on spinning for up to 20 ms after a loop, in the next contender's time
 
 
 @functools.cache
@@ -207,6 +208,7 @@ class Gymnasium:
 
 
 def timed(contender, steps, clock):
+    time.sleep(SETTLE)
     start = clock()
     contender.run(steps)
     return (clock() - start) / steps

@@ -45,7 +45,8 @@ FIELDS = (
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 3  # BE_MUJOCO_SOURCE
+_VERSION = 4  # BE_MUJOCO_SOURCE
+_SLOT_GAP = 8  # MJ_SLOT_GAP
 _FLAGS, _BODIES = 8, 3
 
 
@@ -217,10 +218,10 @@ class Lanes:
         self.table = rows[:, None] + offsets
         self._masses = 3 + mass
         self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
-        self._slot_table = np.zeros((slots, 3 + len(self._sizes)), np.int64)
+        self._slot_table = np.zeros((slots, 3 + len(self._sizes) + _SLOT_GAP), np.int64)
         for row, data in zip(self._slot_table, self._slots, strict=True):
             arrays = [_address(getattr(data, name)) for name in self._fields]
-            row[:] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
+            row[:-_SLOT_GAP] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
         words = [
             _VERSION,
             count,

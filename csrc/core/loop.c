@@ -5,10 +5,12 @@
 
 typedef void (*loop_body)(void *, int64_t, int64_t, int);
 
-/* A block's next lane. */
-typedef struct counter {
+/* Lanes next to each other that a thread takes first: bookkeeping of neighbours shares cache lines, and a lane's state
+ * is still in the cache of who stepped it last. */
+typedef struct share {
     alignas(BE_CACHE_LINE) _Atomic int64_t next;
-} counter;
+    int64_t end;
+} share;
 
 typedef struct call {
     be_batch *batch;
@@ -21,11 +23,10 @@ typedef struct call {
     be_error *error; /* the first */
     _Atomic int failed;
     _Atomic int64_t finished;
-    /* With a placement: */
-    const be_placement *placement;
-    counter *counters;
     loop_body body;
-    int workers;
+    const be_placement *placement; /* or NULL; then each node has a share, else each thread */
+    int num_shares, workers;
+    share shares[BE_MAX_NODES];
 } call;
 
 static void note(call *c, const be_error *error) {
@@ -58,41 +59,40 @@ static void reset(void *context, int64_t begin, int64_t end, int worker) {
     if (be_batch_reset(c->batch, begin, end, c->mask, c->options, c->arrays, &error) != BE_OK) note(c, &error);
 }
 
-/* A lane of the block of this worker's node, or, when they are gone, of the next that has some. There is one for every
- * call: as many are claimed as there are. */
-static int64_t claim(call *c, int worker) {
-    const be_placement *placement = c->placement;
-    int block = worker < c->workers ? be_block_of_worker(placement, worker) : be_block_here(placement);
-    for (;; block = (block + 1) % placement->num_blocks) {
-        const int64_t end = placement->blocks[block].end_lane;
-        if (atomic_load_explicit(&c->counters[block].next, memory_order_relaxed) >= end) continue;
-        const int64_t lane = atomic_fetch_add_explicit(&c->counters[block].next, 1, memory_order_relaxed);
-        if (lane < end) return lane;
-    }
+static int first_share(const call *c, int worker) {
+    const int is_caller = worker >= c->workers;
+    if (c->placement) return is_caller ? be_block_here(c->placement) : be_block_of_worker(c->placement, worker);
+    return is_caller ? 0 : (worker + 1) % c->num_shares;
 }
 
-/* What the pool hands out are no lanes here, but rights to claim one. */
-static void run_claimed(void *context, int64_t begin, int64_t end, int worker) {
+/* The lanes of this thread's share, and when they are gone, one by one those that others have not come to. */
+static void run_share(void *context, int64_t begin, int64_t end, int worker) {
+    (void)begin, (void)end;
     call *c = context;
-    for (int64_t k = begin; k < end; k++) {
-        const int64_t lane = claim(c, worker);
-        c->body(c, lane, lane + 1, worker);
+    const int first = first_share(c, worker);
+    for (int i = 0; i < c->num_shares; i++) {
+        share *from = &c->shares[(first + i) % c->num_shares];
+        while (atomic_load_explicit(&from->next, memory_order_relaxed) < from->end) {
+            const int64_t lane = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
+            if (lane < from->end) c->body(c, lane, lane + 1, worker);
+        }
     }
 }
 
 static int run(be_pool *pool, int threads, call *c, loop_body body) {
-    counter counters[BE_MAX_NODES];
+    const int64_t lanes = c->batch->num_lanes;
     c->placement = be_batch_placement(c->batch);
-    if (c->placement) {
-        for (int i = 0; i < c->placement->num_blocks; i++) {
-            atomic_init(&counters[i].next, i == 0 ? 0 : c->placement->blocks[i - 1].end_lane);
-        }
-        c->counters = counters;
-        c->workers = be_pool_num_workers(pool);
-        c->body = body;
-        body = run_claimed;
+    c->workers = be_pool_num_workers(pool);
+    c->body = body;
+    if (threads < 1 || threads > c->workers + 1) threads = c->workers + 1;
+    if (threads > lanes) threads = (int)lanes;
+    c->num_shares = c->placement ? c->placement->num_blocks : threads < BE_MAX_NODES ? threads : BE_MAX_NODES;
+    for (int64_t i = 0, start = 0; i < c->num_shares; i++) {
+        atomic_init(&c->shares[i].next, start);
+        start = c->placement ? c->placement->blocks[i].end_lane : lanes * (i + 1) / c->num_shares;
+        c->shares[i].end = start;
     }
-    be_pool_status status = be_pool_for(pool, c->batch->num_lanes, 1, threads, body, c);
+    be_pool_status status = be_pool_for(pool, threads, 1, threads, run_share, c);
     if (status == BE_POOL_OK) return atomic_load(&c->failed) ? (int)c->error->status : BE_OK;
     return be_fail(c->error, BE_ERROR_ENGINE, -1, "the workers cannot be used (status %d)", (int)status);
 }

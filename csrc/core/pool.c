@@ -19,6 +19,8 @@
 #endif
 
 #define SPIN_NS 20000    /* about what putting a thread to sleep and waking it costs */
+#define SPIN_MOST 500000 /* after a parallel loop */
+#define SPIN_SHARE 4     /* after a parallel loop: a quarter of what this thread's part of it took */
 #define PUBLISH_EVERY 32 /* items after which workers are told, while there are more to submit */
 #define WAKE_AT_ONCE 4   /* those who wake up wake further ones: a system call takes its time for each */
 #define WAKE_ON 2
@@ -156,10 +158,18 @@ static int help(be_pool *pool) {
 
 /* ---- the parallel loop ------------------------------------------------------------------------------ */
 
-static int run_for(be_pool *pool, int index, int fresh) {
+/* Whoever has done its part waits for others to do theirs, or for the next loop: the longer the loop the longer, and
+ * the less it matters. */
+static int64_t spin_after(const be_pool *pool, int64_t start) {
+    const int64_t part = (be_clock() - start) / SPIN_SHARE;
+    if (pool->options.spin_ns < 0) return pool->spin.ns;
+    return part < pool->spin.ns ? pool->spin.ns : part < SPIN_MOST ? part : SPIN_MOST;
+}
+
+static int run_for(be_pool *pool, int index, int fresh, be_spin *spin) {
     be_job *job = &pool->job;
     int seated = index == pool->options.num_workers; /* the caller needs no seat */
-    int64_t ran = 0, ranges = 0;
+    int64_t ran = 0, ranges = 0, start = 0;
     uint64_t word = atomic_load(&job->word);
     while (RANGES_LEFT(word) && (seated || SEATS(word))) {
         for_body body = atomic_load_explicit(&job->body, memory_order_relaxed);
@@ -174,11 +184,13 @@ static int run_for(be_pool *pool, int index, int fresh) {
         seated = 1;
         if (fresh) pass_on(pool);
         fresh = 0;
+        if (!ran) start = be_clock();
         body(context, begin, end, index);
         ran++;
         word = atomic_load(&job->word);
     }
     if (!ran) return 0;
+    spin->ns = spin_after(pool, start);
     if (atomic_fetch_add(&job->done, ran) + ran == ranges) be_gate_notify(&job->over, 1);
     return 1;
 }
@@ -216,9 +228,9 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
         uint64_t epoch = (atomic_load(&job->word) / EPOCH + 1) * EPOCH;
         atomic_store(&job->word, epoch + (uint64_t)helpers * SEAT + (uint64_t)ranges);
         call_workers(pool, helpers);
-        run_for(pool, index, 0);
-        /* A worker that was put off its core with the last range can only come back once a core is free: so sleep
-         * soon, that the system gives it this one. */
+        run_for(pool, index, 0, &pool->spin_for);
+        /* A worker that was put off its core with the last range can only come back once a core is free: so do not
+         * wait much longer than a worker takes, that the system gives it this one. */
         be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
     }
     atomic_store(&pool->in_for, 0);
@@ -251,12 +263,13 @@ static void *run_worker(void *argument) {
         int state = atomic_load(&pool->state);
         be_item item;
         if (state == STOPPING) return NULL;
-        if (run_for(pool, self->index, fresh)) {
+        if (run_for(pool, self->index, fresh, &spin)) {
             fresh = 0;
         } else if (take(pool, self->index, &item)) {
             if (fresh) pass_on(pool);
             fresh = 0;
             run_item(pool, &item, self->index);
+            spin.ns = pool->spin.ns;
         } else if (state == FINISHING) {
             return NULL;
         } else {

@@ -111,7 +111,7 @@ static void stop_clock(const be_mujoco_source *source) {
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
 static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
-    return (be_mujoco_slot *)(source->slots + index * (3 + source->num_arrays));
+    return (be_mujoco_slot *)(source->slots + index * (3 + source->num_arrays + MJ_SLOT_GAP));
 }
 
 /* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. */

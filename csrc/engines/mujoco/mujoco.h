@@ -41,13 +41,14 @@ typedef struct be_mujoco_lane {
     double *arrays[]; /* as the last step or reset has left them */
 } be_mujoco_lane;
 
-/* An mjData. A row of be_mujoco_source.slots. */
+/* An mjData. A row of be_mujoco_source.slots, MJ_SLOT_GAP words from the next: a cache line has one thread. */
 typedef struct be_mujoco_slot {
     void *data;
     int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
     int64_t busy;
     double *arrays[];
 } be_mujoco_slot;
+#define MJ_SLOT_GAP 8
 
 enum { MJ_FLAGS = 8, MJ_BODIES = 3, MJ_UNSTABLE = 4 };
 
@@ -91,9 +92,9 @@ typedef struct be_mujoco_source {
     const int64_t *copied;         /* num_arrays: 1: from the mjData to the lane after each step */
     const int64_t *lanes;          /* num_lanes rows of 3 + num_arrays words: be_mujoco_lane */
     int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
-    int64_t *slots;                /* num_slots rows of 3 + num_arrays words: be_mujoco_slot */
+    int64_t *slots;                /* num_slots rows of 3 + num_arrays + MJ_SLOT_GAP words: be_mujoco_slot */
 } be_mujoco_source;
-#define BE_MUJOCO_SOURCE 3
+#define BE_MUJOCO_SOURCE 4
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
