@@ -14,7 +14,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 include "_rng.pxi"
 
@@ -485,6 +485,13 @@ def type_info(str name):
 
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
            np.dtype(np.float64), np.dtype(np.int8))
+
+
+cdef bint _is_zero(cnp.ndarray array) noexcept:
+    """All of its bytes are: what `any` would say, without NumPy's microseconds."""
+    cdef const char *data = <const char *>cnp.PyArray_DATA(array)
+    cdef size_t bytes = cnp.PyArray_NBYTES(array)
+    return bytes == 0 or (data[0] == 0 and memcmp(data, data + 1, bytes - 1) == 0)
 
 
 cdef int _fill_transform(be_transform *transform, dict values) except -1:
@@ -1169,7 +1176,7 @@ cdef class SyncBatch:
             mask = <uint8_t *>cnp.PyArray_DATA(<cnp.ndarray>present)
             memset(mask, 1, rows)
             if self.info_when[k] == BE_WHERE_NOT_0:
-                if not held[4 + 2 * k].any():
+                if _is_zero(<cnp.ndarray>PyTuple_GET_ITEM(held, 4 + 2 * k)) or not held[4 + 2 * k].any():
                     continue
                 np.not_equal(held[4 + 2 * k], 0, out=present)
             elif self.info_when[k] == BE_IN_STEPS and some_started:

@@ -87,16 +87,20 @@ class OursAsync:
     def __init__(self, task, lanes, threads, batch):
         self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, batch_size=batch)
         self.env.reset(seed=0)
-        self.actions, self.turns = np.stack(actions_of(self.env, lanes)), lanes // batch
-        self.steps = np.zeros(lanes, np.int64)
+        self.turns = lanes // batch
+        self.actions = np.concatenate(actions_of(self.env, lanes))
+        self.first = np.arange(lanes)  # of each lane: where in actions its next one is
+        self.next = np.roll(np.arange(len(self.actions)), -lanes)
+        self.place = self.first.copy()
 
     def _send(self, lanes):
-        self.env.send(self.actions[self.steps[lanes] % CYCLE, lanes], lanes)
-        self.steps[lanes] += 1
+        place = self.place[lanes]
+        self.env.send(self.actions.take(place, 0), lanes)
+        self.place[lanes] = self.next[place]
 
     def run(self, steps):
-        self.steps[:] = 0  # as `Ours` begins again
-        self._send(np.arange(len(self.steps)))
+        self.place[:] = self.first  # as `Ours` begins again
+        self._send(self.first)
         for _ in range((steps - 1) * self.turns):
             self._send(self.env.recv()[4]["env_id"])
         for _ in range(self.turns):
