@@ -3,8 +3,9 @@
     python tools/bench_mujoco.py [--tasks Ant Humanoid] [--lanes 16 64 256] [--threads 1 2] [--rounds 9] [--plot FILE]
     python tools/bench_mujoco.py --parts async neighbour
 
-Contenders take turns, a slice of a second each, so that a busy machine slows all of them; what is printed are medians
-over the rounds of the ratio "theirs / ours" of seconds a step within a round, and our own steps per second.
+Contenders take turns, a slice of a second each, so that a busy machine slows all of them (and those of one thread on
+each CPU in turn); what is printed are medians over the rounds of the ratio "theirs / ours" of seconds a step within a
+round, and our own steps per second.
 
 `bare`, `rollout` and `mjbatch` step the same physics as our lanes do at that moment: ours run without termination there
 (the pendulums as a model of one's own), and all start from one state and take the same actions. The bare loop runs
@@ -21,6 +22,7 @@ import ctypes
 import functools
 import itertools
 import multiprocessing
+import os
 import statistics
 import subprocess
 import tempfile
@@ -42,6 +44,7 @@ ENDLESS = ("Ant", "Hopper", "Humanoid", "Walker2d")  # that take terminate_when_
 PENDULUMS = ("InvertedDoublePendulum", "InvertedPendulum")  # that always end
 PEERS = ("bare", "rollout", "mjbatch", "envpool", "sync", "async")
 CYCLE = 32
+CPUS = sorted(os.sched_getaffinity(0))
 SETTLE = 0.03  # s; OpenMP's threads go on spinning for up to 20 ms after a loop, in the next contender's time
 
 
@@ -83,6 +86,8 @@ class Ours:
 class OursAsync:
     """recv and send of `batch` lanes; run(n) does as many steps as n of all lanes, with the actions that `Ours` takes,
     and leaves none under way: they would go on in another contender's time."""
+
+    apart = True
 
     def __init__(self, task, lanes, threads, batch):
         self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, batch_size=batch)
@@ -186,6 +191,8 @@ class MjBatch:
 
 
 class EnvPool:
+    apart = True  # even one thread is another than the caller's
+
     def __init__(self, task, lanes, threads):
         import envpool
 
@@ -203,12 +210,21 @@ class Gymnasium:
         import gymnasium
 
         self.env = gymnasium.make_vec(f"{task}-v5", lanes, vectorization_mode=mode)
+        self.apart = mode == "async"
         self.env.reset(seed=0)
         self.actions = actions_of(self.env, lanes)
 
     def run(self, steps):
         for t in range(steps):
             self.env.step(self.actions[t % CYCLE])
+
+
+def put_on(cpus, contender=None):
+    """Keeps the threads that work to these CPUs: of a virtual machine's, one may be slower than the other for long, and
+    whoever of one thread the system put there would lose."""
+    for thread in map(int, os.listdir("/proc/self/task")):
+        waits = thread == os.getpid() and getattr(contender, "apart", False)
+        os.sched_setaffinity(thread, CPUS if waits else cpus)
 
 
 def timed(contender, steps, clock):
@@ -218,13 +234,16 @@ def timed(contender, steps, clock):
     return (clock() - start) / steps
 
 
-def ratios(contenders, steps, rounds, clock):
+def ratios(contenders, steps, rounds, clock, threads):
     """{name: median over rounds of theirs / ours} and our median seconds a step."""
     costs = {name: [] for name in contenders}
     names = list(contenders)
     for r in range(rounds):
         for name in names[r % len(names) :] + names[: r % len(names)]:  # whoever is first changes
+            if threads == 1:
+                put_on([CPUS[r // 2 % len(CPUS)]], contenders[name])
             costs[name].append(timed(contenders[name], steps[name], clock))
+    put_on(CPUS)
     return (
         {n: statistics.median(c / o for c, o in zip(costs[n], costs["ours"], strict=True)) for n in names[1:]},
         statistics.median(costs["ours"]),
@@ -254,7 +273,7 @@ def same_physics(task, lanes, threads, options, clock):
     if len(contenders) == 1:
         return {}, 0.0
     steps = min(slices(contenders, options.seconds).values())
-    return ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, clock)
+    return ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, clock, threads)
 
 
 def same_tasks(task, lanes, threads, options, clock):
@@ -268,7 +287,7 @@ def same_tasks(task, lanes, threads, options, clock):
         contenders["async"] = Gymnasium(task, lanes, "async")
     if len(contenders) == 1:
         return {}, 0.0
-    result = ratios(contenders, slices(contenders, options.seconds), options.rounds, clock)
+    result = ratios(contenders, slices(contenders, options.seconds), options.rounds, clock, threads)
     for contender in contenders.values():
         contender.env.close()
     return result
@@ -323,7 +342,7 @@ def quarters(options):
         waiting = OursAsync("Humanoid", lanes, threads, lanes // 4)
         contenders = {"ours": waiting, "step": Ours("Humanoid", lanes, threads)}
         steps = min(slices(contenders, 2 * options.seconds).values())
-        ratio, cost = ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, time.perf_counter)
+        ratio, cost = ratios(contenders, dict.fromkeys(contenders, steps), options.rounds, time.perf_counter, threads)
         print(f"| {lanes} | {threads} | {lanes / cost / ratio['step']:,.0f} | {ratio['step']:.2f} |", flush=True)
         for contender in contenders.values():
             contender.env.close()

@@ -1,5 +1,6 @@
-/* Steps, rollouts and resets of all lanes for types that take one lane a call (BE_LANE_BY_LANE): lanes are claimed one
- * by one, the caller works too, and the call returns when the work is done, not when every thread has come. */
+/* Steps, rollouts and resets of all lanes for types that take one lane a call (BE_LANE_BY_LANE): each thread has lanes
+ * next to each other and, when it is done, takes those that others have not come to; the caller works too, and the call
+ * returns when the work is done, not when every thread has come. */
 #ifndef BE_LOOP_H
 #define BE_LOOP_H
 
