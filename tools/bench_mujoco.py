@@ -325,8 +325,9 @@ def plot(rows, options):
         heights = [rows[task, lanes, threads].get(name, np.nan) for task in options.tasks]
         axes.bar(places + (k - (len(options.only) - 1) / 2) * width, heights, width, label=name)
     axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter("{x:g}")
+    if axes.get_ylim()[1] > 4:
+        axes.set_yscale("log", base=2)
+        axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xticks(places, options.tasks, rotation=20, ha="right")
     axes.set_ylabel("times as fast as")
     axes.set_title(f"batchenv, {lanes} lanes, {threads} thread{'s' * (threads > 1)}")
