@@ -203,7 +203,7 @@ static void see_policy(void) {
     fly("CartPole", 65536, 65536, 0, 2, 1, &share, &pages, &steps);
     syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0ul);
     printf("interleaved by the user: %.0f%% of the pages on their own node\n", 100 * share);
-    expect(share > 0.4 && share < 0.6, "a policy that the user has set is left alone");
+    expect(share > 0.3 && share < 0.7, "a policy that the user has set is left alone"); /* placed: above 0.9 */
 }
 
 int main(void) {
