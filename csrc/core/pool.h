@@ -30,8 +30,9 @@
  *
  * `worker` is 0..num_workers-1, or num_workers in the thread that called into the pool.
  *
- * Workers without work spin for some microseconds and then sleep: an idle pool uses no CPU. They inherit the CPU
- * affinity of the thread that creates the pool, and leave all signals to other threads.
+ * Workers without work spin for some microseconds (after a loop for up to a quarter of what it took them) and then
+ * sleep: an idle pool uses no CPU. They inherit the CPU affinity of the thread that creates the pool, and leave all
+ * signals to other threads.
  *
  * Of the functions below, only one may run at a time: one caller, or a lock around them. Waits take a timeout in ns
  * (below 0: for ever; 0: just look) and lose nothing when it passes, so a caller who has to look at signals waits in
