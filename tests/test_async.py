@@ -407,6 +407,14 @@ def tasks():
     return len(os.listdir("/proc/self/task"))
 
 
+def tasks_are_at_most(count):
+    """Linux lists a thread for a moment longer than it takes to join it."""
+    end = time.monotonic() + 5
+    while tasks() > count and time.monotonic() < end:
+        time.sleep(0.01)
+    return tasks() <= count
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
 def test_workers_go_with_their_env():
     before = tasks()
@@ -417,7 +425,7 @@ def test_workers_go_with_their_env():
         if round % 2:
             env.close()
         del env
-    assert tasks() <= before
+    assert tasks_are_at_most(before)
 
 
 def test_two_threads_at_once_are_refused():
@@ -674,9 +682,9 @@ def test_more_threads_than_lanes_and_tiny_batches():
     env = batchenv.make("Synthetic-v0", 2, batch_size=1, num_threads=1024, cost_us=1.0)
     env.async_reset(seed=0)
     env.recv(10)
-    assert tasks() <= before + 2
+    assert tasks_are_at_most(before + 2)
     env.reset(seed=0)
-    assert tasks() <= before + 3
+    assert tasks_are_at_most(before + 3)
     with pytest.raises(ValueError, match=r"batch_size=1 .*at least 3"):
         batchenv.make("CartPole-v1", 1 << 21, batch_size=1)
 
