@@ -262,24 +262,33 @@ TOUCHING = [
 ]
 
 
+def most_beside_mujoco(env, xml, observed, steps, count):
+    """Steps lanes and MuJoCo's own data with the same actions, which must agree in what is observed; returns the most
+    that the data's `count` has been."""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, most = mujoco.MjData(model), 0
+    env.reset(seed=1)
+    for t in range(steps):
+        action = np.full((2, 1), np.sin(t / 9), np.float32)
+        data.ctrl[:] = action[0]
+        mujoco.mj_step(model, data)
+        most = max(most, getattr(data, count))
+        expected = np.concatenate([getattr(data, name) for name in observed])
+        np.testing.assert_array_equal(env.step(action)[0][1], expected)
+    return most
+
+
 @pytest.mark.parametrize("kinds, touching", TOUCHING)
 def test_contacts_are_sought_where_there_may_be_some(kinds, touching):
     parts = dict.fromkeys(("floor", "first", "second", "third"), NONE) | {"second_joint": "", "more": ""} | kinds
     parts["floor"] += ' name="floor"'
     parts["third"] = parts["third"].replace('name="third"', NONE)
     xml = GEOMS.format(**parts)
-    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel", "qfrc_constraint"])
+    observed = ["qpos", "qvel", "qfrc_constraint"]
+    env = batchenv.make_mujoco(xml, 2, observation=observed)
     off = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
     assert bool(env.get_attr("model")[0].opt.disableflags & off) is not touching
-    model = mujoco.MjModel.from_xml_string(xml)
-    data, most = mujoco.MjData(model), 0
-    env.reset(seed=1)
-    for t in range(100):
-        action = np.full((2, 1), np.sin(t / 9), np.float32)
-        data.ctrl[:] = action[0]
-        mujoco.mj_step(model, data)
-        most = max(most, data.ncon)
-        np.testing.assert_array_equal(env.step(action)[0][1], [*data.qpos, *data.qvel, *data.qfrc_constraint])
+    most = most_beside_mujoco(env, xml, observed, 100, "ncon")
     assert touching or most == 0
 
 
@@ -301,20 +310,11 @@ ANOTHER = '<body pos=".5 0 .3"><freejoint/><geom size=".1"/><site name="start"/>
 @pytest.mark.parametrize("body, one", [('<site name="start"/>', True), (ANOTHER, False)])
 def test_no_islands_are_made_of_one_tree(solver, cone, body, one):
     xml = TREES.format(solver=solver, cone=cone, body=body)
-    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel", "qacc", "qfrc_constraint"])
+    observed = ["qpos", "qvel", "qacc", "qfrc_constraint"]
+    env = batchenv.make_mujoco(xml, 2, observation=observed)
     off = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
     assert bool(env.get_attr("model")[0].opt.disableflags & off) is one
-    model = mujoco.MjModel.from_xml_string(xml)
-    data, islands = mujoco.MjData(model), 0
-    env.reset(seed=1)
-    for t in range(300):
-        action = np.full((2, 1), np.sin(t / 9), np.float32)
-        data.ctrl[:] = action[0]
-        mujoco.mj_step(model, data)
-        islands = max(islands, data.nisland)
-        expected = [*data.qpos, *data.qvel, *data.qacc, *data.qfrc_constraint]
-        np.testing.assert_array_equal(env.step(action)[0][1], expected)
-    assert islands >= 1  # there were constraints
+    assert most_beside_mujoco(env, xml, observed, 300, "nisland") >= 1  # there were constraints
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
