@@ -308,7 +308,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         mask, values = self._check_options(options)
         if mask is not None and mask.all():
             mask = None  # all lanes: may be the first reset
-        with self._hold():
+        with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
             observations, infos = self._reset(seeds, mask, values)
         if self.render_mode == "human":
             self.render()
