@@ -623,8 +623,8 @@ cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
     One call at a time: whoever calls takes the batch first, and a second one (another thread, or a signal handler) gets
-    a RuntimeError, having changed nothing. `step_alone`, `send_alone` and `recv_alone` take it themselves. For all other
-    methods the caller holds it: `with batch.hold(): ...`, which may stand around several of them.
+    a RuntimeError, having changed nothing. `step_alone`, `send_alone` and `recv_alone` take it themselves. For all
+    other methods the caller holds it: `with batch.hold(): ...`, which may stand around several of them.
     """
 
     cdef be_batch *batch
@@ -952,9 +952,9 @@ cdef class SyncBatch:
                        "be in the middle of it")
             return 0
         if self.holder == PyThread_get_thread_ident():
-            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, or "
-                               "code called back): one call at a time; note what is to be done, and do it after that "
-                               "call")
+            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, "
+                               "or code called back): one call at a time; note what is to be done, and do it after "
+                               "that call")
         raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
                            "use a lock, or an env per thread")
 
@@ -1139,7 +1139,8 @@ cdef class SyncBatch:
         if out is None:
             held = self._output()
         else:
-            held = self._check_out(out, self._output(), actions)
+            self.check_out(out, actions, (), _dtypes_by_num[self.observation_type])
+            held = self._put(out, self._output())
         self._point(held, &arrays)
         be_batch_point_final(self.batch, &arrays)
         arrays.started = self.started
@@ -1194,9 +1195,9 @@ cdef class SyncBatch:
         count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        return LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are over, "
-                         "and the next step or reset starts new ones; the other lanes are fine: see this error's env_id "
-                         "and result", failed, result)
+        return LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
+                         "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
+                         "env_id and result", failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -1434,9 +1435,8 @@ cdef class SyncBatch:
         """How observations of a Tuple space are written into one array."""
         return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
 
-    cdef tuple _check_out(self, object out, tuple ours, object actions, tuple steps=()):
-        """`ours`, with the arrays of `out` in the first four places where it has one."""
-        self.check_out(out, actions, steps, _dtypes_by_num[self.observation_type])
+    cdef tuple _put(self, object out, tuple ours):
+        """`ours`, with the arrays of a checked `out` in the first four places where it has one."""
         return tuple([ours[i] if out[i] is None else out[i] for i in range(4)]) + ours[4:]
 
     def check_out(self, object out, object actions, tuple steps, object dtype):
@@ -1560,7 +1560,8 @@ cdef class SyncBatch:
         arrays.action = cnp.PyArray_DATA(array)
         held = self._rollout_output(steps)
         if out is not None:
-            held = self._check_out(out, held, actions, (steps,))
+            self.check_out(out, actions, (steps,), _dtypes_by_num[self.observation_type])
+            held = self._put(out, held)
         final = [np.zeros((steps, *held[k].shape[1:]), held[k].dtype) for k in self._final_indices(same_step)]
         self._point(held, &arrays)
         if same_step:

@@ -110,11 +110,9 @@ def test_a_batch_that_finds_no_memory_comes_again(monkeypatch, mode, normalize):
     for each in (env, twin):
         each.async_reset(seed=1)
     for step in range(12):
-        kept = []
 
         def scarce(*arguments, objects=step % 2, **keywords):
             if objects == (keywords.get("dtype") is object):
-                kept.append(1)
                 raise MemoryError
             return empty(*arguments, **keywords)
 

@@ -6,10 +6,10 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.wrappers.utils import rescale_box
 from gymnasium import wrappers
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
+from gymnasium.wrappers.utils import rescale_box
 from test_parity import MODES, actions_for, assert_step_equal
 
 import batchenv
@@ -494,13 +494,16 @@ def test_out_of_normalized_integers_is_checked():
     observations, rewards = storage[:-16].view(np.float32).reshape(shape), storage[-24:-8].view(np.float64)
     actions = storage[-16:].view(np.int64)
     apart = np.empty(2)
+    elsewhere = np.zeros(2, int)
+    on_actions = storage[: observations.nbytes].view(np.float32).reshape(shape)
+    unaligned = storage[1 : 1 + observations.nbytes].view(np.float32).reshape(shape)
     for out, given, words in (
-        ((observations, rewards, None, None), np.zeros(2, int), "overlap"),
-        ((storage[: observations.nbytes].view(np.float32).reshape(shape), apart, None, None), storage[:16].view(np.int64), "overlap"),
-        ((storage[1 : 1 + observations.nbytes].view(np.float32).reshape(shape), apart, None, None), actions, "aligned"),
+        ((observations, rewards, None, None), elsewhere, "overlap"),
+        ((on_actions, apart, None, None), storage[:16].view(np.int64), "overlap"),
+        ((unaligned, apart, None, None), actions, "aligned"),
         ((observations.astype(np.float64), None, None, None), actions, "float32"),
         ((observations[..., ::-1], None, None, None), actions, "contiguous"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=words):
             env.step(given, out=out)
     assert bytes(env.snapshot()) == bytes(before)
