@@ -8,8 +8,9 @@ observations, rewards, terminations, truncations, infos = env.step(env.action_sp
 
 from typing import TYPE_CHECKING
 
-from batchenv import _openmp
+from batchenv import _built, _openmp
 
+_built.check()
 _openmp.share_runtime()
 
 from batchenv._core import LaneError  # noqa: E402

@@ -227,8 +227,11 @@ def build_info() -> dict[str, Any]:
     Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); numa_nodes ({"node0": how many
     of its CPUs this process may use}, {} if unknown); isa (instruction set in use) and isas (all that this CPU has);
     libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C library's: an instruction
-    set with any is not used); numpy_mismatches (the same for NumPy's scalar functions against the C library's: not 0
-    means that this NumPy, and so Gymnasium, differs from us in the last bit).
+    set with any is not used); linked_mismatches (in how many of 2,048 arguments a function of the C library that this
+    build linked differs from Python's `math`: then the process's own one is called instead); python_mismatches (the
+    same for the functions that are called: any comes with a RuntimeWarning); numpy_mismatches (in how many arguments
+    NumPy's scalar functions differ from the C library's: any means that this NumPy, and so Gymnasium, differs from us
+    in the last bit).
     """
     from batchenv import __version__
 

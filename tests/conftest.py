@@ -1,10 +1,19 @@
 """Which of the tests over all environments run for MuJoCo's ids: test_mujoco.py has tests of their own."""
 
 import importlib.util
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
-import batchenv
+ROOT = Path(__file__).resolve().parent.parent
+if not any((ROOT / "batchenv").glob("_core.*.so")):
+    # Not built in place: the installed package is meant, here and in every Python that a test starts.
+    sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != ROOT]
+    os.environ["PYTHONSAFEPATH"] = "1"
+
+import batchenv  # noqa: E402
 
 MUJOCO = {
     name

@@ -9,9 +9,7 @@ for bit) and take turns.
 """
 
 import argparse
-import ast
 import ctypes
-import platform
 import subprocess
 import sys
 import sysconfig
@@ -24,41 +22,34 @@ ROOT = Path(__file__).resolve().parents[1]
 LANES = "8,64,1024,4096,65536,1048576"
 
 
-def flags():
-    """C_FLAGS and ISA_FLAGS as setup.py has them, without running its setup()."""
-    wanted = {"WERROR", "SANITIZE", "C_FLAGS", "ISA_FLAGS"}
-    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
-    body = []
-    for node in tree.body:
-        targets = {ast.unparse(t).split("[")[0] for t in getattr(node, "targets", [])}
-        if targets & wanted or (isinstance(node, ast.If) and "ISA_FLAGS" in ast.unparse(node)):
-            body.append(node)
-    names = {"os": __import__("os"), "platform": platform}
-    exec(compile(ast.Module(body, []), "setup.py", "exec"), names)
-    return names["C_FLAGS"], names["ISA_FLAGS"]
-
-
 def build(folder, shared=False):
     """The program's path, or with `shared` the library's."""
-    c_flags, isa_flags = flags()
+    sys.path.insert(0, str(ROOT))
+    from build_config import C_FLAGS, COMMON_SOURCES, ISA_FLAGS, KERNEL_SOURCES
+
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    common = [path for path in (ROOT / "csrc" / "core").glob("*.c") if path.name != "isa_step.c"]
-    engines = ROOT / "csrc" / "engines"
-    common += [*engines.glob("*.c"), *(engines / "mujoco").rglob("*.c")]
-    kernels = [*(ROOT / "csrc" / "envs").rglob("*.c"), *(engines / "atari").glob("*.c")]
-    kernels.append(ROOT / "csrc" / "core" / "isa_step.c")
-    define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in isa_flags else []
+    define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in ISA_FLAGS else []
     objects = []
 
     def compile_one(source, tag, extra):
-        objects.append(str(folder / f"{tag}_{source.stem}.o"))
-        command = [compiler, *c_flags, "-fPIC", *extra, f"-I{ROOT / 'csrc'}", "-c", str(source), "-o", objects[-1]]
+        objects.append(str(folder / f"{tag}_{Path(source).stem}.o"))
+        command = [
+            compiler,
+            *C_FLAGS,
+            "-fPIC",
+            *extra,
+            f"-I{ROOT / 'csrc'}",
+            "-c",
+            str(ROOT / source),
+            "-o",
+            objects[-1],
+        ]
         subprocess.run(command, check=True)
 
-    for source in [*common, ROOT / "tools" / "bare_loop.c"]:
+    for source in [*COMMON_SOURCES, "tools/bare_loop.c"]:
         compile_one(source, "common", define)
-    for isa, extra in isa_flags.items():
-        for source in kernels:
+    for isa, extra in ISA_FLAGS.items():
+        for source in KERNEL_SOURCES:
             compile_one(source, isa.lower(), [*extra, f"-DBE_ISA=BE_ISA_{isa}"])
     program = folder / ("bare_loop.so" if shared else "bare_loop")
     libraries = [*(["-shared"] if shared else []), "-lm", "-ldl", "-lpthread"]

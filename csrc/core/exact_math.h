@@ -19,20 +19,15 @@
 #ifndef BE_EXACT_MATH_H
 #define BE_EXACT_MATH_H
 
+#include "core/libm.h"
 #include "simd.h"
 #include "trig_table.h"
 
 /* ---- lane by lane through the C library ----------------------------------------------------------- */
 
-/* The exponent is volatile because compilers replace pow(x, 2.0) by x * x, which is just what it is not. */
-static inline double be_libm_square(double x) {
-    volatile double two = 2.0;
-    return pow(x, two);
-}
-static inline float be_libm_square_f32(float x) {
-    volatile float two = 2.0f;
-    return powf(x, two);
-}
+/* Not x * x, by which compilers would replace a direct pow(x, 2). */
+static inline double be_libm_square(double x) { return be_math.pow(x, 2); }
+static inline float be_libm_square_f32(float x) { return be_math.powf(x, 2); }
 
 /* name(lanes, argument, otherwise): expression(x = argument[i]) for every lane set in `lanes`, else otherwise[i].
  * Results are blended in registers: a lane written to memory and read back as a vector would stall. */
@@ -47,8 +42,8 @@ static inline float be_libm_square_f32(float x) {
         }                                                                                                              \
         return otherwise;                                                                                              \
     }
-BE_BY_LANE(be_sin_by_lane, sin(x))
-BE_BY_LANE(be_cos_by_lane, cos(x))
+BE_BY_LANE(be_sin_by_lane, be_math.sin(x))
+BE_BY_LANE(be_cos_by_lane, be_math.cos(x))
 #undef BE_BY_LANE
 
 #define BE_ALL_LANES ((be_vl){0} == 0)
@@ -64,16 +59,13 @@ BE_INLINE void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
 #define be_sincos_small be_sincos
 static inline be_vd be_cos(be_vd x) { return be_cos_by_lane(BE_ALL_LANES, x, x); }
 static inline void be_sincos_many(const double *x, double *sine, double *cosine, int n) {
-    for (int i = 0; i < n; i++) {
-        sine[i] = sin(x[i]);
-        cosine[i] = cos(x[i]);
-    }
+    for (int i = 0; i < n; i++) be_math.sincos(x[i], &sine[i], &cosine[i]);
 }
 static inline void be_sin_many(const double *x, double *sine, int n) {
-    for (int i = 0; i < n; i++) sine[i] = sin(x[i]);
+    for (int i = 0; i < n; i++) sine[i] = be_math.sin(x[i]);
 }
 static inline void be_cos_many(const double *x, double *cosine, int n) {
-    for (int i = 0; i < n; i++) cosine[i] = cos(x[i]);
+    for (int i = 0; i < n; i++) cosine[i] = be_math.cos(x[i]);
 }
 static inline void be_square_many(const double *x, double *square, int n) {
     for (int i = 0; i < n; i++) square[i] = be_libm_square(x[i]);
@@ -84,7 +76,7 @@ static inline void be_square_f32_many(const double *x, double *square, int n) {
 /* Remainder of a positive x by a positive y, exact as fmod is. */
 static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
     be_vd remainder = x;
-    for (int i = 0; i < BE_VL; i++) remainder[i] = fmod(x[i], y[i]);
+    for (int i = 0; i < BE_VL; i++) remainder[i] = be_math.fmod(x[i], y[i]);
     return remainder;
 }
 
@@ -315,8 +307,7 @@ static __attribute__((noinline, unused)) void be_sincos_many(const double *x, do
     }
     for (; left; left &= left - 1) {
         int i = __builtin_ctzll(left);
-        sine[i] = sin(x[i]);
-        cosine[i] = cos(x[i]);
+        be_math.sincos(x[i], &sine[i], &cosine[i]);
     }
 }
 
@@ -342,7 +333,7 @@ static __attribute__((noinline, unused)) void be_sin_many(const double *x, doubl
     be_trig_finish(&w, n, sine);
     for (; left; left &= left - 1) {
         int i = __builtin_ctzll(left);
-        sine[i] = sin(x[i]);
+        sine[i] = be_math.sin(x[i]);
     }
 }
 
@@ -352,7 +343,7 @@ static __attribute__((noinline, unused)) void be_cos_many(const double *x, doubl
     be_trig_finish(&w, n, cosine);
     for (; left; left &= left - 1) {
         int i = __builtin_ctzll(left);
-        cosine[i] = cos(x[i]);
+        cosine[i] = be_math.cos(x[i]);
     }
 }
 
@@ -424,7 +415,7 @@ static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
     be_vl rare = ~(ratio < 0x1p+50);
     if (__builtin_expect(be_any(rare), 0)) {
         for (int i = 0; i < BE_VL; i++) {
-            if (rare[i]) remainder[i] = fmod(x[i], y[i]);
+            if (rare[i]) remainder[i] = be_math.fmod(x[i], y[i]);
         }
     }
     return remainder;

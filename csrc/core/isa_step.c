@@ -561,14 +561,15 @@ static void probe(int64_t mismatches[5]) {
                 }
                 be_vd modulo = be_fmod_positive(be_abs(x), be_set1(6.283185307179586));
                 for (int i = 0; i < BE_VL; i++) {
-                    double y = x[i], right_sine = sin(y), right_cosine = cos(y), right_square = be_libm_square(y);
+                    double y = x[i], right_sine = be_math.sin(y), right_cosine = be_math.cos(y),
+                           right_square = be_libm_square(y);
                     mismatches[0] +=
                         sine[i] != right_sine || sines[k + i] != right_sine || only_sines[k + i] != right_sine;
                     mismatches[1] += cosine[i] != right_cosine || cosines[k + i] != right_cosine ||
                                      only_cosines[k + i] != right_cosine;
                     mismatches[2] += squares[k + i] != right_square;
                     mismatches[3] += squares_f32[k + i] != (double)be_libm_square_f32((float)y);
-                    mismatches[4] += modulo[i] != fmod(fabs(y), 6.283185307179586);
+                    mismatches[4] += modulo[i] != be_math.fmod(fabs(y), 6.283185307179586);
                 }
             }
         }

@@ -8,8 +8,15 @@
 #ifndef BE_NUMPY_F32_H
 #define BE_NUMPY_F32_H
 
+#include <stdint.h>
+
 float be_numpy_sinf(float x);
 float be_numpy_cosf(float x);
+
+/* Once, before the first env is made: kernels read it. */
 void be_set_numpy_f32_fused(int fused);
+
+/* In how many of n arguments be_numpy_sinf or be_numpy_cosf differs from NumPy's results, if `fused` were set so. */
+int64_t be_numpy_f32_mismatches(int fused, const float *x, const float *sines, const float *cosines, int64_t n);
 
 #endif

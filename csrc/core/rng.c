@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "core/libm.h"
 #include "core/ziggurat.h"
 
 /* ---- seeding ------------------------------------------------------------------------------------------
@@ -97,8 +98,8 @@ void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n) { (void)be_
 /* Beyond r: Marsaglia, "Generating a Variable from the Tail of the Normal Distribution" (1964). */
 static double normal_tail(be_rng *rng) {
     for (;;) {
-        double x = -(1.0 / BE_ZIGGURAT_R) * log1p(-be_rng_double(rng));
-        double y = -log1p(-be_rng_double(rng));
+        double x = -(1.0 / BE_ZIGGURAT_R) * be_math.log1p(-be_rng_double(rng));
+        double y = -be_math.log1p(-be_rng_double(rng));
         if (y + y > x * x) return BE_ZIGGURAT_R + x;
     }
 }
@@ -119,7 +120,7 @@ double be_rng_standard_normal(be_rng *rng) {
         }
         /* In the part of the layer that the curve cuts through: below it? */
         double height = be_ziggurat_f[layer - 1] - be_ziggurat_f[layer];
-        if (height * be_rng_double(rng) + be_ziggurat_f[layer] < exp(-0.5 * x * x)) return x;
+        if (height * be_rng_double(rng) + be_ziggurat_f[layer] < be_math.exp(-0.5 * x * x)) return x;
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char MAGIC[8] = "BATCHENV";
+static const char MAGIC[8] = {'B', 'A', 'T', 'C', 'H', 'E', 'N', 'V'};
 
 /* FNV-1a (Fowler, Noll, Vo), over words of eight bytes where there are eight. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {

@@ -28,7 +28,8 @@ gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_
 "$build/test_core"
 for name in "${!isa[@]}"; do
     # shellcheck disable=SC2086
-    gcc "${flags[@]}" ${isa[$name]} "-DBE_ISA=BE_ISA_$name" tests/c/test_exact_math.c -o "$build/test_exact_math" -lm
+    gcc "${flags[@]}" ${isa[$name]} "-DBE_ISA=BE_ISA_$name" tests/c/test_exact_math.c csrc/core/libm.c -o "$build/test_exact_math" \
+        -lm -ldl
     if [[ $name == BASELINE ]] || grep -qw "$([[ $name == AVX2 ]] && echo avx2 || echo avx512dq)" /proc/cpuinfo; then
         "$build/test_exact_math"
     fi

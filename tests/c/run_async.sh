@@ -14,7 +14,6 @@ elif grep -qw avx2 /proc/cpuinfo; then
     isa="-DBE_ISA=BE_ISA_AVX2 $vectors"
 fi
 flags="-std=gnu11 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
-    -Wno-maybe-uninitialized
     -fno-omit-frame-pointer -Icsrc"
 sources=(tests/c/test_async.c csrc/envs/*/*.c)
 for source in csrc/core/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do

@@ -14,7 +14,7 @@ for source in csrc/core/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/muj
 done
 for source in "${sources[@]}"; do
     echo gcc -std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi \
-        -Wno-maybe-uninitialized -DBE_ISA=BE_ISA_BASELINE -Icsrc -c "$source" -o "$build/$(basename "$source").o"
+        -DBE_ISA=BE_ISA_BASELINE -Icsrc -c "$source" -o "$build/$(basename "$source").o"
 done | xargs -P 2 -d '\n' -n 1 sh -c
 mkdir "$build/root"
 gcc -static "$build"/*.o -o "$build/root/init" -lm -ldl -lpthread 2>"$build/warnings" # dlopen, which is not called

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "core/libm.h"
+
 /* np.sum of n values, where value(i) is an expression of i: pairwise, eight running sums in a block of up to 128. */
 #define BE_PAIRWISE(name, type, source_type, term)                                                                     \
     static inline type name(const source_type *x, int64_t n) {                                                         \
@@ -42,7 +44,7 @@ BE_SUM(be_sum_squares_f32, float, float, BE_TIMES_ITSELF) /* the same in float32
  * multiply-adds. */
 static inline double be_norm(const double *x, int n, int fused) {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum = fused ? fma(x[i], x[i], sum) : sum + x[i] * x[i];
+    for (int i = 0; i < n; i++) sum = fused ? be_math.fma(x[i], x[i], sum) : sum + x[i] * x[i];
     return sqrt(sum);
 }
 

@@ -112,8 +112,8 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
         for (int j = 0; j < 2; j++) {
             double angle = s[j][i];
             int fresh = b->elapsed[i] == 0;
-            observation[2 * j] = fresh ? be_numpy_cosf((float)angle) : (float)cos(angle);
-            observation[2 * j + 1] = fresh ? be_numpy_sinf((float)angle) : (float)sin(angle);
+            observation[2 * j] = fresh ? be_numpy_cosf((float)angle) : (float)be_math.cos(angle);
+            observation[2 * j + 1] = fresh ? be_numpy_sinf((float)angle) : (float)be_math.sin(angle);
         }
         observation[4] = (float)s[DTHETA1][i];
         observation[5] = (float)s[DTHETA2][i];
@@ -139,7 +139,7 @@ static inline be_vd wrap(be_vd x) {
     be_vl far = ~(be_abs(x) < 1e6 * PI) & (x == x);
     if (__builtin_expect(be_any(far), 0)) {
         for (int j = 0; j < BE_VL; j++) {
-            if (far[j]) x[j] = remainder(x[j], 2 * PI);
+            if (far[j]) x[j] = be_math.remainder(x[j], 2 * PI);
         }
     }
     for (be_vl over = x > pi; be_any(over); over = x > pi) x = be_select(over, x - turn, x);

@@ -53,8 +53,8 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         float *observation = BE_ROW(float, io->observation, io, i, 3);
-        observation[0] = (float)cos(theta[i]);
-        observation[1] = (float)sin(theta[i]);
+        observation[0] = (float)be_math.cos(theta[i]);
+        observation[1] = (float)be_math.sin(theta[i]);
         observation[2] = (float)theta_dot[i];
     }
     return BE_OK;

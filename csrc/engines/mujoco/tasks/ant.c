@@ -127,6 +127,7 @@ static double squared_forces(const be_batch *b, int64_t lane) {
     const int64_t size = 6 * source->num_body;
     enum { ROOM = 600 };
     double few[ROOM], *clipped = few;
+    few[0] = 0; /* size is never 0, but compilers cannot know, and warn */
     if (size > ROOM && (clipped = malloc((size_t)size * sizeof *clipped)) == NULL) return NAN;
     for (int64_t j = 0; j < size; j++) clipped[j] = clipped_force(b, lane, forces[j]);
     const double sum = be_sum_squares(clipped, size);

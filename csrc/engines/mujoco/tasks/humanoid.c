@@ -168,7 +168,7 @@ static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
         double sum = 0;
         for (int64_t k = 0; k < source->num_body; k++) {
             const double x = arrays[MJ_XIPOS][3 * k + j];
-            sum = source->fused_einsum ? fma(mass[k], x, sum) : sum + mass[k] * x;
+            sum = source->fused_einsum ? be_math.fma(mass[k], x, sum) : sum + mass[k] * x;
         }
         center[j] = sum / total;
     }

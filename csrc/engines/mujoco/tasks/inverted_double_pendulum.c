@@ -39,8 +39,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const int64_t angles = source->num_qpos - 1;
     *row++ = arrays[MJ_QPOS][0];
-    for (int64_t j = 1; j <= angles; j++) *row++ = sin(arrays[MJ_QPOS][j]);
-    for (int64_t j = 1; j <= angles; j++) *row++ = cos(arrays[MJ_QPOS][j]);
+    for (int64_t j = 1; j <= angles; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
+    for (int64_t j = 1; j <= angles; j++) *row++ = be_math.cos(arrays[MJ_QPOS][j]);
     for (int64_t j = 0; j < source->num_qvel; j++) *row++ = be_clip_one(arrays[MJ_QVEL][j], -10, 10);
     const int64_t forces = is_v4(b) ? source->num_qvel : 1;
     for (int64_t j = 0; j < forces; j++) *row++ = be_clip_one(arrays[MJ_QFRC_CONSTRAINT][j], -10, 10);
@@ -52,12 +52,8 @@ static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-/* x ** 2 of a NumPy float64: pow() rounds otherwise than x * x in a few cases. The exponent is volatile because
- * compilers know what pow(x, 2.0) should be. */
-static double square(double x) {
-    volatile double two = 2.0;
-    return pow(x, two);
-}
+/* x ** 2 of a NumPy float64: pow() rounds otherwise than x * x in a few cases. */
+static double square(double x) { return be_math.pow(x, 2); }
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
     (void)end;

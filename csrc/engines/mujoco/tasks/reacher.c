@@ -42,8 +42,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const int64_t before = 4 + source->num_qpos - 2 + 2;
     double vector[3];
     find_vector(b, lane, vector);
-    for (int j = 0; j < 2; j++) *row++ = cos(arrays[MJ_QPOS][j]);
-    for (int j = 0; j < 2; j++) *row++ = sin(arrays[MJ_QPOS][j]);
+    for (int j = 0; j < 2; j++) *row++ = be_math.cos(arrays[MJ_QPOS][j]);
+    for (int j = 0; j < 2; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
     row = be_append(row, arrays[MJ_QPOS] + 2, source->num_qpos - 2);
     row = be_append(row, arrays[MJ_QVEL], 2);
     be_append(row, vector, b->observation_space.shape[0] - before);

@@ -1,0 +1,46 @@
+"""What the extension module batchenv._core is compiled from, and with which flags."""
+
+import os
+import platform
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+
+# Rows of the tables of fields and params leave out what is 0: clang would warn of each.
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wno-missing-field-initializers"]
+WERROR = [*WARNINGS, "-Werror"] if os.environ.get("BATCHENV_WERROR") == "1" else []
+SANITIZE = os.environ.get("BATCHENV_SANITIZE")  # such as "address,undefined"
+
+# Exact kernels: no fused multiply-adds but the ones written, no -ffast-math. -fno-trapping-math and -fno-math-errno
+# change no value; they let the compiler vectorise comparisons and inline rounding.
+C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", *WERROR]
+CYTHON_FLAGS = ["-O2", "-std=gnu11", "-Wno-psabi"]
+LINK_FLAGS = ["-lm", "-ldl", "-pthread"]
+if SANITIZE:
+    C_FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
+    LINK_FLAGS += [f"-fsanitize={SANITIZE}"]
+elif not any(flag.startswith("-g") for flag in os.environ.get("CFLAGS", "").split()):
+    # Python's own flags often ask for debugging information: four fifths of the module's size.
+    C_FLAGS += ["-g0"]
+    CYTHON_FLAGS += ["-g0"]
+
+ISA_FLAGS = {"BASELINE": []}
+if platform.machine().lower() in ("x86_64", "amd64"):
+    ISA_FLAGS["AVX2"] = ["-mavx2", "-mfma", "-mbmi", "-mbmi2"]
+    ISA_FLAGS["AVX512"] = [*ISA_FLAGS["AVX2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx512cd"]
+
+
+def _found(*patterns):
+    return sorted(str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern))
+
+
+# Compiled once per instruction set: every env, and the driver's hot loops. Envs over engines are among them only where
+# they have hot loops of their own: see csrc/engines/list.h.
+KERNEL_SOURCES = [*_found("csrc/envs/**/*.c", "csrc/engines/atari/*.c"), "csrc/core/isa_step.c"]
+COMMON_SOURCES = [
+    path
+    for path in _found("csrc/core/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
+    if path not in KERNEL_SOURCES
+]
+CYTHON_SOURCE = "batchenv/_core.pyx"
+CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/*.pxi", "batchenv/*.pxd")]

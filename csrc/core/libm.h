@@ -1,0 +1,40 @@
+/* The C library's mathematical functions, as Python calls them.
+ *
+ * Results equal Gymnasium's only if our sin is the sin that math.sin and NumPy call. The one that the build linked
+ * need not be: some toolchains link a C library of their own into every extension module. So kernels call these
+ * functions through be_math. It holds the linked functions to begin with; before the first env is made, each one is
+ * compared with Python's, and is replaced by the process's own, found by name at run time.
+ *
+ * Only functions whose results are exact by definition and that compilers turn into instructions (sqrt, floor, fabs and
+ * the like) are called directly.
+ */
+#ifndef BE_LIBM_H
+#define BE_LIBM_H
+
+#include <stdint.h>
+
+typedef struct be_libm {
+    double (*sin)(double), (*cos)(double), (*exp)(double), (*log1p)(double);
+    double (*pow)(double, double), (*fmod)(double, double), (*remainder)(double, double);
+    void (*sincos)(double, double *sine, double *cosine);
+    double (*fma)(double, double, double);
+    float (*sinf)(float), (*cosf)(float), (*powf)(float, float), (*fmaf)(float, float, float);
+} be_libm;
+
+extern __attribute__((visibility("hidden"))) be_libm be_math;
+
+/* Functions of float32 and fma have no counterpart in Python's math module: takes those of the process, which NumPy
+ * calls, where it has them. */
+void be_libm_begin(void);
+
+/* Takes the function `name` (sin, cos, exp, log1p, or of x and y: pow, fmod, remainder) from the process if it gives
+ * the n `expected` results to the last bit, else the linked one if that does. Returns 1 if either does. If neither
+ * does, takes the process's and returns 0. `mismatches` are told of the process's (-1: it has no such function) and of
+ * the linked one. */
+int be_libm_choose(const char *name, const double *x, const double *y, const double *expected, int64_t n,
+                   int64_t mismatches[2]);
+
+/* Takes a sincos that agrees with the chosen sin and cos for the n arguments. */
+void be_libm_choose_sincos(const double *x, int64_t n);
+
+#endif
