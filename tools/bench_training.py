@@ -1,11 +1,11 @@
-"""What a faster env changes in a training loop: one small PPO over three vector envs, seeds and networks being the same.
+"""What a faster env changes in a training loop: one small PPO over three vector envs, with the same seeds and networks.
 
     pip install -e ".[examples]" && python tools/bench_training.py
 
 PPO as in CleanRL, 16 lanes of CartPole-v1 and two networks of 64 x 64, is trained over Gymnasium's CartPoleVectorEnv
 (what `gymnasium.make_vec("CartPole-v1")` gives), over its SyncVectorEnv, and over batchenv. The loop is the same, only
 the line that makes the env differs. The runs take turns; the table shows medians of their times, and the learning
-curves. SyncVectorEnv and batchenv must return the same episodes in the same order: if they do not, this exits with 1.
+curves. One thread does everything, so that on an idle machine processor time is wall time; on a busy one read the former. SyncVectorEnv and batchenv must return the same episodes in the same order: if they do not, this exits with 1.
 CartPoleVectorEnv seeds all of its lanes together, so its curve is another draw.
 """
 
@@ -40,8 +40,9 @@ ENVS: dict[str, Callable[[int], gymnasium.vector.VectorEnv]] = {
 
 @dataclass
 class Run:
-    seconds: float  # wall time, all in all
-    stepping: float  # of that, in env.step
+    wall: float  # seconds, all in all
+    processor: float  # seconds that this process had a processor
+    stepping: float  # of these, in env.step
     ends: np.ndarray  # the step (of all lanes together) after which each episode ended
     returns: np.ndarray  # and its return
 
@@ -62,7 +63,7 @@ def network(inputs: int, outputs: int, last_gain: float) -> nn.Sequential:
 def train(make: Callable[[int], gymnasium.vector.VectorEnv], lanes: int, steps: int, seed: int) -> Run:
     """One training run; the reading of the clock around env.step is all that is not PPO."""
     torch.manual_seed(seed)
-    start, stepping = time.perf_counter(), 0.0
+    start, start_processor, stepping = time.perf_counter(), time.process_time(), 0.0
     env = make(lanes)
     inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
     actor, critic = network(inputs, choices, 0.01), network(inputs, 1, 1.0)
@@ -88,9 +89,9 @@ def train(make: Callable[[int], gymnasium.vector.VectorEnv], lanes: int, steps: 
                 actions[t] = policy.sample()
                 log_probs[t] = policy.log_prob(actions[t])
             chosen = actions[t].numpy()
-            before = time.perf_counter()
+            before = time.process_time()
             observation, reward, termination, truncation, _ = env.step(chosen)
-            stepping += time.perf_counter() - before
+            stepping += time.process_time() - before
             taken += lanes
             done = termination | truncation
             running += reward
@@ -128,7 +129,8 @@ def train(make: Callable[[int], gymnasium.vector.VectorEnv], lanes: int, steps: 
                 nn.utils.clip_grad_norm_(parameters, MAX_NORM)
                 optimizer.step()
     env.close()
-    return Run(time.perf_counter() - start, stepping, np.concatenate(ends), np.concatenate(returns))
+    wall, processor = time.perf_counter() - start, time.process_time() - start_processor
+    return Run(wall, processor, stepping, np.concatenate(ends), np.concatenate(returns))
 
 
 def main() -> int:
@@ -153,12 +155,19 @@ def main() -> int:
             runs[name].append(train(make, args.lanes, args.steps, args.seed))
 
     print(f"PPO on {ENV_ID}, {args.lanes} lanes, {args.steps:,} steps, medians of {args.rounds} runs in turns")
-    print(f"{'':<18} {'seconds':>8} {'stepping':>9} {'share':>6}  mean return in each part of the run")
+    print(f"{'':<18} {'wall s':>7} {'processor s':>11} {'stepping s':>10} {'share':>6}  mean return as the run goes on")
     for name, own in runs.items():
-        seconds, stepping = (statistics.median(getattr(run, part) for run in own) for part in ("seconds", "stepping"))
-        share = statistics.median(run.stepping / run.seconds for run in own)
+        wall, processor, stepping, share = (
+            statistics.median(of(run) for run in own)
+            for of in (
+                lambda r: r.wall,
+                lambda r: r.processor,
+                lambda r: r.stepping,
+                lambda r: r.stepping / r.processor,
+            )
+        )
         curve = " ".join(f"{value:6.1f}" for value in own[0].curve(args.points, args.steps))
-        print(f"{name:<18} {seconds:>8.2f} {stepping:>9.2f} {share:>6.1%}  {curve}")
+        print(f"{name:<18} {wall:>7.2f} {processor:>11.2f} {stepping:>10.2f} {share:>6.1%}  {curve}")
 
     sync, ours = runs["SyncVectorEnv"][0], runs["batchenv"][0]
     equal = np.array_equal(sync.returns, ours.returns) and np.array_equal(sync.ends, ours.ends)
