@@ -7,8 +7,8 @@ PPO as in CleanRL, 16 lanes of CartPole-v1 and two networks of 64 x 64, is train
 the line that makes the env differs. The runs take turns; the table shows medians of their times, and the learning
 curves. One thread does everything, so that processor time is what wall time would be on an idle machine.
 
-SyncVectorEnv and batchenv must return the same episodes in the same order: if they do not, this exits with 1.
-CartPoleVectorEnv draws all lanes' start states from one stream, so its curve is another one.
+SyncVectorEnv and batchenv must give the same episodes in the same order, and the same networks: if they do not, this
+exits with 1. CartPoleVectorEnv draws all lanes' start states from one stream, so its curve is another one.
 """
 
 import argparse
@@ -47,6 +47,7 @@ class Run:
     stepping: float  # of these, in env.step
     ends: np.ndarray  # the step (of all lanes together) after which each episode ended
     returns: np.ndarray  # and its return
+    weights: torch.Tensor  # of both networks, in the end
 
     def curve(self, points: int, steps: int) -> list[float]:
         """Mean returns of the episodes that ended in each of `points` equal parts of the run."""
@@ -132,7 +133,8 @@ def train(make: Callable[[int], gymnasium.vector.VectorEnv], lanes: int, steps: 
                 optimizer.step()
     env.close()
     wall, processor = time.perf_counter() - start, time.process_time() - start_processor
-    return Run(wall, processor, stepping, np.concatenate(ends), np.concatenate(returns))
+    weights = nn.utils.parameters_to_vector(parameters).detach()
+    return Run(wall, processor, stepping, np.concatenate(ends), np.concatenate(returns), weights)
 
 
 def main() -> int:
@@ -172,8 +174,15 @@ def main() -> int:
         print(f"{name:<18} {wall:>7.2f} {processor:>11.2f} {stepping:>10.2f} {share:>6.1%}  {curve}")
 
     sync, ours = runs["SyncVectorEnv"][0], runs["batchenv"][0]
-    equal = np.array_equal(sync.returns, ours.returns) and np.array_equal(sync.ends, ours.ends)
-    print(f"SyncVectorEnv and batchenv: {'the same' if equal else 'NOT the same'} {len(ours.returns):,} episodes")
+    equal = (
+        np.array_equal(sync.returns, ours.returns)
+        and np.array_equal(sync.ends, ours.ends)
+        and torch.equal(sync.weights, ours.weights)
+    )
+    verdict = "the same" if equal else "NOT the same"
+    print(
+        f"SyncVectorEnv and batchenv: {verdict} {len(ours.returns):,} episodes, and weights of the networks in the end"
+    )
     return 0 if equal else 1
 
 
