@@ -5,7 +5,8 @@
 PPO as in CleanRL, 16 lanes of CartPole-v1 and two networks of 64 x 64, is trained over Gymnasium's CartPoleVectorEnv
 (what `gymnasium.make_vec("CartPole-v1")` gives), over its SyncVectorEnv, and over batchenv. The loop is the same, only
 the line that makes the env differs. The runs take turns; the table shows medians of their times, and the learning
-curves. One thread does everything, so that processor time is what wall time would be on an idle machine.
+curves. One thread does everything, so that processor time is what wall time would be on an idle machine; `/ ours` divides
+it by batchenv's of the same round.
 
 SyncVectorEnv and batchenv must give the same episodes in the same order, and the same networks: if they do not, this
 exits with 1. CartPoleVectorEnv draws all lanes' start states from one stream, so its curve is another one.
@@ -159,7 +160,8 @@ def main() -> int:
             runs[name].append(train(make, args.lanes, args.steps, args.seed))
 
     print(f"PPO on {ENV_ID}, {args.lanes} lanes, {args.steps:,} steps, medians of {args.rounds} runs in turns")
-    print(f"{'':<18} {'wall s':>7} {'processor s':>11} {'stepping s':>10} {'share':>6}  mean return as the run goes on")
+    head = f"{'wall s':>7} {'processor s':>11} {'stepping s':>10} {'share':>6} {'/ ours':>6}"
+    print(f"{'':<18} {head}  mean return as the run goes on")
     for name, own in runs.items():
         wall, processor, stepping, share = (
             statistics.median(of(run) for run in own)
@@ -170,8 +172,11 @@ def main() -> int:
                 lambda r: r.stepping / r.processor,
             )
         )
+        ratio = statistics.median(
+            run.processor / ours.processor for run, ours in zip(own, runs["batchenv"], strict=True)
+        )
         curve = " ".join(f"{value:6.1f}" for value in own[0].curve(args.points, args.steps))
-        print(f"{name:<18} {wall:>7.2f} {processor:>11.2f} {stepping:>10.2f} {share:>6.1%}  {curve}")
+        print(f"{name:<18} {wall:>7.2f} {processor:>11.2f} {stepping:>10.2f} {share:>6.1%} {ratio:>6.2f}  {curve}")
 
     sync, ours = runs["SyncVectorEnv"][0], runs["batchenv"][0]
     equal = (
