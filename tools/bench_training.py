@@ -5,8 +5,8 @@
 PPO as in CleanRL, 16 lanes of CartPole-v1 and two networks of 64 x 64, is trained over Gymnasium's CartPoleVectorEnv
 (what `gymnasium.make_vec("CartPole-v1")` gives), over its SyncVectorEnv, and over batchenv. The loop is the same, only
 the line that makes the env differs. The runs take turns; the table shows medians of their times, and the learning
-curves. One thread does everything, so that processor time is what wall time would be on an idle machine; `/ ours` divides
-it by batchenv's of the same round.
+curves. One thread does everything, so that processor time is what wall time would be on an idle machine; "/ ours" is
+this time divided by batchenv's of the same round.
 
 SyncVectorEnv and batchenv must give the same episodes in the same order, and the same networks: if they do not, this
 exits with 1. CartPoleVectorEnv draws all lanes' start states from one stream, so its curve is another one.
