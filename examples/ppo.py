@@ -6,7 +6,6 @@ it is worth. `--resume FILE --steps 1 --eval 16` evaluates and trains no more.
 
 import argparse
 import copy
-import importlib.util
 import os
 import pickle
 import sys
@@ -99,7 +98,9 @@ class Task:
 
     def check_video(self) -> None:
         """Ends the program if it could not draw or write a video."""
-        if importlib.util.find_spec("moviepy") is None:
+        try:
+            import moviepy  # noqa: F401
+        except ImportError:
             sys.exit("--video needs MoviePy: pip install -e '.[render]'")
         env = self.make(1, render_mode="rgb_array")
         env.reset()

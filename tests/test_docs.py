@@ -12,14 +12,16 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 def blocks(page):
     """The Python code of a page: (line, code)."""
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         yield text[: found.start(1)].count("\n"), found[1]
 
 
 def heading_anchors(page):
     """What GitHub makes of the headings: lower case, hyphens for spaces, no other punctuation."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.M), re.M)
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M), re.M
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -45,7 +47,7 @@ def is_there(module):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links(page):
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in target:
             continue
@@ -57,7 +59,7 @@ def test_links(page):
 
 
 def test_the_index_names_every_page():
-    index = (ROOT / "docs" / "README.md").read_text()
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     missing = [
         page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and page.name not in index
     ]
