@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 
 class Adapter:
-    """Puts keywords and lane attributes that are no numbers into the C core's terms. Made once a BatchEnv.
+    """Translates keywords and lane attributes that are not numbers (a map, a ROM, a model) for the C type. One per
+    BatchEnv.
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords. names: the lane attributes that `attribute` answers.
@@ -50,5 +51,5 @@ class Adapter:
         return {}
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute of `names`, as Gymnasium's environment has it: one value a lane."""
+        """A lane attribute of `names`, as Gymnasium's environment has it: one value per lane."""
         raise NotImplementedError(name)

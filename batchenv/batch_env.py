@@ -49,7 +49,7 @@ def _space(description: tuple) -> spaces.Space:
 
 
 class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
-    """`num_envs` lanes of one environment, stepped together by C kernels.
+    """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
     do not depend on the number of threads nor on the CPU's vector width.
@@ -85,7 +85,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
-            These nine are done in the order in which they stand here, final observations included.
+            These nine are applied in the order listed, to final observations too.
         batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
         thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
             use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
@@ -475,7 +475,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets a parameter; `values` is one value for all lanes, or a list with one a lane.
+        """Sets a parameter; `values` is one value for all lanes, or a list with one per lane.
 
         Raises:
             AttributeError: no such parameter.

@@ -1,4 +1,4 @@
-"""What reaches into single lanes: their parameters, state and snapshots."""
+"""Access to individual lanes: their parameters, state and snapshots."""
 
 from __future__ import annotations
 

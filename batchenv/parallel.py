@@ -246,7 +246,8 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
         **kwargs: as `make`.
 
     Raises:
-        TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
+            to fix it.
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
     """
     name, entry = lookup(env_id)

@@ -18,7 +18,7 @@ class ToyText(Adapter):
     names: tuple[str, ...] = ("lastaction",)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value a lane."""
+        """A lane attribute, as Gymnasium's environment has it: one value per lane."""
         return [None if action < 0 else action for action in batch.state()["lastaction"].tolist()]
 
 

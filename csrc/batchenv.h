@@ -47,8 +47,7 @@ static inline size_t be_dtype_size(be_dtype dtype) {
     return sizes[dtype];
 }
 
-/* The rows of a lane's info that have a field: as Gymnasium's infos, those of other lanes lack the key. Values of the
- * rows that lack it are 0. */
+/* When a lane reports an info field. In steps where it does not, the field's value is 0 and its mask is False. */
 typedef enum be_when {
     BE_ALWAYS,
     BE_IN_STEPS,    /* not in the first of an episode */

@@ -3,7 +3,9 @@
 The cross-entropy method looks for the four weights of a linear controller, once on Gymnasium's physics alone and once
 with another pole length, gravity and push in every lane. Parameters that differ by lane are arrays:
 `env.set_params(length=...)`. Every candidate meets the same physics and start states, so candidates differ by their
-weights alone. Needs only batchenv; with --picture FILE also matplotlib (pip install "batchenv[bench]").
+weights alone. Needs only batchenv; with --picture FILE also matplotlib (pip install -e ".[bench]").
+
+docs/your-loop.md shows how to draw new physics whenever a lane starts another episode.
 """
 
 import argparse

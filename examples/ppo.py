@@ -1,23 +1,35 @@
-"""PPO with PyTorch, as ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py use it: pip install "batchenv[examples]"."""
+"""PPO with PyTorch, as ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py use it: pip install -e ".[examples]".
+
+What a run has learnt is kept with --save FILE and taken up again with --resume FILE; --eval N and --video DIR show what
+it is worth. `--resume FILE --steps 1 --eval 16` evaluates and trains no more.
+"""
 
 import argparse
+import copy
+import os
+import pickle
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers.vector import RecordVideo
 
 try:
     import torch
 except ImportError:
-    sys.exit("this example needs PyTorch: pip install 'batchenv[examples]'")
+    sys.exit("this example needs PyTorch: pip install -e '.[examples]'")
 from torch import nn
 
 import batchenv
+
+EVALUATION_SEED = 1_000_000  # added to --seed: away from the training lanes' seeds
 
 
 def positive(text: str) -> int:
@@ -49,17 +61,74 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     parser.add_argument(
         "--torch-threads", type=positive, default=1, help="as many as cores gain on idle cores, lose on busy ones"
     )
+    parser.add_argument(
+        "--save", metavar="FILE", help="keep agent, optimizer and lanes there, as of the last line printed"
+    )
+    parser.add_argument(
+        "--resume", metavar="FILE", help="go on from what --save wrote, with its lanes, until there are --steps in all"
+    )
+    parser.add_argument("--eval", type=positive, metavar="N", help="afterwards play N episodes greedily, N with chance")
+    parser.add_argument("--video", metavar="DIR", help="afterwards record an episode that is played greedily")
     parser.set_defaults(**defaults)
     return parser
 
 
-def make(env_id: str, lanes: int, **keywords) -> batchenv.BatchEnv:
-    """`batchenv.make`, which ends the program with its message where the id is unknown or its simulator is missing."""
+class Task:
+    """An environment with the keywords that training and evaluation have in common."""
+
+    def __init__(self, env_id: str, **keywords) -> None:
+        self.env_id, self.keywords = env_id, keywords
+
+    def make(self, lanes: int, **more) -> batchenv.BatchEnv:
+        """`batchenv.make`; ends the program with its message if the id is unknown or its simulator is missing."""
+        keywords = {"autoreset_mode": "NextStep", "record_episode_statistics": True, **self.keywords, **more}
+        try:
+            return batchenv.make(self.env_id, lanes, **keywords)
+        # FileNotFoundError: a game's ROM.
+        except (gymnasium.error.DependencyNotInstalled, FileNotFoundError, ValueError) as error:
+            sys.exit(f"{self.env_id}: {error}")
+
+    def make_for_evaluation(self, trained: batchenv.BatchEnv, lanes: int, **more) -> batchenv.BatchEnv:
+        """New lanes; if observations are normalized, by the moments of the trained env, which then stay as they are."""
+        env = self.make(lanes, **more)
+        if env.normalizer is not None:
+            env.normalizer.obs_rms = copy.deepcopy(trained.normalizer.obs_rms)
+            env.normalizer.update_running_mean = False
+        return env
+
+    def check_video(self) -> None:
+        """Ends the program if it could not draw or write a video."""
+        try:
+            import moviepy  # noqa: F401
+        except ImportError:
+            sys.exit("--video needs MoviePy: pip install -e '.[render]'")
+        env = self.make(1, render_mode="rgb_array")
+        env.reset()
+        try:
+            env.render()
+        except gymnasium.error.DependencyNotInstalled as error:
+            sys.exit(f"--video: {error}")
+        env.close()
+
+
+def prepare(args: argparse.Namespace, task: Task) -> tuple[batchenv.BatchEnv, dict[str, Any] | None]:
+    """The env to train, and what --resume has read besides; says now what --save and --video would fail at later."""
+    if args.save and not Path(args.save).absolute().parent.is_dir():
+        sys.exit(f"--save {args.save}: its folder does not exist")
+    if args.video:
+        task.check_video()
+    if not args.resume:
+        return task.make(args.lanes), None
     try:
-        return batchenv.make(env_id, lanes, autoreset_mode="NextStep", record_episode_statistics=True, **keywords)
-    # FileNotFoundError: a game's ROM.
-    except (gymnasium.error.DependencyNotInstalled, FileNotFoundError, ValueError) as error:
-        sys.exit(f"{env_id}: {error}")
+        # The file holds a pickled env, so loading it can run code: resume your own files only.
+        saved = torch.load(args.resume, weights_only=False)
+        env = saved["env"]
+    except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+        sys.exit(f"--resume {args.resume} is not a file that --save wrote: {error}")
+    if saved["id"] != task.env_id:
+        sys.exit(f"--resume {args.resume} was saved with --id {saved['id']}, not {task.env_id}")
+    args.lanes = env.num_envs
+    return env, saved
 
 
 class Stopwatch:
@@ -83,6 +152,8 @@ class Stopwatch:
         return self._now()[0] - self.start[0]
 
     def report(self, steps: int) -> None:
+        if not steps:
+            return
         total = self._now() - self.start
         parts = {**self.parts, "other": total - sum(self.parts.values()), "total": total}
         print(f"{steps:,} steps; seconds:")
@@ -113,6 +184,10 @@ class Discrete(nn.Module):
     def values(self, observations: torch.Tensor) -> torch.Tensor:
         return self.critic(self.body(observations))[:, 0]
 
+    def best(self, observations: torch.Tensor) -> torch.Tensor:
+        """The most probable actions."""
+        return self.actor(self.body(observations)).argmax(dim=1)
+
     def act(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Sampled actions, their log probabilities, and values."""
         features = self.body(observations)
@@ -132,7 +207,7 @@ class Discrete(nn.Module):
 
 
 class Gaussian(nn.Module):
-    """Actions around actor(observations), with a deviation a component that is learnt; values critic(observations)."""
+    """Actions around actor(observations), with a learnt deviation per component; values critic(observations)."""
 
     def __init__(self, actor: nn.Module, critic: nn.Module, actions: int):
         super().__init__()
@@ -144,6 +219,10 @@ class Gaussian(nn.Module):
 
     def _distribution(self, observations: torch.Tensor) -> torch.distributions.Normal:
         return torch.distributions.Normal(self.actor(observations), self.log_deviation.exp(), validate_args=False)
+
+    def best(self, observations: torch.Tensor) -> torch.Tensor:
+        """As Discrete's."""
+        return self.actor(observations)
 
     def act(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """As Discrete's."""
@@ -215,52 +294,125 @@ class Progress:
     entropy: float
 
 
-def train(
-    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch
-) -> Iterator[Progress]:
-    """Trains for args.steps, and says after each update how it went."""
-    steps, lanes = args.rollout, env.num_envs
-    space, action_space = env.single_observation_space, env.single_action_space
-    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
-    updates = -(-args.steps // (steps * lanes))
+class Training:
+    """A run that can be interrupted: what `save` writes is all that its future depends on."""
 
-    # The rollout: env.step writes straight into these arrays, and the tensors below share their memory.
-    obs_array = np.empty((steps + 1, lanes, *space.shape), space.dtype)
-    reward_array = np.empty((steps, lanes))
-    terminated_array, truncated_array = np.empty((2, steps, lanes), dtype=bool)
-    action_array = np.empty((steps, lanes, *action_space.shape), action_space.dtype)
-    observations, actions = torch.from_numpy(obs_array), torch.from_numpy(action_array)
-    rewards, terminated = torch.from_numpy(reward_array), torch.from_numpy(terminated_array)
-    values, log_probs = torch.empty(steps + 1, lanes), torch.empty(steps, lanes)
-    # In mode NextStep the step after an episode's last one ignores its action and resets the lane: nothing to learn.
-    is_reset = np.zeros((steps + 1, lanes), dtype=bool)
+    def __init__(
+        self,
+        env: batchenv.BatchEnv,
+        agent: Discrete | Gaussian,
+        args: argparse.Namespace,
+        saved: dict[str, Any] | None,
+    ) -> None:
+        self.env, self.agent, self.args = env, agent, args
+        self.optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+        if saved is None:
+            self.update = 0
+            self.observations, _ = env.reset(seed=args.seed)
+            self.is_reset = np.zeros(env.num_envs, dtype=bool)
+            return
+        try:
+            agent.load_state_dict(saved["agent"])
+        except RuntimeError as error:
+            sys.exit(f"--resume {args.resume} holds an agent of another shape: {error}")
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.update, self.observations, self.is_reset = (saved[key] for key in ("update", "observations", "is_reset"))
+        torch.set_rng_state(saved["torch_rng"])
 
-    obs_array[-1], _ = env.reset(seed=args.seed)
-    for update in range(1, updates + 1):
-        obs_array[0], is_reset[0] = obs_array[-1], is_reset[-1]
-        finished = [np.empty(0)]
-        for t in range(steps):
-            with watch("acting"), torch.inference_mode():
-                actions[t], log_probs[t], values[t] = agent.act(observations[t])
-            out = obs_array[t + 1], reward_array[t], terminated_array[t], truncated_array[t]
-            with watch("stepping"):
-                infos = env.step(action_array[t], out=out)[-1]
-            np.logical_or(terminated_array[t], truncated_array[t], out=is_reset[t + 1])
-            if "episode" in infos:
-                finished.append(infos["episode"]["r"][infos["_episode"]])
+    def save(self, env_id: str) -> None:
+        """Writes the file that --save names. It is replaced in one go, so that there is always a whole one."""
+        state = {
+            "id": env_id,
+            "env": self.env,  # its lanes, random streams and moments; it pickles
+            "agent": self.agent.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "update": self.update,
+            "observations": self.observations,
+            "is_reset": self.is_reset,
+            "torch_rng": torch.get_rng_state(),
+        }
+        torch.save(state, self.args.save + ".part")
+        os.replace(self.args.save + ".part", self.args.save)
 
-        with watch("learning"):
-            with torch.no_grad():
-                values[steps] = agent.values(observations[steps])
-            done = torch.from_numpy(is_reset[1:])
-            advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
-            targets = advantages + values[:-1]
-            left = 1 - (update - 1) / updates
-            optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)
-            rollout = observations[:-1], actions, log_probs, advantages, targets
-            used = torch.from_numpy(np.flatnonzero(~is_reset[:-1]))
-            entropy = learn(args, agent, optimizer, used, *(part.flatten(0, 1) for part in rollout))
-        yield Progress(update, update * steps * lanes, np.concatenate(finished), entropy)
+    def updates(self, watch: Stopwatch) -> Iterator[Progress]:
+        """Trains until there have been args.steps, and says after each update how it went."""
+        env, agent, args = self.env, self.agent, self.args
+        steps, lanes = args.rollout, env.num_envs
+        space, action_space = env.single_observation_space, env.single_action_space
+        updates = -(-args.steps // (steps * lanes))
+
+        # The rollout: env.step writes straight into these arrays, and the tensors below share their memory.
+        obs_array = np.empty((steps + 1, lanes, *space.shape), space.dtype)
+        reward_array = np.empty((steps, lanes))
+        terminated_array, truncated_array = np.empty((2, steps, lanes), dtype=bool)
+        action_array = np.empty((steps, lanes, *action_space.shape), action_space.dtype)
+        observations, actions = torch.from_numpy(obs_array), torch.from_numpy(action_array)
+        rewards, terminated = torch.from_numpy(reward_array), torch.from_numpy(terminated_array)
+        values, log_probs = torch.empty(steps + 1, lanes), torch.empty(steps, lanes)
+        # In mode NextStep the step after an episode's last one ignores its action, resets the lane and teaches nothing.
+        is_reset = np.zeros((steps + 1, lanes), dtype=bool)
+
+        while self.update < updates:
+            obs_array[0], is_reset[0] = self.observations, self.is_reset
+            finished = [np.empty(0)]
+            for t in range(steps):
+                with watch("acting"), torch.inference_mode():
+                    actions[t], log_probs[t], values[t] = agent.act(observations[t])
+                out = obs_array[t + 1], reward_array[t], terminated_array[t], truncated_array[t]
+                with watch("stepping"):
+                    infos = env.step(action_array[t], out=out)[-1]
+                np.logical_or(terminated_array[t], truncated_array[t], out=is_reset[t + 1])
+                if "episode" in infos:
+                    finished.append(infos["episode"]["r"][infos["_episode"]])
+
+            with watch("learning"):
+                with torch.no_grad():
+                    values[steps] = agent.values(observations[steps])
+                done = torch.from_numpy(is_reset[1:])
+                advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
+                targets = advantages + values[:-1]
+                left = 1 - self.update / updates
+                self.optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)
+                rollout = observations[:-1], actions, log_probs, advantages, targets
+                used = torch.from_numpy(np.flatnonzero(~is_reset[:-1]))
+                entropy = learn(args, agent, self.optimizer, used, *(part.flatten(0, 1) for part in rollout))
+            self.update += 1
+            self.observations, self.is_reset = obs_array[-1].copy(), is_reset[-1].copy()
+            yield Progress(self.update, self.update * steps * lanes, np.concatenate(finished), entropy)
+
+
+@torch.inference_mode()
+def evaluate(env: gymnasium.vector.VectorEnv, agent: Discrete | Gaussian, seed: int, greedy: bool) -> np.ndarray:
+    """Returns of the first episode of each lane, before rewards are scaled or clipped."""
+    observations, _ = env.reset(seed=seed)
+    returns = np.full(env.num_envs, np.nan)
+    while np.isnan(returns).any():
+        rows = torch.from_numpy(observations)
+        actions = agent.best(rows) if greedy else agent.act(rows)[0]
+        observations, _, _, _, infos = env.step(actions.numpy())
+        if "episode" in infos:
+            first = infos["_episode"] & np.isnan(returns)
+            returns[first] = infos["episode"]["r"][first]
+    return returns
+
+
+def show(task: Task, trained: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace) -> None:
+    """What --eval and --video ask for."""
+    seed = args.seed + EVALUATION_SEED
+    for greedy in (True, False) if args.eval else ():
+        env = task.make_for_evaluation(trained, args.eval)
+        returns = evaluate(env, agent, seed, greedy)
+        env.close()
+        print(
+            f"{args.eval} {'greedy' if greedy else 'sampled'} episodes: mean return {returns.mean():.1f}, "
+            f"from {returns.min():.1f} to {returns.max():.1f}"
+        )
+    if args.video:
+        env = task.make_for_evaluation(trained, 1, render_mode="rgb_array")
+        recorder = RecordVideo(env, args.video, episode_trigger=lambda episode: episode == 0)
+        (result,) = evaluate(recorder, agent, seed, greedy=True)
+        recorder.close()
+        print(f"video in {args.video}: an episode with a return of {result:.1f}")
 
 
 class Table:
@@ -288,13 +440,28 @@ class Table:
 
 
 def train_to_the_end(
-    env: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace, watch: Stopwatch, every: int
-) -> None:
-    """Trains, prints a line every so many updates, and says in the end what came of it and what took how long."""
-    table, means = Table(every, watch), []
-    for progress in train(env, agent, args, watch):
+    training: Training,
+    task: Task,
+    watch: Stopwatch,
+    every: int,
+    stop: Callable[[Progress, float], bool] = lambda progress, mean: False,
+) -> bool:
+    """Trains, prints a line every so many updates, and says in the end what came of it and what took how long.
+
+    Returns: whether `stop`, which is asked after each line, has ended the run.
+    """
+    args, first = training.args, training.update
+    table, means, stopped = Table(every, watch), [], False
+    for progress in training.updates(watch):
         if (mean := table.add(progress)) is not None:
             means.append(mean)
+            if args.save:
+                training.save(task.env_id)
+            if stopped := stop(progress, mean):
+                break
+    if args.save:
+        training.save(task.env_id)
     if means:
         print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
-    watch.report(progress.steps)
+    watch.report((training.update - first) * args.rollout * args.lanes)
+    return stopped

@@ -1,4 +1,6 @@
-"""PPO on CartPole-v1, with PyTorch: pip install "batchenv[examples]".
+"""PPO on CartPole-v1, with PyTorch: pip install -e ".[examples]".
+
+python examples/ppo_cartpole.py [--save FILE] [--resume FILE] [--eval EPISODES] [--video DIR]
 
 Trains until the episodes that finished since the latest update return 475 on average, Gymnasium's threshold, and greedy
 actions on fresh episodes do as well. Exits with status 1 if --steps are not enough.
@@ -6,29 +8,8 @@ actions on fresh episodes do as well. Exits with status 1 if --steps are not eno
 
 import sys
 
-import numpy as np
 import ppo
 import torch
-
-import batchenv
-
-ENV_ID = "CartPole-v1"
-EVALUATION_SEED = 1_000_000  # away from the training lanes' seeds
-
-
-@torch.inference_mode()
-def evaluate(policy: torch.nn.Module, seed: int, lanes: int = 64) -> float:
-    """Mean return of greedy actions, over the first episode of each lane."""
-    env = batchenv.make(ENV_ID, num_envs=lanes)
-    observations, _ = env.reset(seed=seed)
-    returns, running = np.zeros(lanes), np.ones(lanes, dtype=bool)
-    while running.any():
-        actions = policy(torch.from_numpy(observations)).argmax(dim=1).numpy()
-        observations, rewards, terminations, truncations, _ = env.step(actions)
-        returns += rewards * running
-        running &= ~(terminations | truncations)
-    env.close()
-    return float(returns.mean())
 
 
 def main() -> int:
@@ -45,22 +26,23 @@ def main() -> int:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = ppo.Stopwatch()
-    env = ppo.make(ENV_ID, args.lanes)
+    task = ppo.Task("CartPole-v1")
+    env, saved = ppo.prepare(args, task)
     inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
     agent = ppo.Discrete(ppo.mlp(inputs, choices, 0.01), ppo.mlp(inputs, 1, 1.0))
+    training = ppo.Training(env, agent, args, saved)
 
-    table, solved = ppo.Table(1, watch), False
-    for progress in ppo.train(env, agent, args, watch):
-        mean = table.add(progress)
-        if len(progress.returns) >= args.min_episodes and mean >= args.target:
-            greedy = evaluate(agent.actor, args.seed + EVALUATION_SEED)
-            print(f"greedy evaluation: {greedy:.1f}")
-            solved = greedy >= args.target
-            if solved:
-                break
-    env.close()
+    def is_solved(progress: ppo.Progress, mean: float) -> bool:
+        if len(progress.returns) < args.min_episodes or mean < args.target:
+            return False
+        greedy = ppo.evaluate(task.make(64), agent, args.seed + ppo.EVALUATION_SEED, greedy=True).mean()
+        print(f"greedy evaluation: {greedy:.1f}")
+        return bool(greedy >= args.target)
+
+    solved = ppo.train_to_the_end(training, task, watch, every=1, stop=is_solved)
     print("solved" if solved else "not solved")
-    watch.report(progress.steps)
+    ppo.show(task, env, agent, args)
+    env.close()
     return 0 if solved else 1
 
 

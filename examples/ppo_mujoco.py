@@ -1,6 +1,6 @@
-"""PPO on HalfCheetah-v5, with PyTorch: pip install "batchenv[examples,mujoco]".
+"""PPO on HalfCheetah-v5, with PyTorch: pip install -e ".[examples,mujoco]".
 
-python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
+python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
 Observations are normalised and returns recorded by batchenv itself. An action outside its bounds is taken as Gymnasium
 takes it: MuJoCo clamps it, and all of it is charged for.
@@ -31,13 +31,15 @@ def main() -> int:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = ppo.Stopwatch()
-    env = ppo.make(args.id, args.lanes, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True)
+    task = ppo.Task(args.id, normalize_observation=True, reward_scale=args.reward_scale, clip_actions=True)
+    env, saved = ppo.prepare(args, task)
     if not isinstance(env.single_action_space, Box) or len(env.single_observation_space.shape) != 1:
         parser.error(f"--id {args.id}: observations must be vectors, and actions continuous")
     (inputs,), (outputs,) = env.single_observation_space.shape, env.single_action_space.shape
     agent = ppo.Gaussian(ppo.mlp(inputs, outputs, 0.01), ppo.mlp(inputs, 1, 1.0), outputs)
 
-    ppo.train_to_the_end(env, agent, args, watch, every=16)
+    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
+    ppo.show(task, env, agent, args)
     env.close()
     return 0
 

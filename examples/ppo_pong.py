@@ -1,6 +1,6 @@
-"""PPO on Pong, from the screen, with PyTorch: pip install "batchenv[examples,atari]".
+"""PPO on Pong, from the screen, with PyTorch: pip install -e ".[examples,atari]".
 
-python examples/ppo_pong.py [--quick] [--id ID] [--steps STEPS] [--seed SEED]
+python examples/ppo_pong.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
 One run (seed 1, two threads, 2 cores of an AMD EPYC, quiet): the return, of 21 points at most, rose from -20.6, which
 is random play, to -13.8 within 327,680 steps (170 s), 2.8 within 491,520 (242 s) and 9.6 within 655,360 (317 s).
@@ -33,7 +33,7 @@ class Eye(nn.Module):
 
     def __init__(self, background: float, bfloat16: bool):
         super().__init__()
-        self.background = background
+        self.register_buffer("background", torch.tensor(background, dtype=torch.float32))
         self.dtype = torch.bfloat16 if bfloat16 else torch.float32
         gain = 2**0.5
         self.first = ppo.orthogonal(nn.Conv2d(64, 16, 2), gain)
@@ -73,17 +73,20 @@ def main() -> int:
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = ppo.Stopwatch()
-    env = ppo.make(args.id, args.lanes, clip_reward=(-1, 1))
+    task = ppo.Task(args.id, clip_reward=(-1, 1))
+    env, saved = ppo.prepare(args, task)
     if (shape := env.single_observation_space.shape) != (4, 84, 84):
         parser.error(f"--id {args.id}: observations must be of shape (4, 84, 84), not {shape}")
-    background = float(np.median(env.reset(seed=args.seed)[0]))
+    # Of a resumed run the file has it.
+    background = 0.0 if saved else float(np.median(env.reset(seed=args.seed)[0]))
     agent = ppo.Discrete(
         ppo.orthogonal(nn.Linear(256, int(env.single_action_space.n)), 0.01),
         ppo.orthogonal(nn.Linear(256, 1), 1.0),
         Eye(background, args.bfloat16),
     )
 
-    ppo.train_to_the_end(env, agent, args, watch, every=16)
+    ppo.train_to_the_end(ppo.Training(env, agent, args, saved), task, watch, every=16)
+    ppo.show(task, env, agent, args)
     env.close()
     return 0
 

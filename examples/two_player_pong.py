@@ -1,7 +1,7 @@
 """Two-player Pong: random agents play many games at once, and some of the games become an animated GIF.
 
 Both players of every lane act in one call, through PettingZoo's parallel API over a batch: `batchenv.make_parallel`.
-Needs the Atari games and imageio: pip install "batchenv[atari]" imageio.
+Needs the Atari games and imageio: pip install -e ".[atari]" imageio.
 """
 
 import argparse

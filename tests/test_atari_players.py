@@ -399,7 +399,7 @@ def test_pictures():
         ("Pong-v5", {"players": 2.0}, TypeError, "players=2.0"),
         ("Pong-v5", {"players": 2, "mode": 1}, ValueError, "mode=1 of pong is not for players=2: it has players=1"),
         ("Pong-v5", {"mode": 4}, ValueError, "mode=4 is none of this game's: 1, 2 .* it is for players=2"),
-        ("Breakout-v5", {"players": 2}, ValueError, "breakout is for one; for more there are backgammon, boxing"),
+        ("Breakout-v5", {"players": 2}, ValueError, "breakout supports one player only; games for more are backgammon, boxing"),
         ("Combat-v5", {"players": 1}, ValueError, "'combat' needs two players"),
     ],
     ids=str,
@@ -475,7 +475,7 @@ def test_wrong_dicts(actions, error, told):
 def test_wrong_envs_and_agents():
     with pytest.raises(ValueError, match=r"CartPole-v1 is for one player"):
         batchenv.make_parallel("CartPole-v1", 2)
-    with pytest.raises(ValueError, match="breakout is for one"):
+    with pytest.raises(ValueError, match="breakout supports one player only"):
         batchenv.make_parallel("Breakout-v5", 2)
     with pytest.raises(ValueError, match="players=1"):
         batchenv.make_parallel("Pong-v5", players=1)

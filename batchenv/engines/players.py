@@ -63,7 +63,7 @@ def choose(game: str, players: int, mode: int | None) -> int | None:
             )
         return mode
     if not table:
-        raise ValueError(f"players={players}: {game} is for one; for more there are {', '.join(MODES)}")
+        raise ValueError(f"players={players}: {game} supports one player only; games for more are {', '.join(MODES)}")
     if players not in table:
         raise ValueError(f"players={players} cannot play {game}, which has {listed}")
     if mode is None:

@@ -5,7 +5,7 @@
  * short polynomials around it, to within about 0.52 ulp: it does not always round correctly, so a "better"
  * sine would differ in one argument of a thousand. The same table, polynomial coefficients and roundings
  * are used here, BE_VL lanes at a time. Whether this really equals the process's own C library is not assumed
- * but measured once per process (be_exact_math_probe); where it does not, the baseline kernels are used, which
+ * but measured once per process (be_isa.probe); where it does not, the baseline kernels are used, which
  * call the C library for every lane.
  *
  * x**2. NumPy's float64 scalars raise to the power 2 with pow(), which is not x * x: about one square in a

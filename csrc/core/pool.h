@@ -79,7 +79,7 @@ typedef struct be_pool_options {
  * parallel loops leaves batch_rows 0 and deliver NULL. */
 be_pool *be_pool_create(const be_pool_options *options, char *message, size_t size);
 
-/* Ends the workers: each finishes the item that it is at, and with `finish` also those that wait. NULL is fine. */
+/* Ends the workers: each completes its current item; with `finish`, also every queued one. NULL is fine. */
 void be_pool_destroy(be_pool *pool, int finish);
 
 int be_pool_num_workers(const be_pool *pool);
@@ -110,7 +110,7 @@ int64_t be_pool_in_flight(const be_pool *pool); /* results submitted and not rec
 /* A file descriptor that is readable while a batch is ready, for select, epoll and asyncio; the pool's own: only wait
  * on it, be_pool_recv empties it. It may once be readable for a batch already received: be_pool_recv(pool, 0, ...) then
  * says BE_POOL_TIMEOUT or BE_POOL_STARVED and puts it right. Costs a system call or two a batch from the first call
- * on. -1: none to be had, errno says why, or forked. */
+ * on. Returns -1 if no descriptor is available (see errno) or after fork(). */
 int be_pool_eventfd(be_pool *pool);
 
 /* ---- the parallel loop ------------------------------------------------------------------------------ */

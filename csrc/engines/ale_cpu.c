@@ -2,9 +2,10 @@
  * in local variables here: these two are written back before a device is called, the rest at the end. (A write to WSYNC
  * also asks whether the access before it was a read.)
  *
- * It goes about memory as the library's interpreter does, which is simpler than a 6502 in a few ways: all cycles of an
- * instruction are counted as soon as its opcode is known (but for those of crossed pages and taken branches), few of
- * the reads and writes that the result does not depend on are done, and pointers in the zero page may end in page one.
+ * It accesses memory in the same order as the library's interpreter, which is simpler than a 6502 in a few ways: all
+ * cycles of an instruction are counted as soon as its opcode is known (but for those of crossed pages and taken
+ * branches), few of the reads and writes that the result does not depend on are done, and pointers in the zero page may
+ * end in page one.
  */
 #include "engines/ale_cpu.h"
 

@@ -9,7 +9,7 @@
 
 typedef struct ale_device ale_device;
 
-/* What the processor calls of a device on the bus; the entries before and after are none of its business. */
+/* What the processor calls of a device on the bus; the entries before and after are not used here. */
 typedef struct ale_device_functions {
     void *others[8];
     uint8_t (*peek)(ale_device *, uint16_t address);
