@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
-from batchenv.lanes import Lanes, integer, lane_indices
+from batchenv.hints import unknown_keyword
+from batchenv.lanes import Lanes, lane_indices
 from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
 from batchenv.render import Renderer, check_mode, render_modes
 from batchenv.rollout import Rollouts
 from batchenv.transforms import DEFAULTS, Transforms, flag
+from batchenv.values import integer
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
@@ -149,13 +152,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         self._keywords: dict[str, Any] = {}
+        names = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+        fields = getattr(self._adapter, "model_fields", ())
         if self._adapter is not None:
-            own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
-            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *names]
             params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
-            for name in params:
-                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
-                    raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
+        for name in params:
+            if name not in names and name not in fields:
+                raise TypeError(unknown_keyword(self._id, name, names, self._builtin_keywords(), fields))
+        if self._adapter is not None:
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
             for name, value in self._adapter.transforms.items():
@@ -207,6 +212,12 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if render_mode is not None:
             self._renderer = self._make_renderer(entry.type_name)
             self._core_step = self._watched_step
+
+    @classmethod
+    def _builtin_keywords(cls) -> list[str]:
+        """Names of the keywords that every environment takes."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
@@ -336,7 +347,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     def _check_seed(self, seed: Any) -> Any:
         if seed is None:
             return None
-        if isinstance(seed, (list, tuple, np.ndarray)):
+        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim > 0):
             if len(seed) != self.num_envs:
                 raise ValueError(
                     "If seeds are passed as a list the length must match "
@@ -466,7 +477,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if name not in self._batch.get_params():
             names = ", ".join(self._batch.get_params())
             raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {names}")
-        differ = any(value != values[0] for value in values)
+        differ = any(value is not values[0] and value != values[0] for value in values)
         self.set_params(**{name: list(values) if differ else values[0]})
 
     # ---- pickling ----------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from batchenv import _core
+from batchenv import _core, hints
 from batchenv.engines import games
 
 NAMESPACE = "batchenv"
@@ -114,17 +113,15 @@ def lookup(env_id: str) -> tuple[str, Entry]:
 
     Raises:
         TypeError: `env_id` is not a str.
-        ValueError: there is no such id; the message names the nearest ones.
+        ValueError: there is no such id; the message says which one may be meant, or what to do instead.
     """
     if not isinstance(env_id, str):
-        raise TypeError(f"id={env_id!r} must be a str such as 'CartPole-v1', not {type(env_id).__name__}")
+        raise TypeError(hints.not_an_id(env_id))
     name = env_id.removeprefix(f"{NAMESPACE}/")
     if name.startswith("ALE-"):
         name = name.replace("-", "/", 1)
     if name not in TABLE:
-        near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "batchenv.list_envs() lists all."
-        raise ValueError(f"no environment {env_id!r} in batchenv: {hint}")
+        raise ValueError(hints.unknown_id(env_id, list_envs()))
     return name, TABLE[name]
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from batchenv.adapter import Adapter
 from batchenv.engines import games, players
 from batchenv.engines.players_batch import PlayersBatch
-from batchenv.lanes import integer
 from batchenv.transforms import flag
+from batchenv.values import integer
 
 OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
 PALETTES = ("NTSC", "PAL", "SECAM")  # as in csrc/engines/emulator.h
