@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
+from batchenv.faces.envpool import Pool
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import Lanes, lane_indices
 from batchenv.normalize import NormalizedBatch, Normalizer
@@ -51,7 +52,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -241,7 +242,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self.single_action_space = _space(action)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if self.is_async and isinstance(self.single_action_space, spaces.Discrete):
+        if isinstance(self.single_action_space, spaces.Discrete):
             self.action_space.n = self.single_action_space.n  # where EnvPool's loops look for it
 
     def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
@@ -285,10 +286,18 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self.send(actions, env_id)
         return self.recv()
 
-    def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """Starts new episodes in all lanes, or in those of `options["reset_mask"]`.
+    def reset(
+        self,
+        env_id: Any = None,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ):
+        """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
 
         Args:
+            env_id: a list or array of lanes, as EnvPool has it: these are reset, and only their rows are returned, in
+                this order, with `infos["env_id"]`. None: all lanes, or those of the mask.
             seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
                 the seed given at construction, or from the operating system).
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
@@ -305,6 +314,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 which lanes.
         """
         self._check_open()
+        if env_id is not None:
+            return self._reset_lanes(env_id, seed, options)
         seeds = self._check_seed(seed)
         mask, values = self._check_options(options)
         if mask is not None and mask.all():

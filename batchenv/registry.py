@@ -150,7 +150,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.faces.gym.GymBatchEnv`. "dm":
             one with dm_env's, see `batchenv.faces.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
-            and the environment's own parameters (`python -m batchenv info ID` lists them).
+            and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
+            understood where they can be honoured (docs/from-envpool.md).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
@@ -158,8 +159,10 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     """
     from batchenv.batch_env import BatchEnv
     from batchenv.faces import face
+    from batchenv.faces.envpool import keywords
 
-    name, _ = lookup(env_id)
+    name, entry = lookup(env_id)
+    kwargs = keywords(entry.extra, kwargs)
     wrap = face(env_type)
     if wrap is not None:
         kwargs = {**wrap.DEFAULTS, **kwargs}

@@ -131,9 +131,7 @@ def test_parameters_of_lanes():
 def test_fields_of_mujocos_model_are_named():
     pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
     env = batchenv.make("Hopper-v5", 2)
-    with pytest.raises(
-        TypeError, match=r"no parameter 'torso_mass'; it has: .*; fields of MuJoCo.*body_mass"
-    ):
+    with pytest.raises(TypeError, match=r"no parameter 'torso_mass'; it has: .*; fields of MuJoCo.*body_mass"):
         env.set_params(torso_mass=1)
     with pytest.raises(TypeError, match="did you mean body_mass"):
         env.set_params(body_mas=1)
