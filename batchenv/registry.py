@@ -23,6 +23,7 @@ class Entry:
 
     kwargs: the keywords that make this id of its type.
     adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
+    family: what `python -m batchenv list` puts it under.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
     modes: the render modes; None: those of Gymnasium's class.
     """
@@ -36,6 +37,7 @@ class Entry:
     modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
+    family: str = "classic control"
 
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
@@ -43,6 +45,16 @@ class Entry:
             return None
         module, _, name = self.adapter.partition(":")
         return getattr(importlib.import_module(module), name)()
+
+
+_ATARI = "batchenv.engines.atari:Atari"
+
+
+def _toy_text(
+    type_name: str, steps: int | None, threshold: float | None, kwargs: dict[str, Any], adapter: str | None
+) -> Entry:
+    adapter = adapter and f"batchenv.toy_text:{adapter}"
+    return Entry(type_name, steps, threshold, 4, kwargs, adapter, family="toy text")
 
 
 TABLE = {
@@ -53,16 +65,16 @@ TABLE = {
     "Pendulum-v1": Entry("Pendulum", 200, None, 30),
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
     "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
-    "FrozenLake-v1": Entry("FrozenLake", 100, 0.70, 4, {"map_name": "4x4"}, "batchenv.toy_text:FrozenLake"),
-    "FrozenLake8x8-v1": Entry("FrozenLake", 200, 0.85, 4, {"map_name": "8x8"}, "batchenv.toy_text:FrozenLake"),
-    "Taxi-v4": Entry("Taxi", 200, 8, 4, {}, "batchenv.toy_text:Taxi"),
-    "CliffWalking-v1": Entry("CliffWalking", None, None, 4, {}, "batchenv.toy_text:ToyText"),
-    "CliffWalkingSlippery-v1": Entry("CliffWalking", None, None, 4, {"is_slippery": True}, "batchenv.toy_text:ToyText"),
-    "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
-    "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
-    "NChain-v0": Entry("NChain", 1000, None, 4),
+    "FrozenLake-v1": _toy_text("FrozenLake", 100, 0.70, {"map_name": "4x4"}, "FrozenLake"),
+    "FrozenLake8x8-v1": _toy_text("FrozenLake", 200, 0.85, {"map_name": "8x8"}, "FrozenLake"),
+    "Taxi-v4": _toy_text("Taxi", 200, 8, {}, "Taxi"),
+    "CliffWalking-v1": _toy_text("CliffWalking", None, None, {}, "ToyText"),
+    "CliffWalkingSlippery-v1": _toy_text("CliffWalking", None, None, {"is_slippery": True}, "ToyText"),
+    "Blackjack-v1": _toy_text("Blackjack", None, None, {"sab": True, "natural": False}, "Blackjack"),
+    "Catch-v0": _toy_text("Catch", None, None, {}, "Catch"),
+    "NChain-v0": _toy_text("NChain", 1000, None, {}, None),
     **{
-        name: Entry("Atari", limit, None, 30, keywords, "batchenv.engines.atari:Atari", extra="atari")
+        name: Entry("Atari", limit, None, 30, keywords, _ATARI, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
     },
 }
@@ -95,9 +107,11 @@ def _add_mujoco() -> None:
                 f"batchenv.engines.mujoco:{adapter}",
                 modes,
                 extra="mujoco",
+                family="MuJoCo",
             )
 
-    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False)
+    custom = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False, family="MuJoCo")
+    TABLE["MuJoCo-v0"] = custom
 
 
 _add_mujoco()

@@ -107,6 +107,19 @@ def rom_path(game: str) -> Path:
     return path
 
 
+def minimal_actions(game: str) -> list[str]:
+    """Names of the actions that mean something in a game for one player, in the order of the action space; [] where
+    ale-py is not installed."""
+    if importlib.util.find_spec("ale_py") is None:
+        return []
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    emulator = ale_py.ALEInterface()
+    emulator.loadROM(rom_path(game))
+    return [action.name for action in emulator.getMinimalActionSet()]
+
+
 class Atari(Adapter):
     """What an Atari environment has beside its C type's parameters."""
 
