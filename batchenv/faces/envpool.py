@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from batchenv._core import LaneError
 from batchenv.transforms import flag
 from batchenv.values import brief, integer
 
@@ -107,8 +108,18 @@ class Pool(PoolNames):
             )
         mask = np.zeros(self.num_envs, np.bool_)
         mask[lanes] = True
-        observations, infos = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
-        return _rows(observations, lanes), {**_rows(infos, lanes), "env_id": lanes.astype(np.int64)}
+        try:
+            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
+        except LaneError as error:
+            error.result = _of_lanes(error.result, lanes)
+            raise
+        return _of_lanes(result, lanes)
+
+
+def _of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
+    """The rows of these lanes in what `reset` returns."""
+    observations, infos = result
+    return _rows(observations, lanes), {**_rows(infos, lanes), "env_id": lanes.astype(np.int64)}
 
 
 def _rows(value: Any, lanes: NDArray[Any]) -> Any:
