@@ -97,6 +97,13 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
             are then wide enough for every lane.
 
+    Attributes:
+        num_envs, batch_size, autoreset_mode, render_mode: as given.
+        single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
+        normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
+            has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
+            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.

@@ -144,6 +144,18 @@ def test_reset_of_some_with_the_old_api():
     assert env.reset([1, 3]).shape == (2, 4) and len(env) == 4
 
 
+def test_reset_of_some_that_fail():
+    env = envpool.make_gymnasium("Synthetic-v0", num_envs=4, cost_us=0.0)
+    env.reset(seed=0)
+    env.set_params(fail_reset=2)
+    assert len(env.reset([1, 3])[0]) == 2
+    with pytest.raises(batchenv.LaneError) as caught:
+        env.reset([3, 2])
+    observations, infos = caught.value.result
+    assert caught.value.env_id.tolist() == [2] and infos["env_id"].tolist() == [3, 2]
+    assert observations[0].any() and not observations[1].any()
+
+
 @pytest.mark.parametrize("wrong", [0, 3, np.int64(1), "1", [4], [-1], [1, 1], [], [0.0], [True], [[1]], None], ids=repr)
 def test_wrong_lanes_to_reset(wrong):
     """An int is most likely a seed; nothing has moved."""
