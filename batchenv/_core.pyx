@@ -8,7 +8,7 @@ import os
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
-from batchenv.values import number
+from batchenv.values import brief, number
 
 cimport cython
 cimport numpy as cnp
@@ -571,7 +571,7 @@ cdef double _param_number(dict row, object value, str what) except? -1:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
             raise TypeError(f"{what}{name}={value!r} must be an int, not {type(value).__name__}")
         if abs(value) > 2**53:
-            raise ValueError(f"{what}{name}={value!r} must be between {row['low']:g} and {row['high']:g}")
+            raise ValueError(f"{what}{name}={brief(value)} must be between {row['low']:g} and {row['high']:g}")
     return number(f"{what}{name}", value)
 
 

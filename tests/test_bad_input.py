@@ -287,6 +287,19 @@ def test_seeds_of_no_dimension():
             env.reset(seed=wrong)
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_very_long_integers(digits):
+    """Python itself refuses to write integers of more than 4300 digits."""
+    value = 10**digits
+    for keyword in ("num_envs", "num_threads", "max_episode_steps", "frame_stack", "reward_scale", "masscart"):
+        with pytest.raises(ValueError, match=rf"{keyword}=an int of [0-9]+ bits must be"):
+            batchenv.make("CartPole-v1", **{"num_envs": 2, keyword: value})
+    with pytest.raises(ValueError, match=r"fail_step=an int of [0-9]+ bits must be"):
+        batchenv.make("Synthetic-v0", 2, fail_step=value)
+    with pytest.raises(ValueError, match=r"timeout=an int of [0-9]+ bits must be"):
+        batchenv.make("CartPole-v1", 2).recv(value)
+
+
 def test_attributes_name_nan():
     with pytest.raises(ValueError, match=r"gravity.*nan"):
         batchenv.make("CartPole-v1", 2).set_attr("gravity", float("nan"))

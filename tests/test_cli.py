@@ -52,6 +52,22 @@ def test_list_begins_with_the_small_families():
     assert atari.count("Breakout") == 1  # not in three spellings
 
 
+def test_list_without_the_extras():
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(["mujoco", "multi_agent_ale_py", "ale_py"]))
+from batchenv.__main__ import main
+assert main(["list"]) == main(["list", "Hopper"]) == main(["list", "*Pong*"]) == 0
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("needs the extra mujoco (pip install 'batchenv[mujoco]')") == 2
+    assert result.stdout.count("needs the extra atari (pip install 'batchenv[atari]')") == 2
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith("  Hopper-v5 ")] == (
+        [["Hopper-v5", "?", "?", "1000"]]
+    )
+
+
 def test_list_knows_every_id():
     assert words("list", "--ids") == batchenv.list_envs()
     assert words("list", "*", "--ids") == batchenv.list_envs()
