@@ -1,9 +1,12 @@
 """What a process may do around an env: fork, use threads, import torch before or after."""
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +56,21 @@ def test_import_is_light(tmp_path):
     heavy = ("torch", "matplotlib", "pygame", "scipy", "rich")
     code = f"import sys, batchenv; print([m for m in {heavy} if m in sys.modules])"
     assert python(code, tmp_path).strip() == "[]"
+
+
+def test_source_that_is_not_built(tmp_path):
+    """Python started in a clone before the build, or after `pip install .`: the clone's folder comes first."""
+    source = Path(batchenv.__file__).parent
+    for path in source.rglob("*.py"):
+        copied = tmp_path / "batchenv" / path.relative_to(source)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copied)
+    code = "import batchenv"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}
+    )
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: batchenv is not built in {tmp_path}") and "pip install -e ." in last
 
 
 def test_two_threads_at_once():
