@@ -18,8 +18,8 @@ except ModuleNotFoundError as error:
     if error.name != "batchenv._core":
         raise
     raise ImportError(
-        f"batchenv is not built in {__path__[0]}: run `pip install -e .` in the folder above it, or, if it is installed "
-        "elsewhere, start Python in another folder than that of its source"
+        f"batchenv is not built in {__path__[0]}: run `pip install -e .` in the folder above it, or, if it is "
+        "installed elsewhere, start Python in another folder than that of its source"
     ) from None
 from batchenv.batch_env import BatchEnv  # noqa: E402
 from batchenv.faces.envpool import list_all_envs, make_dm, make_gymnasium, make_spec  # noqa: E402

@@ -80,7 +80,8 @@ def unknown_keyword(
     head = f"{owner} has no parameter {name!r}"
     near = difflib.get_close_matches(name, [*own, *builtin, *fields], n=3, cutoff=0.75)
     if near:
-        return f"{head}: did you mean {' or '.join(near)}? `python -m batchenv info {owner}` lists all"
+        where = f"`python -m batchenv info {owner}` and help(batchenv.BatchEnv) list all"
+        return f"{head}: did you mean {' or '.join(near)}? {where}"
     text = f"{head}; it has: {', '.join(own) or 'none'}"
     if fields:
         text += f"; fields of MuJoCo's model: {', '.join(fields)}"
