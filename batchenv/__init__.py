@@ -15,6 +15,7 @@ _openmp.share_runtime()
 
 from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
+from batchenv.faces.envpool import list_all_envs, make_dm, make_gymnasium, make_spec  # noqa: E402
 from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.registry import build_info, list_envs, make, make_mujoco, register_with_gymnasium, spec  # noqa: E402
 from batchenv.rollout import Rollout  # noqa: E402
@@ -28,10 +29,14 @@ __all__ = [
     "Snapshot",
     "build_info",
     "check_vector_env",
+    "list_all_envs",
     "list_envs",
     "make",
+    "make_dm",
+    "make_gymnasium",
     "make_mujoco",
     "make_parallel",
+    "make_spec",
     "patch_gymnasium",
     "spec",
     "unpatch_gymnasium",
@@ -53,4 +58,9 @@ def __getattr__(name: str):
         from batchenv.parallel import make_parallel
 
         return make_parallel
+    if name == "make_gym":
+        raise AttributeError(
+            "batchenv has no make_gym: EnvPool's does what make_gymnasium does (step returns five values). For the API "
+            "of gym before 0.26 (four values): batchenv.make(id, env_type='gym')"
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

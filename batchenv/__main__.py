@@ -6,16 +6,12 @@ import argparse
 import json
 import os
 import sys
-from typing import Any
 
-from gymnasium import spaces
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
-from batchenv import _core
+from batchenv.describe import info_lines, list_lines, matching
 from batchenv.registry import TABLE, lookup
-
-MANY = 65536  # lanes at which fixed costs no longer show in the bytes per lane
 
 
 def environment_id(text: str) -> str:
@@ -49,69 +45,13 @@ def seconds(text: str) -> float:
     return value
 
 
-def brief(space: Any) -> str:
-    """A space without its bounds."""
-    return f"Box{space.shape} {space.dtype}" if isinstance(space, spaces.Box) else str(space)
+def print_build() -> None:
+    from batchenv.bench import environment
 
-
-def print_list() -> None:
-    lines = [["id", "observation", "action", "step limit"]]
-    for env_id in batchenv.list_envs():
-        if TABLE[env_id].extra is not None:  # what making it needs may be missing, and it takes a while
-            lines.append([env_id, f"needs batchenv[{TABLE[env_id].extra}]", "", str(TABLE[env_id].max_episode_steps)])
-            continue
-        env = batchenv.make(env_id)
-        both = [brief(env.single_observation_space), brief(env.single_action_space)]
-        lines.append([env_id, *both, str(TABLE[env_id].max_episode_steps)])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
-
-
-def print_params(title: str, rows: list[dict[str, Any]]) -> None:
-    print(f"{title}:" if rows else f"{title}: none")
-    for row in rows:
-        if row["kind"] == "choice":
-            rule = "one of " + ", ".join(map(repr, row["choices"]))
-        else:
-            rule = "True or False" if row["kind"] == "bool" else f"{row['low']:g} to {row['high']:g}"
-        print(f"  {row['name']} = {row['default']!r} ({rule}): {row['doc']}")
-
-
-def print_fields(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        size = f"[{row['size']}]" if row["size"] > 1 else ""
-        print(f"  {row['name']} {row['dtype']}{size}: {row['doc']}")
-
-
-def print_info(env_id: str) -> None:
-    entry = TABLE[env_id]
-    tables = _core.type_info(entry.type_name)
-    lanes = 64 if entry.extra else MANY
-    env = batchenv.make(env_id, lanes)
-    print(env_id)
-    print(f"observation space: {env.single_observation_space}")
-    print(f"action space: {env.single_action_space}")
-    print(f"step limit: {entry.max_episode_steps}")
-    print(f"reward threshold: {entry.reward_threshold}")
-    print("state:")
-    print_fields(tables["state"])
-    if tables["info"]:
-        print("info:")
-        print_fields(tables["info"])
-    adapter = entry.make_adapter()
-    if adapter is not None and adapter.KEYWORDS:
-        print("keywords:")
-        for name, default, meaning in adapter.KEYWORDS:
-            print(f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}")
-    for row in tables["params"]:
-        row["default"] = entry.kwargs.get(row["name"], row["default"])
-    print_params("parameters", tables["params"])
-    print_params("reset options", tables["options"])
-    print(f"bytes per lane: {env._batch.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}")
-    print("build:")
-    for key, value in batchenv.build_info().items():
-        print(f"  {key}: {value}")
+    about = environment()
+    lines = {**about["build_info"], **about["versions"], **{key: about[key] for key in ("platform", "cpu_count")}}
+    for key, value in lines.items():
+        print(f"{key}: {'not installed' if value is None else value}")
 
 
 def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -132,13 +72,16 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         plan += [(env_id, lanes) for lanes in options.lanes or default]
     result = bench.run(plan, options.threads, options.seconds, options.compare)
     print(bench.table(result["rows"]))
-    for note in dict.fromkeys(note for row in result["rows"] for note in row["notes"]):
+    print()
+    for note in (bench.how(result), *dict.fromkeys(note for row in result["rows"] for note in row["notes"])):
         print(note)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
+        print(f"wrote {options.json}")
     if options.plot:
         bench.plot(result["rows"], options.plot)
+        print(f"wrote {options.plot}")
 
 
 def check(options: argparse.Namespace) -> int:
@@ -151,16 +94,26 @@ def check(options: argparse.Namespace) -> int:
         vectorization_mode=options.vectorization_mode,
         skip=options.skip,
     )
-    print(report)
+    print(report.failures_only() if options.quiet else report)
     return 0 if report.passed else 1
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m batchenv", description=__doc__.split(": ", 1)[1])
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="the environments")
+    parser.add_argument("--version", action="version", version=f"batchenv {batchenv.__version__}")
+    commands = parser.add_subparsers(dest="command")
+    command = commands.add_parser("list", help="the environments, by family")
+    command.add_argument(
+        "pattern",
+        nargs="?",
+        help="only these: a family (mujoco, 'toy text'), a pattern ('*Pong*') or a part of the id (Hopper)",
+    )
+    command.add_argument("--ids", action="store_true", help="only the ids, one in a line")
     info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
     info.add_argument("id", type=environment_id)
+    commands.add_parser(
+        "build", aliases=["doctor"], help="how batchenv was built, and what it found here: put it into bug reports"
+    )
     command = commands.add_parser("bench", help="environment steps a second")
     command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all kernels")
     command.add_argument(
@@ -181,6 +134,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="ID|MODULE:FACTORY",
         help="an id of batchenv or Gymnasium (gymnasium:CartPole-v1 is Gymnasium's own), or what makes a vector env",
     )
+    command.add_argument("-q", "--quiet", action="store_true", help="only what fails, and the line of counts")
     command.add_argument("--num-envs", type=positive_int, default=3, help="default %(default)s")
     command.add_argument("--timeout", type=seconds, default=60.0, help="seconds a check may take; default %(default)s")
     command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
@@ -193,15 +147,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser = make_parser()
     options = parser.parse_args(arguments)
     try:
-        if options.command == "list":
-            print_list()
+        if options.command is None:
+            parser.print_help()
+        elif options.command == "list":
+            lines = matching(options.pattern) if options.ids else list_lines(options.pattern)
+            print("\n".join(lines).rstrip())
         elif options.command == "info":
-            print_info(options.id)
+            print("\n".join(info_lines(options.id)))
+        elif options.command in ("build", "doctor"):
+            print_build()
         elif options.command == "check":
             return check(options)
         else:
             bench(options, parser)
-    except (ValueError, MemoryError, OSError, DependencyNotInstalled) as error:
+    except (TypeError, ValueError, MemoryError, OSError, DependencyNotInstalled) as error:
         print(f"python -m batchenv: error: {error or 'out of memory'}", file=sys.stderr)
         return 2
     return 0

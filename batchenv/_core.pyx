@@ -9,6 +9,8 @@ import warnings
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
+from batchenv.values import brief, number
+
 cimport cython
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
@@ -644,13 +646,8 @@ cdef double _param_number(dict row, object value, str what) except? -1:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
             raise TypeError(f"{what}{name}={value!r} must be an int, not {type(value).__name__}")
         if abs(value) > 2**53:
-            raise ValueError(f"{what}{name}={value!r} must be between {row['low']:g} and {row['high']:g}")
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}") from None
+            raise ValueError(f"{what}{name}={brief(value)} must be between {row['low']:g} and {row['high']:g}")
+    return number(f"{what}{name}", value)
 
 
 cdef bytes _seed_words(object seed):
@@ -893,7 +890,11 @@ cdef class SyncBatch:
                 raise TypeError(f"{self.type_name} has no parameter {name!r}; it has: {', '.join(names)}")
             i = names.index(name)
             row = self.param_rows[i]
-            if not isinstance(value, (str, bytes)) and np.ndim(value) > 0:
+            try:
+                many = not isinstance(value, (str, bytes)) and np.ndim(value) > 0
+            except ValueError:  # ragged
+                many = True
+            if many:
                 new = self._param_column(row, value)
             else:
                 new = _param_number(row, value, "")
@@ -930,8 +931,8 @@ cdef class SyncBatch:
         if not row["per_lane"]:
             raise ValueError(f"{name} is one value for all lanes, got an array of shape {array.shape}")
         if array.shape != (self.num_lanes,):
-            raise ValueError(f"{name} has shape {array.shape}, but must be one number or have one a lane: "
-                             f"shape ({self.num_lanes},)")
+            raise ValueError(f"{name} has shape {array.shape}, but must be one number, or have one value per "
+                             f"lane: shape ({self.num_lanes},)")
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{name} has dtype {array.dtype}, but must hold numbers")
         return array.astype(np.float64)

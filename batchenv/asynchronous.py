@@ -14,7 +14,7 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.lanes import integer
+from batchenv.values import integer, number
 
 
 def affinity(value: Any, workers: int) -> list[int] | None:
@@ -27,7 +27,7 @@ def affinity(value: Any, workers: int) -> list[int] | None:
     if value is None:
         return None
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    if not isinstance(value, (list, tuple, range, np.ndarray)):
+    if not isinstance(value, (list, tuple, range)) and np.ndim(value) == 0:
         offset = integer("thread_affinity", value, 0, None, "; or a list of CPUs")
         return [allowed[(offset + i) % len(allowed)] for i in range(workers)]
     cpus = [integer(f"thread_affinity[{i}]", cpu, 0, None) for i, cpu in enumerate(value)]
@@ -121,10 +121,7 @@ class Asynchronous:
         """
         self._check_open()
         if timeout is not None:
-            try:
-                timeout = float(timeout)
-            except (TypeError, ValueError):
-                raise TypeError(f"timeout={timeout!r} must be a number of seconds, or None") from None
+            timeout = number("timeout", timeout, "a number of seconds, or None")
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
         recv = self._core_recv

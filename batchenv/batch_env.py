@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
-from batchenv.lanes import Lanes, integer, lane_indices
+from batchenv.faces.envpool import Pool
+from batchenv.hints import unknown_keyword
+from batchenv.lanes import Lanes, lane_indices
 from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
 from batchenv.render import Renderer, check_mode, render_modes
 from batchenv.rollout import Rollouts
 from batchenv.transforms import DEFAULTS, Transforms, flag
+from batchenv.values import integer
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
@@ -48,7 +52,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -92,6 +96,13 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
             are then wide enough for every lane.
+
+    Attributes:
+        num_envs, batch_size, autoreset_mode, render_mode: as given.
+        single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
+        normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
+            has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
+            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
@@ -149,13 +160,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         self._keywords: dict[str, Any] = {}
+        names = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+        fields = getattr(self._adapter, "model_fields", ())
         if self._adapter is not None:
-            own = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
-            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *own]
+            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *names]
             params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
-            for name in params:
-                if name not in names and name not in getattr(self._adapter, "model_fields", ()):
-                    raise TypeError(f"{self._id} has no parameter {name!r}; it has: {', '.join(names)}")
+        for name in params:
+            if name not in names and name not in fields:
+                raise TypeError(unknown_keyword(self._id, name, names, self._builtin_keywords(), fields))
+        if self._adapter is not None:
             params, grid = self._adapter.to_core(params)
             self._keywords = self._adapter.keywords()
             for name, value in self._adapter.transforms.items():
@@ -213,6 +226,12 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._core_send = self._core.send_alone if plain else None
         self._core_recv = self._core.recv_alone if plain else None
 
+    @classmethod
+    def _builtin_keywords(cls) -> list[str]:
+        """Names of the keywords that every environment takes."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
             return self._adapter.renderer(self.render_mode)
@@ -235,7 +254,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self.single_action_space = _space(action)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if self.is_async and isinstance(self.single_action_space, spaces.Discrete):
+        if isinstance(self.single_action_space, spaces.Discrete):
             self.action_space.n = self.single_action_space.n  # where EnvPool's loops look for it
 
     def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
@@ -284,10 +303,18 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             self.render()
         return result
 
-    def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
-        """Starts new episodes in all lanes, or in those of `options["reset_mask"]`.
+    def reset(
+        self,
+        env_id: Any = None,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ):
+        """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
 
         Args:
+            env_id: a list or array of lanes, as EnvPool has it: these are reset, and only their rows are returned, in
+                this order, with `infos["env_id"]`. None: all lanes, or those of the mask.
             seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
                 the seed given at construction, or from the operating system).
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
@@ -304,6 +331,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 which lanes.
         """
         self._check_open()
+        if env_id is not None:
+            return self._reset_lanes(env_id, seed, options)
         seeds = self._check_seed(seed)
         mask, values = self._check_options(options)
         if mask is not None and mask.all():
@@ -352,7 +381,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     def _check_seed(self, seed: Any) -> Any:
         if seed is None:
             return None
-        if isinstance(seed, (list, tuple, np.ndarray)):
+        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim > 0):
             if len(seed) != self.num_envs:
                 raise ValueError(
                     "If seeds are passed as a list the length must match "
@@ -494,7 +523,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             known = self._batch.get_params()
         if name not in known:
             raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
-        differ = any(value != values[0] for value in values)
+        differ = any(value is not values[0] and value != values[0] for value in values)
         self.set_params(**{name: list(values) if differ else values[0]})
 
     # ---- pickling ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import math
 import os
 import platform
 import statistics
@@ -30,6 +31,7 @@ WARM_UP = 64  # calls: lanes start together, so at first no episode ends
 SYNC_MAX_LANES = 4096
 OURS = "batchenv"
 ENVPOOL_IDS = {"Taxi-v4": "Taxi-v3"}  # where EnvPool has an older version only
+PACKAGES = ("numpy", "gymnasium", "mujoco", "ale-py", "multi-agent-ale-py", "dm-env", "pygame", "torch", "envpool")
 INSTALL = {"EnvPool": "pip install envpool", "matplotlib": "pip install matplotlib"}
 
 
@@ -156,7 +158,7 @@ def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: b
 def environment() -> dict[str, Any]:
     """What the figures depend on."""
     versions = {"python": platform.python_version()}
-    for package in ("numpy", "gymnasium", "envpool"):
+    for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -167,6 +169,7 @@ def environment() -> dict[str, Any]:
         "cpu_count": os.cpu_count(),
         "machine": platform.machine(),
         "platform": platform.platform(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     }
 
 
@@ -193,25 +196,49 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
 
 def run(plan: list[tuple[str, int]], threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
     """All rows of `plan`, a list of (id, lanes), and what they depend on."""
-    rows = []
+    rows, about = [], environment()  # the load is that of before
     with progress(len(plan)) as advance:
         for env_id, lanes in plan:
             advance(f"{env_id}, {lanes} lanes")
             rows.append(row(env_id, lanes, threads, seconds, compare))
-    return {**environment(), "threads": threads, "seconds": seconds, "rows": rows}
+    return {**about, "threads": threads, "seconds": seconds, "rows": rows}
+
+
+def how(result: dict[str, Any]) -> str:
+    """How the figures of `run` were made, in a sentence or two."""
+    build, versions, load = result["build_info"], result["versions"], result["load"]
+    threads = result["threads"] or build["max_threads"]
+    turns = ", all in turns" if any(r["ratio"] for r in result["rows"]) else ""
+    text = (
+        f"Medians of {ROUNDS} rounds{turns}, {result['seconds']:g} s for each program and row; random actions drawn "
+        f"beforehand; batchenv {build['version']} on up to {threads} thread{'s' * (threads > 1)} ({build['isa']}), "
+        f"{result['cpu_count']} CPUs; Python {versions['python']}, NumPy {versions['numpy']}, "
+        f"Gymnasium {versions['gymnasium']}."
+    )
+    if load is not None and result["cpu_count"] and load > result["cpu_count"] / 2:
+        text += f" The machine was busy (load {load:.1f}): a quiet one gives higher rates."
+    return text
+
+
+def significant(value: float) -> str:
+    """Three significant digits, without an exponent: 0.0457, 4.57, 2,690."""
+    if not value or not math.isfinite(value):
+        return str(value)
+    digits = 2 - math.floor(math.log10(abs(value)))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows as aligned text: M steps/s of each, and ours divided by each peer's."""
     peers = list(dict.fromkeys(name for r in rows for name in PEERS if name in r["ratio"]))
-    lines = [["id", "lanes", "M steps/s", "us a call", *(text for peer in peers for text in (peer, "ratio"))]]
+    lines = [["id", "lanes", "M steps/s", "us per call", *(text for peer in peers for text in (peer, "ratio"))]]
     for r in rows:
-        ours = [f"{r['steps_per_second'][OURS] / 1e6:.4g}", f"{r['us_per_call'][OURS]:.4g}"]
+        ours = [significant(r["steps_per_second"][OURS] / 1e6), significant(r["us_per_call"][OURS])]
         cells = [
             text
             for peer in peers
             for text in (
-                (f"{r['steps_per_second'][peer] / 1e6:.4g}", f"{r['ratio'][peer]:.3g}x")
+                (significant(r["steps_per_second"][peer] / 1e6), f"{significant(r['ratio'][peer])}x")
                 if peer in r["ratio"]
                 else ("-", "-")
             )
@@ -247,12 +274,17 @@ def plot(rows: list[dict[str, Any]], path: str) -> None:
     if len({r["lanes"] for r in rows}) == 1:
         figure = Figure(figsize=(max(6, 1.6 * len(ids)), 4.5), layout="constrained")
         axes = figure.subplots()
-        for i, name in enumerate(names):
-            at = [k + i * 0.8 / len(names) for k in range(len(ids))]
-            axes.bar(at, [r["steps_per_second"].get(name, np.nan) for r in rows], 0.8 / len(names), label=name)
-        axes.set_xticks([k + 0.4 - 0.4 / len(names) for k in range(len(ids))], ids, rotation=20)
-        axes.set(yscale="log", ylabel="steps/s", title=f"{rows[0]['lanes']} lanes")
-        axes.legend()
+        rates = {name: [r["steps_per_second"].get(name, np.nan) for r in rows] for name in names}
+        if len(names) == 1:
+            axes.bar(range(len(ids)), rates[OURS], 0.6)
+        else:  # thousands to one: a bar's length would mean nothing on a logarithmic axis
+            for name, values in rates.items():
+                axes.plot(range(len(ids)), values, "o", label=name)
+            axes.set_yscale("log")
+            axes.grid(True, axis="y", alpha=0.3)
+            axes.legend()
+        axes.set_xticks(range(len(ids)), ids, rotation=20)
+        axes.set(ylabel="steps/s", title=f"{rows[0]['lanes']} lanes")
     else:
         figure = Figure(figsize=(5 * len(ids), 4.5), layout="constrained")
         for axes, env_id in zip(figure.subplots(1, len(ids), squeeze=False)[0], ids, strict=True):

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.hints import unknown_keyword
 from batchenv.snapshot import Snapshot
-
-
-def integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
-    """`value` as an int in low..high, or TypeError/ValueError."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}={value!r} must be an int, not {type(value).__name__}{hint}") from None
-    if number < low or (high is not None and number > high):
-        rule = f"at least {low}" if high is None or number < low else f"at most {high}"
-        raise ValueError(f"{name}={number} must be {rule}{hint}")
-    return number
+from batchenv.values import integer as integer  # also found here
 
 
 def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
@@ -58,10 +45,43 @@ def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int6
     return np.where(chosen < 0, chosen + count, chosen)
 
 
+def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.int64], count: int) -> Any:
+    """`values` of a parameter of this shape, with one per chosen lane, as an array (count, *shape); what is one for all
+    chosen lanes, or has one per lane already, as it is.
+
+    Raises:
+        ValueError: an array of another length, or one of which it is not clear which lane a value is for.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged: the core says so
+        return values
+    if array.ndim != len(shape) + 1 or array.shape[1:] != shape:
+        return values
+    if len(chosen) == count and not np.array_equal(chosen, np.arange(count)):
+        raise ValueError(
+            f"{name}: with lanes={chosen.tolist()} it is not clear which lane a value is for: leave lanes out and give "
+            "value i for lane i"
+        )
+    if len(array) == count:
+        return values
+    if len(array) != len(chosen):
+        raise ValueError(
+            f"{name} has {len(array)} values, but must have one for all chosen lanes, one per chosen lane "
+            f"({len(chosen)}), or one per lane ({count})"
+        )
+    if len(np.unique(chosen)) != len(chosen):
+        raise ValueError(f"{name} has a value per chosen lane, but lanes={chosen.tolist()} names a lane twice")
+    everywhere = np.zeros((count, *shape), array.dtype)
+    everywhere[chosen] = array
+    return everywhere
+
+
 class Lanes:
     """The part of BatchEnv that reads, changes, saves and restores lanes."""
 
     num_envs: int
+    _id: str
     _batch: Any
     _adapter: Any
     _seeds: Any
@@ -76,34 +96,45 @@ class Lanes:
 
         Args:
             lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
-            **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
-                values are taken. What is not a number (choices, flags) is one for all lanes.
+            **params: name=value for all these lanes, or an array with one value per lane. Such an array has one value
+                per chosen lane, in the order of `lanes`, or shape (num_envs,): then lane i takes value i, if it is
+                chosen. Where `lanes` are as many as all lanes but are not 0, 1, 2, ... in this order, these two would
+                differ, and an array is refused. What is not a number (choices, flags) is one for all lanes.
 
-        MuJoCo's lanes also take fields of mjModel, of the model's shape or (num_envs, *that): gravity, geom_friction,
-        body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do not hold these.
+        MuJoCo's lanes also take fields of mjModel, of the model's shape, or with an axis of lanes before it, as above:
+        gravity, geom_friction, body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do
+        not hold these.
 
         Raises:
             TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
                 Nothing has changed.
         """
         self._check_open()
-        own = getattr(self._adapter, "model_fields", ())
-        model = {name: params.pop(name) for name in own if name in params}
-        mask = None
-        if lanes is not None:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[lane_indices(lanes, self.num_envs)] = True
+        chosen = None if lanes is None else lane_indices(lanes, self.num_envs)
         with self._hold():
-            self._change_params(params, mask, model, lanes)
+            self._change_params(params, chosen)
 
-    def _change_params(self, params: dict[str, Any], mask: Any, model: dict[str, Any], lanes: Any) -> None:
-        """`set_params`, while the batch is held: all of it, or nothing."""
+    def _change_params(self, params: dict[str, Any], chosen: NDArray[np.int64] | None) -> None:
+        """`set_params`, while the batch is held: all of it, or nothing. chosen: the lanes; None: all."""
         before = self._batch.get_params()
+        own = getattr(self._adapter, "model_fields", ())
+        for name in params:
+            if name not in before and name not in own:
+                raise TypeError(unknown_keyword(self._id, name, before, fields=own))
+        mask = None
+        if chosen is not None:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[chosen] = True
+            shapes = {name: self._adapter.model_shape(name) for name in params if name in own}
+            params = {
+                name: spread(name, value, shapes.get(name, ()), chosen, self.num_envs) for name, value in params.items()
+            }
+        model = {name: params.pop(name) for name in own if name in params}
         self._batch.set_params(params, mask)
         try:
             self._set_spaces()
             if model:
-                self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
+                self._adapter.set_model(np.arange(self.num_envs) if chosen is None else chosen, model)
         except BaseException:  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
             self._set_spaces()
@@ -207,4 +238,4 @@ class Lanes:
                 changed[name] = present.astype(np.float64)
                 changed[name][lanes] = values
         if changed:
-            self._change_params(changed, None, {}, None)
+            self._change_params(changed, None)

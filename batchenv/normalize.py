@@ -27,6 +27,11 @@ class Normalizer:
         self._shape = shape
         self._epsilon = epsilon
 
+    def __repr__(self) -> str:
+        rms = self.obs_rms
+        moments = f"mean={np.asarray(rms.mean)!r}, var={np.asarray(rms.var)!r}, count={rms.count}"
+        return f"Normalizer(obs_rms: {moments}; update_running_mean={self.update_running_mean})"
+
     def update(self, rows: NDArray[Any]) -> None:
         """Counts rows (n, *shape) in, n >= 1."""
         if not self.update_running_mean:

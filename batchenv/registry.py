@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from batchenv import _core
+from batchenv import _core, hints
 from batchenv.engines import games
 
 NAMESPACE = "batchenv"
@@ -24,6 +23,7 @@ class Entry:
 
     kwargs: the keywords that make this id of its type.
     adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
+    family: what `python -m batchenv list` puts it under.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
     modes: the render modes; None: those of Gymnasium's class.
     """
@@ -37,6 +37,7 @@ class Entry:
     modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
+    family: str = "classic control"
 
     def make_adapter(self) -> Any:
         """A new adapter, or None where the C type's own keywords are all there is."""
@@ -44,6 +45,16 @@ class Entry:
             return None
         module, _, name = self.adapter.partition(":")
         return getattr(importlib.import_module(module), name)()
+
+
+_ATARI = "batchenv.engines.atari:Atari"
+
+
+def _toy_text(
+    type_name: str, steps: int | None, threshold: float | None, kwargs: dict[str, Any], adapter: str | None
+) -> Entry:
+    adapter = adapter and f"batchenv.toy_text:{adapter}"
+    return Entry(type_name, steps, threshold, 4, kwargs, adapter, family="toy text")
 
 
 TABLE = {
@@ -54,16 +65,16 @@ TABLE = {
     "Pendulum-v1": Entry("Pendulum", 200, None, 30),
     "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
     "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
-    "FrozenLake-v1": Entry("FrozenLake", 100, 0.70, 4, {"map_name": "4x4"}, "batchenv.toy_text:FrozenLake"),
-    "FrozenLake8x8-v1": Entry("FrozenLake", 200, 0.85, 4, {"map_name": "8x8"}, "batchenv.toy_text:FrozenLake"),
-    "Taxi-v4": Entry("Taxi", 200, 8, 4, {}, "batchenv.toy_text:Taxi"),
-    "CliffWalking-v1": Entry("CliffWalking", None, None, 4, {}, "batchenv.toy_text:ToyText"),
-    "CliffWalkingSlippery-v1": Entry("CliffWalking", None, None, 4, {"is_slippery": True}, "batchenv.toy_text:ToyText"),
-    "Blackjack-v1": Entry("Blackjack", None, None, 4, {"sab": True, "natural": False}, "batchenv.toy_text:Blackjack"),
-    "Catch-v0": Entry("Catch", None, None, 4, {}, "batchenv.toy_text:Catch"),
-    "NChain-v0": Entry("NChain", 1000, None, 4),
+    "FrozenLake-v1": _toy_text("FrozenLake", 100, 0.70, {"map_name": "4x4"}, "FrozenLake"),
+    "FrozenLake8x8-v1": _toy_text("FrozenLake", 200, 0.85, {"map_name": "8x8"}, "FrozenLake"),
+    "Taxi-v4": _toy_text("Taxi", 200, 8, {}, "Taxi"),
+    "CliffWalking-v1": _toy_text("CliffWalking", None, None, {}, "ToyText"),
+    "CliffWalkingSlippery-v1": _toy_text("CliffWalking", None, None, {"is_slippery": True}, "ToyText"),
+    "Blackjack-v1": _toy_text("Blackjack", None, None, {"sab": True, "natural": False}, "Blackjack"),
+    "Catch-v0": _toy_text("Catch", None, None, {}, "Catch"),
+    "NChain-v0": _toy_text("NChain", 1000, None, {}, None),
     **{
-        name: Entry("Atari", limit, None, 30, keywords, "batchenv.engines.atari:Atari", extra="atari")
+        name: Entry("Atari", limit, None, 30, keywords, _ATARI, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
     },
 }
@@ -96,9 +107,11 @@ def _add_mujoco() -> None:
                 f"batchenv.engines.mujoco:{adapter}",
                 modes,
                 extra="mujoco",
+                family="MuJoCo",
             )
 
-    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False)
+    custom = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False, family="MuJoCo")
+    TABLE["MuJoCo-v0"] = custom
 
 
 _add_mujoco()
@@ -114,17 +127,15 @@ def lookup(env_id: str) -> tuple[str, Entry]:
 
     Raises:
         TypeError: `env_id` is not a str.
-        ValueError: there is no such id; the message names the nearest ones.
+        ValueError: there is no such id; the message says which one may be meant, or what to do instead.
     """
     if not isinstance(env_id, str):
-        raise TypeError(f"id={env_id!r} must be a str such as 'CartPole-v1', not {type(env_id).__name__}")
+        raise TypeError(hints.not_an_id(env_id))
     name = env_id.removeprefix(f"{NAMESPACE}/")
     if name.startswith("ALE-"):
         name = name.replace("-", "/", 1)
     if name not in TABLE:
-        near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "batchenv.list_envs() lists all."
-        raise ValueError(f"no environment {env_id!r} in batchenv: {hint}")
+        raise ValueError(hints.unknown_id(env_id, list_envs()))
     return name, TABLE[name]
 
 
@@ -153,7 +164,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.faces.gym.GymBatchEnv`. "dm":
             one with dm_env's, see `batchenv.faces.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
-            and the environment's own parameters (`python -m batchenv info ID` lists them).
+            and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
+            understood where they can be honoured (docs/from-envpool.md).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
@@ -161,8 +173,10 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     """
     from batchenv.batch_env import BatchEnv
     from batchenv.faces import face
+    from batchenv.faces.envpool import keywords
 
-    name, _ = lookup(env_id)
+    name, entry = lookup(env_id)
+    kwargs = keywords(entry.extra, kwargs)
     wrap = face(env_type)
     if wrap is not None:
         kwargs = {**wrap.DEFAULTS, **kwargs}

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.lanes import integer
+from batchenv.values import integer
 
 
 class Rollout(NamedTuple):

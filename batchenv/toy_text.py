@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
-from batchenv.lanes import integer
+from batchenv.values import integer
 
 
 class ToyText(Adapter):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -13,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from batchenv.lanes import integer
+from batchenv.values import brief, integer, number
 
 DEFAULTS: dict[str, Any] = {
     "record_episode_statistics": False,
@@ -38,9 +39,10 @@ def flag(name: str, value: Any) -> bool:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, (bool, np.bool_, str, bytes)) or not np.isscalar(value) or math.isnan(float(value)):
+    result = number(name, value)
+    if math.isnan(result):
         raise TypeError(f"{name}={value!r} must be a number")
-    return float(value)
+    return result
 
 
 def _pair(name: str, value: Any) -> tuple[Any, Any]:
@@ -98,7 +100,7 @@ class Transforms:
             if low > high:
                 raise ValueError(f"clip_reward={bounds!r} must have low <= high")
         if not math.isfinite(scale):
-            raise ValueError(f"reward_scale={scale!r} must be finite")
+            raise ValueError(f"reward_scale={scale!r} must be a finite number")
         self.core.update(reward_scale=scale, clip_reward=(low, high))
 
     def space(self, raw: spaces.Space) -> spaces.Space:
@@ -113,10 +115,10 @@ class Transforms:
         made = []
         try:
             if self._bounds is not None:
-                made = [f"rescale_observation={self._bounds!r}"]
+                made = [f"rescale_observation={brief(self._bounds)}"]
                 if not isinstance(raw, spaces.Box):
                     raise TypeError("it needs a Box")
-                low, high = (np.broadcast_to(np.asarray(end, raw.dtype), raw.shape) for end in self._bounds)
+                low, high = self._ends(raw)
                 env = wrappers.RescaleObservation(env, low, high)
             if self.core["time_aware"]:
                 env = wrappers.TimeAwareObservation(env)
@@ -134,12 +136,32 @@ class Transforms:
             raise TypeError(f"normalize_observation=True needs Box observations, not {space}")
         return spaces.Box(-np.inf, np.inf, space.shape, np.float32)
 
+    def _ends(self, raw: spaces.Box) -> Iterator[NDArray[Any]]:
+        """The bounds of rescaled observations, in the dtype of `raw` and of its shape."""
+        for end in self._bounds:
+            try:
+                values = np.asarray(end)
+            except ValueError:  # ragged
+                values = np.empty(1, object)
+            if values.ndim == 0:
+                values = np.asarray(number("a bound", end))
+            elif values.dtype.kind not in "iuf":
+                raise TypeError(f"{brief(end)} must be a number, or an array of numbers of shape {raw.shape}")
+            if raw.dtype.kind in "iu":
+                range_ = np.iinfo(raw.dtype)
+                if not ((values >= range_.min) & (values <= range_.max)).all():
+                    raise ValueError(
+                        f"they stay {raw.dtype}, so the bounds must be in {range_.min}..{range_.max}; rescale "
+                        "observations to other bounds yourself"
+                    )
+            yield np.broadcast_to(values.astype(raw.dtype), raw.shape)
+
     def coefficients(self, raw: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """(gradient, intercept) of rescaled observations, rounded as gymnasium.wrappers.utils.rescale_box has them:
         components with an unbounded side are shifted, the others scaled too. None: nothing is rescaled."""
         if self._bounds is None:
             return None
-        low, high = (np.broadcast_to(np.asarray(end, raw.dtype), raw.shape) for end in self._bounds)
+        low, high = self._ends(raw)
         bounded = np.isfinite(low) & np.isfinite(high)
         wide = getattr(np, "float128", np.float64)
         gradient = np.ones(raw.shape, raw.dtype)

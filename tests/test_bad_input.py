@@ -1,5 +1,8 @@
 """Every public argument with wrong values: an error that names them, no crash, and nothing has moved."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -231,3 +234,81 @@ def test_out(change):
     with pytest.raises(ERRORS, match="out"):
         env.step(actions, out=tuple(changed) if isinstance(changed, list) else changed)
     unharmed(env, before)
+
+
+NOT_NUMBERS = [True, np.True_, "1", b"1", 1j, np.array([5]), np.datetime64("2020"), np.timedelta64(3), object(), {}]
+NO_FLOATS = [10**400, -(10**400), Decimal("sNaN")]
+NUMBERS = [2, np.int8(2), np.float32(2), np.array(2), np.array(2.0), Decimal(2), Fraction(2)]
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NO_FLOATS, float("nan")], ids=repr)
+def test_what_is_no_number(value):
+    """Each place where a number belongs names its argument; no OverflowError, nothing of NumPy's or float's own."""
+    env = batchenv.make("CartPole-v1", 2)
+    env.reset(seed=0)
+    before = env.get_params()["gravity"], env.snapshot()
+    calls = {
+        "reward_scale": lambda: batchenv.make("CartPole-v1", 2, reward_scale=value),
+        "clip_reward": lambda: batchenv.make("CartPole-v1", 2, clip_reward=(value, 5)),
+        "rescale_observation": lambda: batchenv.make("Acrobot-v1", 2, rescale_observation=(-1, value)),
+        "masscart": lambda: batchenv.make("CartPole-v1", 2, masscart=value),
+        "gravity": lambda: env.set_params(gravity=value),
+        "gravity ": lambda: env.set_attr("gravity", value),
+        " gravity": lambda: env.set_attr("gravity", [value, value]),
+        "low": lambda: env.reset(options={"low": value}),
+        "timeout": lambda: env.recv(value),
+    }
+    for name, call in calls.items():
+        if name == "rescale_observation" and isinstance(value, np.ndarray):
+            continue  # one number for all components
+        with pytest.raises((TypeError, ValueError), match=name.strip()):
+            call()
+    assert before == (env.get_params()["gravity"], env.snapshot())
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=repr)
+def test_what_is_a_number(value):
+    env = batchenv.make("CartPole-v1", 2, reward_scale=value, clip_reward=(-value, value), masscart=value)
+    env.set_params(gravity=value)
+    env.set_attr("length", value)
+    assert [env.get_params()[name] for name in ("gravity", "length", "masscart")] == [2, 2, 2]
+    env.async_reset(seed=0)
+    env.recv(timeout=value)
+
+
+def test_seeds_of_no_dimension():
+    """np.array(5), as from np.load or a reduction, is an int."""
+    env = batchenv.make("CartPole-v1", 3)
+    np.testing.assert_array_equal(env.reset(seed=np.array(5))[0], env.reset(seed=5)[0])
+    np.testing.assert_array_equal(env.reset(seed=np.array([5, 6, 7]))[0], env.reset(seed=5)[0])
+    batchenv.make("CartPole-v1", 3, seed=np.array(5), thread_affinity=np.array(0))
+    for wrong in (np.array(5.0), np.array(True), np.array(-1), np.array("5"), np.zeros((3, 1), int)):
+        with pytest.raises(ERRORS, match="seed"):
+            env.reset(seed=wrong)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_very_long_integers(digits):
+    """Python itself refuses to write integers of more than 4300 digits."""
+    value = 10**digits
+    for keyword in ("num_envs", "num_threads", "max_episode_steps", "frame_stack", "reward_scale", "masscart"):
+        with pytest.raises(ValueError, match=rf"{keyword}=an int of [0-9]+ bits must be"):
+            batchenv.make("CartPole-v1", **{"num_envs": 2, keyword: value})
+    with pytest.raises(ValueError, match=r"fail_step=an int of [0-9]+ bits must be"):
+        batchenv.make("Synthetic-v0", 2, fail_step=value)
+    with pytest.raises(ValueError, match=r"timeout=an int of [0-9]+ bits must be"):
+        batchenv.make("CartPole-v1", 2).recv(value)
+
+
+def test_attributes_name_nan():
+    with pytest.raises(ValueError, match=r"gravity.*nan"):
+        batchenv.make("CartPole-v1", 2).set_attr("gravity", float("nan"))
+
+
+@pytest.mark.parametrize("bounds", [(-5.0, 5.0), (-5, 5), (np.float32(-5), 5), (10, 300), (0, np.inf)], ids=str)
+def test_bounds_beyond_the_dtype(bounds):
+    """Gymnasium's wrapper refuses them too; these are refused with the dtype and its range."""
+    pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+    pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
+    with pytest.raises(ValueError, match=r"rescale_observation=.*uint8.*0\.\.255"):
+        batchenv.make("Pong-v5", 1, rescale_observation=bounds)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import batchenv
+from batchenv import bench
 
 
 def run(*arguments):
@@ -14,12 +15,100 @@ def run(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-def test_list():
+def words(*arguments):
+    """The first word of each line that a successful command prints."""
+    result = run(*arguments)
+    assert result.returncode == 0, result.stderr
+    return [line.split()[0] for line in result.stdout.splitlines() if line.strip()]
+
+
+def test_help_without_a_command():
+    result = run()
+    assert (result.returncode, result.stderr) == (0, "")
+    for command in ("list", "info", "build", "bench", "check", "--version"):
+        assert command in result.stdout
+
+
+def test_version():
+    assert run("--version").stdout == f"batchenv {batchenv.__version__}\n"
+
+
+def test_list_begins_with_the_small_families():
     result = run("list")
     assert result.returncode == 0, result.stderr
-    lines = {line.split()[0]: line for line in result.stdout.splitlines()[1:]}
-    assert sorted(lines) == batchenv.list_envs()
-    assert lines["CartPole-v1"].split() == ["CartPole-v1", "Box(4,)", "float32", "Discrete(2)", "500"]
+    lines = result.stdout.splitlines()
+    assert len(lines) < 60 and max(map(len, lines)) <= 120
+    headings = [line.split(":")[0] for line in lines if line and line[0].isalpha()]
+    assert headings == ["classic control", "toy text", "MuJoCo", "Atari"]
+    for extra in ("mujoco", "atari"):
+        assert result.stdout.count(f"needs the extra {extra} (") == 1
+    assert next(line for line in lines if "CartPole-v1" in line).split() == (
+        ["CartPole-v1", "Box(4,)", "float32", "Discrete(2)", "500"]
+    )
+    atari = result.stdout.split("Atari: ")[1]
+    assert f"{len(batchenv.list_envs('atari'))} ids" in atari
+    counts = [int(line.split()[1]) for line in atari.splitlines() if "games, " in line]
+    assert sum(counts) == len(batchenv.list_envs("atari")) and len(counts) == 3
+    assert atari.count("Breakout") == 1  # not in three spellings
+
+
+def test_list_without_the_extras():
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(["mujoco", "multi_agent_ale_py", "ale_py"]))
+from batchenv.__main__ import main
+assert main(["list"]) == main(["list", "Hopper"]) == main(["list", "*Pong*"]) == 0
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("needs the extra mujoco (pip install 'batchenv[mujoco]')") == 2
+    assert result.stdout.count("needs the extra atari (pip install 'batchenv[atari]')") == 2
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith("  Hopper-v5 ")] == (
+        [["Hopper-v5", "?", "?", "1000"]]
+    )
+
+
+def test_list_knows_every_id():
+    assert words("list", "--ids") == batchenv.list_envs()
+    assert words("list", "*", "--ids") == batchenv.list_envs()
+
+
+@pytest.mark.parametrize(
+    "pattern, expected",
+    [
+        ("cartpole", ["CartPole-v0", "CartPole-v1"]),
+        ("*Pong*", ["ALE/Pong-v5", "Pong-v5", "PongNoFrameskip-v4"]),
+        ("Hopper", ["Hopper-v4", "Hopper-v5"]),  # not ChopperCommand, since ids begin with it
+        ("lake", ["FrozenLake-v1", "FrozenLake8x8-v1"]),
+        ("*-v0", ["CartPole-v0", "Catch-v0", "MountainCar-v0", "MountainCarContinuous-v0", "NChain-v0"]),
+        ("mujoco", batchenv.list_envs("mujoco")),
+        ("ATARI", batchenv.list_envs("atari")),
+        ("toy-text", [name for name in batchenv.list_envs() if batchenv.registry.TABLE[name].family == "toy text"]),
+    ],
+    ids=str,
+)
+def test_list_of_a_pattern(pattern, expected):
+    assert words("list", pattern, "--ids") == expected
+    result = run("list", pattern)
+    assert result.returncode == 0
+    assert set(expected) <= set(result.stdout.replace(",", " ").split())
+
+
+def test_families_hold_all_ids():
+    entries = [batchenv.registry.TABLE[name] for name in batchenv.list_envs()]
+    assert {entry.family for entry in entries} == {"classic control", "toy text", "MuJoCo", "Atari"}
+    for entry in entries:
+        assert entry.extra == {"MuJoCo": "mujoco", "Atari": "atari"}.get(entry.family)
+
+
+@pytest.mark.parametrize("command", ["build", "doctor"])
+def test_build_says_what_a_bug_report_needs(command):
+    result = run(command)
+    assert result.returncode == 0, result.stderr
+    told = dict(line.split(": ", 1) for line in result.stdout.splitlines())
+    for key, value in batchenv.build_info().items():
+        assert told[key] == str(value)
+    assert {"python", "numpy", "gymnasium", "mujoco", "ale-py", "platform", "cpu_count"} <= told.keys()
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "batchenv/CartPole-v1"])
@@ -32,10 +121,27 @@ def test_info(env_id):
         "'semi-implicit euler'",
         "step limit: 500",
         "bytes per lane: ",
-        "isa: ",
     ):
         assert text in result.stdout
+    assert "isa: " not in result.stdout  # `build` says it
     assert "high = 0.05" in result.stdout.split("reset options")[1]
+
+
+def test_info_of_mujoco():
+    pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
+    text = run("info", "Hopper-v5").stdout
+    fields = text.split("fields of MuJoCo's model")[1]
+    assert "body_mass[5]" in fields and "geom_friction[5x3]" in fields and "impratio," in fields
+    assert "healthy_z_max = no bound (any number)" in text and "e+308" not in text
+
+
+def test_info_names_ataris_actions():
+    pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+    pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
+    expected = "Discrete(6): 0 NOOP, 1 FIRE, 2 RIGHT, 3 LEFT, 4 RIGHTFIRE, 5 LEFTFIRE"
+    for env_id in ("Pong-v5", "ALE/Pong-v5", "PongNoFrameskip-v4"):
+        assert f"action space: {expected}\n" in run("info", env_id).stdout
+    assert "NOOP" not in run("info", "Combat-v5").stdout  # two players'
 
 
 @pytest.mark.parametrize(
@@ -43,11 +149,22 @@ def test_info(env_id):
     [
         (["info", "CartPol-v1"], "did you mean CartPole-v1"),
         (["bench", "NoSuchEnv-v9"], "NoSuchEnv-v9"),
+        (["list", "LunarLander-v3"], "gymnasium.make_vec('LunarLander-v3', num_envs)"),
+        (["list", "*nothing*"], "no id matches '*nothing*'"),
+        (["info", "MuJoCo-v0"], "batchenv.make_mujoco("),
+        (["info", "LunarLander-v3"], "gymnasium.make_vec('LunarLander-v3', num_envs)"),
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["check", "CartPol-v1"], "did you mean CartPole-v1?"),
+        (["check", "no_such_module:make"], "No module named 'no_such_module'"),
+        (["check", "tests/walk_envs.py:make"], "go to the file's folder and say 'walk_envs:make'"),
+        (["check", "./envs.py:make"], "say 'envs:make'"),
+        (["check", ":make"], "cannot find ':make'"),
+        (["check", "os:sep"], "'os:sep' must be a function that makes a vector env, not str"),
+        (["check", "os:nothing"], "cannot find 'os:nothing'"),
         (["bench", "--lanes", "4,0"], "'0' must be an integer from 1"),
         (["bench", "--seconds", "-1"], "'-1' must be a number of seconds"),
         (["bench", "--seconds", "nan"], "'nan' must be a number of seconds"),
         (["bench", "--json", "no/such/folder/out.json"], "there is no folder"),
-        ([], "required"),
     ],
 )
 def test_bad_arguments_exit_2_with_a_message(arguments, message):
@@ -62,9 +179,12 @@ def test_bench_prints_a_table_and_writes_json(tmp_path):
     path = tmp_path / "bench.json"
     result = run("bench", "CartPole-v1", "--seconds", "0.02", "--lanes", "4", "--threads", "1", "--json", path)
     assert result.returncode == 0, result.stderr
-    heading, line = result.stdout.splitlines()
+    heading, line, empty, how, wrote = result.stdout.splitlines()
     assert heading.split()[:2] == ["id", "lanes"]
     assert line.split()[:2] == ["CartPole-v1", "4"]
+    assert empty == "" and wrote == f"wrote {path}"
+    for part in ("Medians of 7 rounds, 0.02 s", "1 thread (", "CPUs", "NumPy"):
+        assert part in how
     written = json.loads(path.read_text())
     assert written["build_info"] == batchenv.build_info()
     assert written["cpu_count"] >= 1
@@ -94,7 +214,35 @@ def test_plot_is_written_or_explains_what_is_missing(tmp_path):
         assert "pip install matplotlib" in result.stderr
     else:
         assert path.read_bytes()[:4] == b"\x89PNG"
+        assert f"wrote {path}" in result.stdout
     missing = f"import sys; sys.modules['matplotlib'] = None; sys.argv = ['', 'bench', '--plot', {str(path)!r}]"
     code = f"{missing}; import runpy; runpy.run_module('batchenv', run_name='__main__')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (result.returncode, "pip install matplotlib" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(2690.4, "2,690"), (463.21, "463"), (99.96, "100.0"), (15.04, "15.0"), (0.04567, "0.0457"), (1e6, "1,000,000")],
+)
+def test_numbers_of_three_digits_without_an_exponent(value, text):
+    assert bench.significant(value) == text
+    rows = [{"id": "X-v0", "lanes": 1, "steps_per_second": {"batchenv": 1e6, "EnvPool": 1e6 / value}}]
+    rows[0].update(us_per_call={"batchenv": 1.0, "EnvPool": value}, ratio={"EnvPool": value})
+    assert f"{text}x" in bench.table(rows) and "e+" not in bench.table(rows)
+
+
+def test_quiet_check():
+    loud, quiet = run("check", "CartPole-v1"), run("check", "-q", "CartPole-v1")
+    assert loud.returncode == quiet.returncode == 0
+    assert len(loud.stdout.splitlines()) > 50
+    first, last = quiet.stdout.splitlines()
+    assert first == loud.stdout.splitlines()[0] and last == loud.stdout.splitlines()[-1]
+    assert " 0 fail" in last
+
+
+def test_quiet_check_shows_what_fails():
+    result = run("check", "-q", "os.path:join")
+    assert result.returncode == 1
+    assert "FAIL  makes_resets_and_steps" in result.stdout and "why:" in result.stdout
+    assert "  ok  " not in result.stdout and "  skip" not in result.stdout

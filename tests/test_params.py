@@ -172,3 +172,73 @@ def test_bad_changes_change_nothing(change, error, words):
 def test_a_combination_that_is_wrong_in_one_lane():
     with pytest.raises(ValueError, match=r"min_position=1 must not be above max_position=0.6 \(lane 1\)"):
         batchenv.make("MountainCar-v0", 2, min_position=[-1.2, 1.0])
+
+
+# ---- a value per chosen lane ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lanes, values, expected",
+    [
+        ([1, 2, 3], [10, 20, 30], {1: 10, 2: 20, 3: 30}),
+        ([3, 1], [10, 20], {3: 10, 1: 20}),  # in the order of `lanes`, as in NumPy's a[lanes] = values
+        ([-1, 0], [10, 20], {7: 10, 0: 20}),
+        (slice(2, 8, 2), [10, 20, 30], {2: 10, 4: 20, 6: 30}),
+        (slice(3, 0, -1), [10, 20, 30], {3: 10, 2: 20, 1: 30}),
+        (np.arange(8) > 5, [10, 20], {6: 10, 7: 20}),
+        (4, [10], {4: 10}),
+        ([2, 5], np.arange(10, 18), {2: 12, 5: 15}),  # one per lane: the chosen ones' are taken
+        (list(range(8)), np.arange(10, 18), {i: 10 + i for i in range(8)}),
+        (None, np.arange(10, 18), {i: 10 + i for i in range(8)}),
+        ([2, 2], 10, {2: 10}),
+    ],
+    ids=str,
+)
+def test_values_of_chosen_lanes(lanes, values, expected):
+    env = batchenv.make("CartPole-v1", 8)
+    env.set_params(gravity=np.array(values) if isinstance(values, list) else values, lanes=lanes)
+    wanted = np.full(8, 9.8)
+    for lane, value in expected.items():
+        wanted[lane] = value
+    np.testing.assert_array_equal(np.broadcast_to(env.get_params()["gravity"], 8), wanted)
+
+
+@pytest.mark.parametrize(
+    "lanes, values, text",
+    [
+        ([1, 2, 3], [1.0, 2.0], r"gravity has 2 values, but .* one per chosen lane \(3\), or one per lane \(8\)"),
+        ([1, 1], [1.0, 2.0], r"names a lane twice"),
+        (list(range(8))[::-1], [1.0] * 8, "not clear which lane"),
+        (slice(None, None, -1), [1.0] * 8, "not clear which lane"),
+        ([0] * 8, [1.0] * 8, "not clear which lane"),
+        ([1, 2], [[1.0], [2.0]], "gravity has shape"),
+        ([1, 2], [1.0, np.nan], "gravity.*nan"),
+        ([], [1.0], "gravity has 1 values"),
+        ([1, 2], ["a", "b"], "gravity"),
+        ([1, 2], [[1.0], 2.0], "gravity"),
+    ],
+    ids=str,
+)
+def test_wrong_values_of_chosen_lanes(lanes, values, text):
+    env = batchenv.make("CartPole-v1", 8, gravity=np.arange(1.0, 9))
+    with pytest.raises((TypeError, ValueError), match=text):
+        env.set_params(gravity=values, lanes=lanes)
+    np.testing.assert_array_equal(env.get_params()["gravity"], np.arange(1.0, 9))
+
+
+def test_models_of_chosen_lanes():
+    pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
+    env = batchenv.make("Hopper-v5", 5)
+    masses = env.get_attr("model")[0].body_mass.copy()
+    scaled = masses * np.array([[2.0], [3.0]])
+    env.set_params(body_mass=scaled, impratio=[7.0, 8.0], lanes=[3, 1])
+    models = env.get_attr("model")
+    for lane, factor in enumerate([1, 3, 1, 2, 1]):
+        np.testing.assert_array_equal(models[lane].body_mass, masses * factor)
+    assert [model.opt.impratio for model in models] == [1, 8, 1, 7, 1]
+    env.set_params(body_mass=masses * 4, lanes=[0])  # of the model's own shape
+    np.testing.assert_array_equal(env.get_attr("model")[0].body_mass, masses * 4)
+    with pytest.raises(ValueError, match="body_mass has 3 values"):
+        env.set_params(body_mass=np.stack([masses] * 3), lanes=[0, 1])
+    with pytest.raises(ValueError, match="one row per lane"):
+        env.set_params(body_mass=masses[:-1], lanes=[0, 1])

@@ -52,7 +52,7 @@ def check_vector_env(
             process cannot find.
     """
     from batchenv.check.run import run, selected
-    from batchenv.lanes import integer
+    from batchenv.values import integer
 
     num_envs = integer("num_envs", num_envs, 1, 2**31 - 1)
     max_steps = integer("max_steps", max_steps, 1, 2**31 - 1)

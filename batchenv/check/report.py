@@ -57,7 +57,11 @@ class Report:
     def raise_on_failure(self) -> None:
         """Raises ConformanceError with the failures' text unless `passed`."""
         if not self.passed:
-            raise ConformanceError("\n".join([self._title(), *self._lines([FAIL]), self.summary()]))
+            raise ConformanceError(self.failures_only())
+
+    def failures_only(self) -> str:
+        """The title, what failed, and the counts."""
+        return "\n".join([self._title(), *self._lines([FAIL]), self.summary()])
 
     def summary(self) -> str:
         """One line of counts."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from batchenv.check.rules import brief, said
-from batchenv.registry import TABLE
+from batchenv.hints import similar_ids
+from batchenv.registry import TABLE, list_envs
 
 
 class Target:
@@ -101,8 +103,8 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
             found: Any = importlib.import_module(module)
             for part in name.split("."):
                 found = getattr(found, part)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"cannot find {text!r}: {said(error)}") from None
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"cannot find {text!r}: {said(error)}{_path_hint(module, name)}") from None
         if not callable(found):
             raise ValueError(f"{text!r} must be a function that makes a vector env, not {type(found).__name__}")
         return _factory(text, text, found, num_envs)
@@ -114,11 +116,21 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
         if colon:
             importlib.import_module(module)
         gymnasium.spec(name if colon else text)
-    except (gymnasium.error.Error, ImportError) as error:
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        near = similar_ids(text, list_envs())
+        meant = f"did you mean {' or '.join(near)}?" if near else said(error)
         raise ValueError(
-            f"{text!r} is no id of batchenv or Gymnasium ({said(error)}), and no 'module:function' either"
+            f"{text!r} is no id of batchenv or Gymnasium ({meant}), and no 'module:function' either"
         ) from None
     return Target(text, text, _MakeVec(text, num_envs, vectorization_mode), num_envs)
+
+
+def _path_hint(module: str, name: str) -> str:
+    """How to name a function of a file, where a path was given for the module."""
+    path = PurePath(module)
+    if path.suffix != ".py" and len(path.parts) <= 1:
+        return ""
+    return f"; modules are named as for `import`: go to the file's folder and say '{path.stem}:{name}'"
 
 
 class _MakeVec:

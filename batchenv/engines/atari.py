@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from batchenv.adapter import Adapter
 from batchenv.engines import games, players
 from batchenv.engines.players_batch import PlayersBatch
-from batchenv.lanes import integer
 from batchenv.transforms import flag
+from batchenv.values import integer
 
 OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
 PALETTES = ("NTSC", "PAL", "SECAM")  # as in csrc/engines/emulator.h
@@ -105,6 +105,19 @@ def rom_path(game: str) -> Path:
             "pip install --force-reinstall ale-py"
         )
     return path
+
+
+def minimal_actions(game: str) -> list[str]:
+    """Names of the actions that mean something in a game for one player, in the order of the action space; [] where
+    ale-py is not installed."""
+    if importlib.util.find_spec("ale_py") is None:
+        return []
+    import ale_py
+
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    emulator = ale_py.ALEInterface()
+    emulator.loadROM(rom_path(game))
+    return [action.name for action in emulator.getMinimalActionSet()]
 
 
 class Atari(Adapter):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
 from batchenv.engines import mujoco_fields, mujoco_library
-from batchenv.lanes import integer
+from batchenv.values import integer
 
 # What tables of finite numbers call "no bound".
 ANY = float(np.finfo(np.float64).max)
@@ -147,6 +147,10 @@ class MuJoCo(Adapter):
     def release(self) -> None:
         """Lets go of the lanes' memory, after the batch has been."""
         self.lanes.release()
+
+    def model_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a field of `model_fields`."""
+        return mujoco_fields.read(self.lanes.model, name).shape
 
     def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `mujoco_fields.set_fields`."""

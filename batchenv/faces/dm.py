@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
+from batchenv.faces.envpool import PoolNames
 
 try:
     import dm_env
@@ -40,7 +41,17 @@ def _spec(space: spaces.Space, name: str) -> Any:
     return specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)
 
 
-class DmBatchEnv(dm_env.Environment):
+def observation_spec(space: spaces.Space, num_envs: int) -> State:
+    """The specs of one lane's observation, in the form of `TimeStep.observation`."""
+    return State(specs.BoundedArray((), np.int32, 0, num_envs - 1, "env_id"), _spec(space, "obs"))
+
+
+def action_spec(space: spaces.Space) -> specs.Array:
+    """The spec of one lane's action."""
+    return _spec(space, "action")
+
+
+class DmBatchEnv(PoolNames, dm_env.Environment):
     """A BatchEnv as a dm_env environment whose time steps hold arrays over lanes; `.env` is the BatchEnv.
 
     Autoreset is "NextStep", dm_env's own rule: the step of a lane after its LAST ignores the action and is the FIRST of
@@ -67,6 +78,11 @@ class DmBatchEnv(dm_env.Environment):
     def num_envs(self) -> int:
         """Number of lanes."""
         return self.env.num_envs
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """As `BatchEnv.config`."""
+        return self.env.config
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -148,12 +164,11 @@ class DmBatchEnv(dm_env.Environment):
 
     def observation_spec(self) -> State:
         """The specs of one lane's observation, in the form of `TimeStep.observation`."""
-        env_id = specs.BoundedArray((), np.int32, 0, self.num_envs - 1, "env_id")
-        return State(env_id, _spec(self.env.single_observation_space, "obs"))
+        return observation_spec(self.env.single_observation_space, self.num_envs)
 
     def action_spec(self) -> specs.Array:
         """The spec of one lane's action."""
-        return _spec(self.env.single_action_space, "action")
+        return action_spec(self.env.single_action_space)
 
     def render(self, *args: Any, **kwargs: Any) -> Any:
         """As `BatchEnv.render`."""

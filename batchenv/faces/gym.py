@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
+from batchenv.faces.envpool import PoolNames
 
 
-class GymBatchEnv:
+class GymBatchEnv(PoolNames):
     """A BatchEnv as old gym code expects it; `.env` is the BatchEnv, and attributes not found here are looked up there.
 
     Spaces are Gymnasium's, and batched: `single_observation_space` and `single_action_space` are a lane's.
@@ -46,6 +47,7 @@ class GymBatchEnv:
 
     def reset(
         self,
+        env_id: Any = None,
         *,
         seed: int | list[int | None] | None = None,
         return_info: bool = False,
@@ -54,13 +56,15 @@ class GymBatchEnv:
         """Starts new episodes.
 
         Args:
-            seed, options: as `BatchEnv.reset` takes them. `seed` None: that of a call of `seed()` since the last reset.
+            env_id, seed, options: as `BatchEnv.reset` takes them. `seed` None: that of a call of `seed()` since the
+                last reset.
             return_info: True: return (observations, infos), as gym 0.22 to 0.25 did.
 
         Returns:
-            observations (num_envs, ...).
+            observations (num_envs, ...); with env_id, the rows of these lanes.
         """
-        observations, infos = self.env.reset(seed=self._next_seed if seed is None else seed, options=options)
+        seed = self._next_seed if seed is None else seed
+        observations, infos = self.env.reset(env_id, seed=seed, options=options)
         self._next_seed = None
         return (observations, infos) if return_info else observations
 

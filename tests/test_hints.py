@@ -1,0 +1,138 @@
+"""What errors say about ids and keywords that batchenv does not know."""
+
+import re
+
+import gymnasium
+import pytest
+
+import batchenv
+from batchenv.hints import similar_ids
+
+
+def refusal(*arguments, **keywords):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        batchenv.make(*arguments, **keywords)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong, right",
+    [
+        ("CartPol-v1", ["CartPole-v1"]),
+        ("cartpole-v1", ["CartPole-v1"]),
+        ("CartPole", ["CartPole-v0", "CartPole-v1"]),
+        ("CartPole-v7", ["CartPole-v0", "CartPole-v1"]),
+        ("batchenv/CartPole-v2", ["CartPole-v0", "CartPole-v1"]),
+        ("Taxi-v3", ["Taxi-v4"]),
+        ("Ant-v3", ["Ant-v4", "Ant-v5"]),
+        ("Swimer-v5", ["Swimmer-v5"]),
+        ("Walker-v4", ["Walker2d-v4"]),
+        ("Pong-v4", ["Pong-v5"]),
+        ("ALE/Pong-v4", ["ALE/Pong-v5"]),
+        ("PongNoFrameskip-v0", ["PongNoFrameskip-v4"]),
+        ("Breakout", ["Breakout-v5"]),
+    ],
+)
+def test_near_misses(wrong, right):
+    text = refusal(wrong, 2)
+    assert re.search(r"did you mean (.*?)\?", text)[1] == " or ".join(right)
+    assert "CONTRIBUTING" not in text  # it is a slip, not another environment
+
+
+FOREIGN = [
+    "LunarLander-v3",
+    "BipedalWalker-v3",
+    "CarRacing-v3",
+    "MiniGrid-Empty-5x5-v0",
+    "BabyAI-GoToRedBall-v0",
+    "dm_control/cartpole-swingup-v0",
+    "FetchReach-v4",
+    "AntMaze_UMaze-v5",
+    "HumanoidMaze-v0",
+    "merge-v0",
+    "Nope-v3",
+    "",
+    "Synthetic-v1",
+    "synthetic",
+]
+
+
+@pytest.mark.parametrize("env_id", FOREIGN)
+def test_foreign_ids_get_the_scope_and_no_silly_hint(env_id):
+    text = refusal(env_id, 2)
+    assert "did you mean" not in text and "Synthetic-v0" not in text
+    for part in (repr(env_id), "make_mujoco", f"gymnasium.make_vec({env_id!r}, num_envs)", "CONTRIBUTING.md"):
+        assert part in text
+    assert ("It is in Gymnasium's registry" in text) == (env_id in gymnasium.registry)
+
+
+def test_an_environment_of_the_users_own(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "MyOwn-v0", gymnasium.envs.registration.EnvSpec("MyOwn-v0", "x:Y"))
+    assert "It is in Gymnasium's registry: gymnasium.make_vec('MyOwn-v0', num_envs)" in refusal("MyOwn-v0", 2)
+    text = refusal("my_package:Another-v0", 2)
+    assert "If the module 'my_package' registers it" in text
+    assert "gymnasium.make_vec('my_package:Another-v0', num_envs)" in text
+
+
+def test_hidden_environments_are_never_suggested():
+    assert not batchenv.registry.TABLE["Synthetic-v0"].listed
+    for listed in batchenv.list_envs():
+        assert similar_ids(listed, batchenv.list_envs()) == [listed]
+
+
+def test_long_ids_are_cut():
+    assert len(refusal("x" * 5000, 2)) < 1000
+
+
+class Own(gymnasium.Env):
+    """An environment in Python."""
+
+
+@pytest.mark.parametrize("thing", [Own, Own(), lambda: Own()], ids=["class", "env", "function"])
+def test_environments_in_python(thing):
+    text = refusal(thing, 2)
+    for part in ("must be a str", "SyncVectorEnv", "CONTRIBUTING.md"):
+        assert part in text
+
+
+def test_specs():
+    assert "pass its id, 'CartPole-v1'" in refusal(gymnasium.spec("CartPole-v1"), 2)
+
+
+@pytest.mark.parametrize(
+    "wrong, right",
+    [
+        ("num_thread", "num_threads"),
+        ("gravty", "gravity"),
+        ("max_episode_step", "max_episode_steps"),
+        ("autoreset", "autoreset_mode"),
+        ("rewardscale", "reward_scale"),
+    ],
+)
+def test_mistyped_keywords(wrong, right):
+    assert f"CartPole-v1 has no parameter '{wrong}': did you mean {right}?" in refusal("CartPole-v1", 4, **{wrong: 2})
+
+
+def test_unknown_keywords_list_what_there_is():
+    text = refusal("CartPole-v1", 4, wind=2)
+    assert "did you mean" not in text
+    for name in ("masspole", "sutton_barto_reward", "num_threads", "normalize_observation", "thread_affinity"):
+        assert name in text
+
+
+def test_parameters_of_lanes():
+    env = batchenv.make("CartPole-v1", 4)
+    with pytest.raises(TypeError, match=r"has no parameter 'gravty': did you mean gravity\?"):
+        env.set_params(gravty=2)
+    with pytest.raises(TypeError, match=r"has no parameter 'wind'; it has: .*gravity"):
+        env.set_params(wind=2)
+
+
+def test_fields_of_mujocos_model_are_named():
+    pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
+    env = batchenv.make("Hopper-v5", 2)
+    with pytest.raises(TypeError, match=r"no parameter 'torso_mass'; it has: .*; fields of MuJoCo.*body_mass"):
+        env.set_params(torso_mass=1)
+    with pytest.raises(TypeError, match="did you mean body_mass"):
+        env.set_params(body_mas=1)
+    assert "fields of MuJoCo's model" in refusal("Hopper-v5", 2, torso_mass=1)
