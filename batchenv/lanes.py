@@ -77,7 +77,7 @@ class Lanes:
         Args:
             lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
             **params: name=value for all these lanes, or name=array of shape (num_envs,), of which the chosen lanes'
-                values are taken. Choices and flags must be the same for all lanes.
+                values are taken. What is not a number (choices, flags) is one for all lanes.
 
         MuJoCo's lanes also take fields of mjModel, of the model's shape or (num_envs, *that): gravity, geom_friction,
         body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do not hold these.

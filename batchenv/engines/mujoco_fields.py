@@ -72,12 +72,12 @@ def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.floa
     try:
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers of shape {shape}, or one row per lane: {(count, *shape)}") from None
+        raise TypeError(f"{name} must be numbers of shape {shape}, or one such a lane: {(count, *shape)}") from None
     if array.shape == shape:
         array = np.broadcast_to(array, (count, *shape))
     if array.shape != (count, *shape):
         raise ValueError(
-            f"{name} has shape {array.shape}, but must have the model's shape {shape}, or one row per lane: "
+            f"{name} has shape {array.shape}, but must have the model's shape {shape}, or one such a lane: "
             f"{(count, *shape)}"
         )
     if not np.isfinite(array).all():
