@@ -94,7 +94,9 @@ def test_editable_install_is_found_from_the_folder_that_holds_the_clone(clone, t
         "print(importlib.util.find_spec('batchenv').origin)"
     )
     for folder in (clone.parent, clone, tmp_path):
-        done = subprocess.run([sys.executable, "-S", "-c", code, str(site)], cwd=folder, capture_output=True, text=True)
+        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        command = [sys.executable, "-S", "-c", code, str(site)]
+        done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
         assert Path(done.stdout.strip()).resolve() == (clone / "batchenv/__init__.py").resolve(), done.stderr
 
 
