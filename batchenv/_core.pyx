@@ -2,8 +2,11 @@
 # cython: freethreading_compatible=True
 """The door between Python and the C core: one class, Batch, that owns a be_batch and the arrays handed out."""
 
+import atexit
 import math
 import os
+import time
+import weakref
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -609,6 +612,7 @@ cdef class SyncBatch:
     cdef int info_when[16]
     cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane, partial_info
     cdef uint8_t *started
+    cdef object owner  # of all that the C side reads and writes through addresses in `engine`
     cdef cnp.ndarray engine
     cdef readonly int num_threads
     cdef readonly str type_name
@@ -619,6 +623,7 @@ cdef class SyncBatch:
     cdef int64_t batch_rows
     cdef int queue_process  # be_fork_count() when it was made
     cdef object affinity
+    cdef int process  # be_fork_count() when it was made
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
                   int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
@@ -668,7 +673,9 @@ cdef class SyncBatch:
         options.grid = map_or_null
         options.transform = &changes
         if engine is not None:
-            self.engine = np.frombuffer(engine, np.uint8)  # the C side may read it as long as it lives
+            # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
+            self.owner = engine
+            self.engine = np.frombuffer(engine.source, np.uint8)
         options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
@@ -700,6 +707,8 @@ cdef class SyncBatch:
         if self.plan.threads > 1 and not self.lane_by_lane:
             self.plan.fork_ns = _measure_fork(self.plan.threads)
         self.batch_rows = num_lanes
+        self.process = be_fork_count()
+        _alive.add(self)
 
     def __dealloc__(self):
         self._end_workers()
@@ -843,6 +852,14 @@ cdef class SyncBatch:
             i += 1
         return columns
 
+    def at_rest(self, read):
+        """read(), while no lane is being worked on and no other call can begin."""
+        self._enter()
+        try:
+            return read()
+        finally:
+            be_leave(&self.busy)
+
     def elapsed(self):
         """Steps since each lane's last reset, int32."""
         return self._column(self.batch.elapsed, np.dtype(np.int32), 1)
@@ -892,6 +909,8 @@ cdef class SyncBatch:
 
     cdef int _enter_only(self) except -1:
         if not be_enter(&self.busy):
+            if _exiting:
+                raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
             raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
                                "use a lock, or an env per thread")
         return 0
@@ -1010,6 +1029,16 @@ cdef class SyncBatch:
         with nogil:
             be_async_destroy(queue)
             be_pool_destroy(loop, 0)
+
+    cdef bint _end_at_exit(self) noexcept:
+        """Ends the workers for good, unless a call is running: then False."""
+        cdef int present = be_fork_count()
+        if self.process != present and self.loop_process != present and self.queue_process != present:
+            return True  # of a parent, which also has the threads of calls that seem to be running
+        if not be_enter(&self.busy):
+            return False
+        self._end_workers()  # and no call begins any more
+        return True
 
     cdef int _seed_lane(self, object seed, int64_t lane) except -1:
         """Seeds a lane with exactly `seed`."""
@@ -1662,6 +1691,24 @@ cdef class SyncBatch:
         if status != BE_OK:
             _raise(&error)
         return self._present(held[0])
+
+
+_alive = weakref.WeakSet()
+cdef bint _exiting = False
+
+
+@atexit.register
+def _end_all_workers(double patience=10.0):
+    """At exit: workers that are still at a lane when libraries take themselves apart would use what is no more.
+
+    patience: seconds to wait for calls that daemon threads are in.
+    """
+    global _exiting
+    cdef double end = be_now_ns() + 1e9 * patience
+    _exiting = True
+    for batch in list(_alive):
+        while not (<SyncBatch>batch)._end_at_exit() and be_now_ns() < end:
+            time.sleep(0.001)
 
 
 _out_names = ("observations", "rewards", "terminations", "truncations")

@@ -98,7 +98,8 @@ class Lanes:
         try:
             self._set_spaces()
             if model:
-                self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
+                chosen = lane_indices(lanes, self.num_envs)
+                self._batch.at_rest(lambda: self._adapter.set_model(chosen, model))
         except (TypeError, ValueError):  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
             raise

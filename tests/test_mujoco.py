@@ -548,7 +548,38 @@ def test_bad_model_fields(values, error, words):
     env = batchenv.make("Hopper-v5", 2)
     with pytest.raises(error, match=words):
         env.set_params(**values)
-    assert env.get_attr("model")[0] is env.get_attr("model")[1]
+    assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
+
+
+def test_what_get_attr_gives_changes_no_lane():
+    env, other = (batchenv.make("Hopper-v5", 2) for _ in range(2))
+    env.reset(seed=1), other.reset(seed=1)
+    model = env.get_attr("model")[0]
+    model.opt.gravity[:] = 0
+    model.opt.timestep = 1
+    model.body_mass[:] = 1e-3
+    for name in ("qpos", "qvel", "init_qpos", "init_qvel"):
+        env.get_attr(name)[0][:] = 7
+    env.get_attr("data")[0].qpos[:] = 7
+    action = np.full(env.action_space.shape, 0.3, np.float32)
+    for _ in range(5):
+        assert_step_equal(env.step(action), other.step(action), "")
+    assert env.get_attr("model")[0].opt.gravity[2] == -9.81
+    assert_step_equal(pickle.loads(pickle.dumps(env)).step(action), other.step(action), "")
+
+
+@pytest.mark.parametrize("name", ["qpos", "time", "data"])
+def test_attributes_of_lanes_in_flight_are_those_after_the_step(name):
+    env = batchenv.make("Humanoid-v5", 24, num_threads=2)
+    read = {"data": lambda: [data.time for data in env.get_attr("data")]}.get(name, lambda: env.get_attr(name))
+    env.reset(seed=1)
+    for _ in range(6):
+        before = np.array(read())
+        env.step_async(np.full(env.action_space.shape, 0.1, np.float32))
+        flying = np.array(read())
+        env.step_wait()
+        np.testing.assert_array_equal(flying, np.array(read()))
+        assert (flying != before).any(axis=tuple(range(1, flying.ndim))).all()
 
 
 def test_a_model_of_ones_own():

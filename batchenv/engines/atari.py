@@ -8,7 +8,7 @@ import importlib.util
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -64,6 +64,14 @@ class _Setup(ctypes.Structure):
         ("lives", ctypes.c_void_p),
         ("step_lives", ctypes.c_void_p),
     ]
+
+
+class _Given(NamedTuple):
+    """What open() is given. source: be_atari_setup, and for more players the arrays that it points to. strings: those
+    that it points to."""
+
+    source: Any
+    strings: list[bytes]
 
 
 def library_path() -> Path:
@@ -195,12 +203,11 @@ class Atari(Adapter):
         """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
         return dict(self._values)
 
-    def engine(self, num_envs: int, threads: int) -> Any:
-        """What the C type's open() is given: be_atari_setup, and for more players the arrays that it points to. The
-        batch keeps what it is given."""
+    def engine(self, num_envs: int, threads: int) -> _Given:
+        """See `Adapter.engine`."""
         count = self._values["players"]
         if count == 1:
-            return bytes(self._setup)
+            return _Given(bytes(self._setup), self._kept)
         columns = [("rewards", np.float64), ("lives", np.int32), ("step_lives", np.int32)]
         dtype = [("setup", np.uint8, ctypes.sizeof(_Setup)), *((*column, (num_envs, count)) for column in columns)]
         block = np.zeros(1, np.dtype(dtype, align=True))
@@ -208,7 +215,7 @@ class Atari(Adapter):
         for (name, _), array in zip(columns, self._board, strict=True):
             setattr(self._setup, name, array.ctypes.data)
         block["setup"][0] = np.frombuffer(self._setup, np.uint8)
-        return block
+        return _Given(block, self._kept)
 
     def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
         """The batch, with actions, rewards and lives of all players where there are more than one."""
@@ -241,7 +248,7 @@ class AtariRenderer:
         colours = np.array(table, np.uint32)
         self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
 
-    def watch(self, actions: Any) -> None:
+    def watch(self, actions: Any, lanes: Any = None) -> None:
         """Nothing: the screen shows all."""
 
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:

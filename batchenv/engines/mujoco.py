@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -135,18 +136,18 @@ class MuJoCo(Adapter):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int, num_threads: int) -> NDArray[np.int64]:
+    def engine(self, num_envs: int, num_threads: int) -> mujoco_library.Lanes:
         """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
         self.lanes = mujoco_library.Lanes(
             self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
         )
         if self._at_start:
             self.set_model(np.arange(num_envs), self._at_start)
-        return self.lanes.source
+        return self.lanes
 
     def release(self) -> None:
-        """Lets go of the lanes' memory, after the batch has been."""
-        self.lanes.release()
+        """Lets go of the lanes; the batch keeps them until its workers have ended."""
+        del self.lanes
 
     def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
@@ -178,13 +179,16 @@ class MuJoCo(Adapter):
         return dict(self._given)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value a lane. `model` are MuJoCo's own objects in
-        use, `data` new ones."""
+        """A lane attribute, as Gymnasium's environment has it: one value per lane, a copy, taken while no worker is
+        at a lane."""
+        return batch.at_rest(lambda: self._attribute(name, batch))
+
+    def _attribute(self, name: str, batch: Any) -> list[Any]:
         lanes = self.lanes
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
         if name == "model":
-            return list(lanes.models)
+            return [copy.copy(model) for model in lanes.models]
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):
@@ -375,10 +379,10 @@ class Custom(MuJoCo):
 
     def engine(self, num_envs, num_threads):
         """See `MuJoCo.engine`. Actuators without limits take any action."""
-        source = super().engine(num_envs, num_threads)
+        lanes = super().engine(num_envs, num_threads)
         free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
-        self.lanes.low[free], self.lanes.high[free] = -np.inf, np.inf
-        return source
+        lanes.low[free], lanes.high[free] = -np.inf, np.inf
+        return lanes
 
     def attribute(self, name, batch):
         """See `MuJoCo.attribute`."""

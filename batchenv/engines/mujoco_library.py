@@ -279,11 +279,6 @@ class Lanes:
             self.table[lane, self._masses] = _address(self.models[lane].body_mass)
         return self.models[lane]
 
-    def release(self) -> None:
-        """Lets go of the memory; nothing may be stepped afterwards."""
-        self._slots.clear()
-        self.models.clear()
-
 
 def _sleeps(mujoco: Any, model: Any) -> bool:
     flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)

@@ -33,7 +33,7 @@ class MuJoCoRenderer:
         self._drawer: Any = None
         self._cameras: dict[int, Any] = {}
 
-    def watch(self, actions: Any) -> None:
+    def watch(self, actions: Any, lanes: Any = None) -> None:
         """Pictures show no actions."""
 
     def _open(self) -> None:
@@ -82,6 +82,9 @@ class MuJoCoRenderer:
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
         mode "human"."""
+        return batch.at_rest(lambda: self._draw(batch, lanes))
+
+    def _draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         import mujoco
 
         if self._drawer is None:
@@ -109,4 +112,4 @@ class MuJoCoRenderer:
         if self._drawer is not None:
             for viewer in self._drawer._viewers.values():
                 viewer.free()
-        self._drawer = None
+        self._drawer = self._lanes = None
