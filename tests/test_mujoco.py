@@ -619,11 +619,6 @@ def test_nothing_changes_where_a_param_is_refused():
     assert env.get_attr("model")[0].opt.gravity[2] == -9.81
 
 
-def test_more_lanes_than_memory():
-    with pytest.raises(MemoryError, match="lanes of MuJoCo need at least"):
-        batchenv.make("Hopper-v5", 100_000_000)
-
-
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
 def test_transforms(env_id):
     """Repeated actions, statistics and dtype, against a loop of single steps."""

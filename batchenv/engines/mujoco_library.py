@@ -20,8 +20,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.engines import memory
+
 OLDEST = (3, 1)
-DATA_BYTES = 500_000  # of an mjData as the bindings make it, or a little more
+DATA_BYTES = 500_000  # that an mjData fills, as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
 # In the order of be_mujoco_source.
@@ -190,7 +192,6 @@ class Lanes:
             model = copy.copy(model)
             model.opt.disableflags |= idle
         self.model = model
-        self.models = [model] * count
         first = mujoco.MjData(model)
         self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self.state_size = int(mujoco.mj_stateSize(model, self.signature))
@@ -199,7 +200,11 @@ class Lanes:
         # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
         hidden = int(getattr(model, "nplugin", 0)) or _sleeps(mujoco, model)
         slots = count if hidden else min(count, threads + 1)
-        _check_memory(slots, count * self.state_size * 16)
+        rows = count * self.state_size * 16
+        memory.check(
+            f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
+        )
+        self.models = [model] * count
         self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
         self._fields = [*FIELDS, *(observed or [])]
@@ -283,20 +288,6 @@ class Lanes:
 def _sleeps(mujoco: Any, model: Any) -> bool:
     flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
     return flag is not None and bool(model.opt.enableflags & int(flag))
-
-
-def _check_memory(datas: int, more: int) -> None:
-    """MemoryError where so many mjData, and more bytes, cannot fit: the system would end the process rather than
-    refuse the memory."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return
-    need = datas * DATA_BYTES + more
-    if need > free:
-        gigabytes = need / 1e9, free / 1e9
-        raise MemoryError("these lanes of MuJoCo need at least {:.1f} GB, and {:.1f} GB are free".format(*gigabytes))
 
 
 def _filled(numbers: list[int] | None, count: int) -> list[int]:
