@@ -38,6 +38,7 @@ _FUNCTIONS = (
     "mju_error",
     "mju_warning",
 )
+_UPDATE_SLEEP = "mj_updateSleep"  # since bodies may sleep: 3.4
 _HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
 _CLOCK = "mjcb_time"  # a variable
 # In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
@@ -45,9 +46,10 @@ FIELDS = (
     *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
     *("site_xpos", "ten_length", "ten_velocity"),
 )
+_KEPT = ("sensordata", "cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom")  # MJ_KEPT
 _ALWAYS = ("qpos", "qvel", "ctrl")
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 4  # BE_MUJOCO_SOURCE
+_VERSION = 5  # BE_MUJOCO_SOURCE
 _SLOT_GAP = 8  # MJ_SLOT_GAP
 _FLAGS, _BODIES = 8, 3
 
@@ -79,7 +81,7 @@ def load() -> tuple[Any, dict[str, int]]:
         function = getattr(library, name, None)
         return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)}
+    functions = {name: address(name) for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)}
     missing = [name for name in _FUNCTIONS if not functions[name]]
     if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
         missing.append(_HANDLERS[2])  # errors would end the process
@@ -198,9 +200,12 @@ class Lanes:
         self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
         self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
         # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
-        hidden = int(getattr(model, "nplugin", 0)) or _sleeps(mujoco, model)
-        slots = count if hidden else min(count, threads + 1)
-        rows = count * self.state_size * 16
+        trees = int(model.ntree) if _sleeps(mujoco, model) else 0
+        self._sleeps = trees > 0
+        kept = [getattr(first, name).size * self._sleeps for name in _KEPT]
+        self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
+        slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
+        rows = count * self._row_size * 16
         memory.check(
             f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
         )
@@ -210,7 +215,7 @@ class Lanes:
         self._fields = [*FIELDS, *(observed or [])]
         used = [name in _ALWAYS or name in reads for name in FIELDS] + [True] * len(observed or [])
         sizes = [getattr(first, name).size * use for name, use in zip(self._fields, used, strict=True)]
-        self._starts = 2 * self.state_size + np.cumsum([0, *sizes])
+        self._starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self.records = np.zeros((count, self._starts[-1]))
         mass = len(FIELDS)
         self._copied = np.array(sizes, np.int64) > 0
@@ -218,19 +223,23 @@ class Lanes:
         self._sizes = np.insert(np.array(sizes, np.int64), mass, model.nbody)
 
         starts = np.insert(self._starts[:-1], mass, 0)
-        offsets = np.array([0, 0, self.state_size, *starts], np.int64) * 8
+        offsets = np.array([0, 0, self._row_size, *starts], np.int64) * 8
         rows = np.arange(count, dtype=np.int64) * self.records.strides[0] + _address(self.records)
         self.table = rows[:, None] + offsets
         self._masses = 3 + mass
         self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
-        self._slot_table = np.zeros((slots, 3 + len(self._sizes) + _SLOT_GAP), np.int64)
+        self._slot_table = np.zeros((slots, 4 + len(_KEPT) + len(self._sizes) + _SLOT_GAP), np.int64)
         for row, data in zip(self._slot_table, self._slots, strict=True):
             arrays = [_address(getattr(data, name)) for name in self._fields]
-            row[:-_SLOT_GAP] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
+            sleep = [_address(getattr(data, name)) if trees else 0 for name in ("tree_asleep", *_KEPT)]
+            row[:-_SLOT_GAP] = [
+                *(data._address, _address(data.warning.number), 0, *sleep),
+                *(*arrays[:mass], 0, *arrays[mass:]),
+            ]
         words = [
             _VERSION,
             count,
-            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)),
+            *(functions[name] for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)),
             number,
             model.nq,
             model.nv,
@@ -245,6 +254,9 @@ class Lanes:
             *_filled(bodies, _BODIES),
             *fused(),
             self.state_size,
+            trees,
+            *kept,
+            self._row_size,
             len(self._sizes),
             *(_address(array) for array in (self._sizes, self._copied, self.table)),
             slots,
@@ -266,6 +278,11 @@ class Lanes:
         model, size = self.models[lane], self.state_size
         if target is None:
             target = mujoco.MjData(model)
+        if self._sleeps:  # the lane has its own
+            mujoco.mj_copyData(target, model, self._slots[lane])
+            if stepped:
+                mujoco.mj_rnePostConstraint(model, target)
+            return target
         mujoco.mj_resetData(model, target)
         row = self.records[lane]
         mujoco.mj_setState(model, target, row[size : 2 * size] if stepped else row[:size], self.signature)
