@@ -273,16 +273,16 @@ class Lanes:
         return self.records[:, start:end].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
-        """An mjData as the lane's own would be: a new one, or `target`. stepped: there was a step since the reset."""
+        """An mjData as the lane's own would be: a new one, or `target` if that will do. stepped: there was a step since the reset."""
         mujoco, _ = load()
         model, size = self.models[lane], self.state_size
-        if target is None:
-            target = mujoco.MjData(model)
         if self._sleeps:  # the lane has its own
-            mujoco.mj_copyData(target, model, self._slots[lane])
+            target = copy.copy(self._slots[lane])
             if stepped:
                 mujoco.mj_rnePostConstraint(model, target)
             return target
+        if target is None:
+            target = mujoco.MjData(model)
         mujoco.mj_resetData(model, target)
         row = self.records[lane]
         mujoco.mj_setState(model, target, row[size : 2 * size] if stepped else row[:size], self.signature)

@@ -91,8 +91,8 @@ class MuJoCoRenderer:
             self._open()
         viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model, viewer.data = self._lanes.models[lane], self._data
-            self._lanes.data(lane, elapsed[lane] > 0, self._data)
+            viewer.model = self._lanes.models[lane]
+            viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()
