@@ -609,15 +609,32 @@ def test_lanes_with_models_of_their_own():
     [
         ({"gravity": [0.0, 1.0]}, ValueError, "gravity has shape"),
         ({"gravity": [0.0, np.nan, 1.0]}, ValueError, "gravity of lane 0"),
-        ({"gravity": "down"}, TypeError, "gravity must be numbers"),
+        ({"gravity": "down"}, TypeError, "gravity must be real numbers"),
         ({"body_mass": 0.0}, ValueError, "body_mass has shape"),
         ({"nq": 3}, TypeError, "'nq'"),
+        (
+            {"body_mass": np.zeros(5)},
+            ValueError,
+            r"body_mass\[1\] of lane 0 must be more than 0, as in the model, got 0",
+        ),
+        ({"body_mass": [0, 3, -1, 1, 1]}, ValueError, r"body_mass\[2\] of lane 0 must be more than 0"),
+        ({"body_mass": [-1, 3, 1, 1, 1]}, ValueError, r"body_mass\[0\] of lane 0 must be 0 or more, got -1"),
+        ({"body_inertia": np.stack([np.ones((5, 3)), -np.ones((5, 3))])}, ValueError, "of lane 1 must be"),
+        ({"dof_armature": [-5] * 6}, ValueError, "dof_armature.* must be 0 or more, got -5"),
+        ({"jnt_axis": np.zeros((6, 3))}, ValueError, "MuJoCo refuses these jnt_axis of lane 0"),
+        ({"gravity": np.array([0, 0, 1j])}, TypeError, "gravity must be real numbers .* dtype complex128"),
+        ({"gravity": ["0", "0", "1"]}, TypeError, "gravity must be real numbers"),
+        ({"gravity": [[0], [0, 1]]}, TypeError, "gravity must be real numbers"),
     ],
 )
-def test_bad_model_fields(values, error, words):
+def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     env = batchenv.make("Hopper-v5", 2)
     with pytest.raises(error, match=words):
         env.set_params(**values)
+    with pytest.raises(error, match=words):
+        batchenv.make("Hopper-v5", 2, **values)
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
     assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
 
 
@@ -724,12 +741,29 @@ def test_transforms(env_id):
         ({"observation": "qpos"}, TypeError, "must be a list"),
         ({"xml": "<mujoco><x/></mujoco>"}, ValueError, "xml is not a model"),
         ({"xml": "no_such.xml"}, OSError, "no_such.xml"),
+        ({"xml": "no\0such.xml"}, OSError, "no.*such.xml"),
+        ({"xml": 5}, TypeError, "xml=5 must be the path of an XML file, or XML text, not int"),
+        ({"xml": None}, TypeError, "xml=None must be the path"),
+        ({"xml": b"<mujoco/>"}, TypeError, "must be the path"),
+        ({"xml": "<mujoco model='\ud800'/>"}, ValueError, "xml is not a model .* surrogates not allowed"),
         ({"xml": "<mujoco/>"}, ValueError, "'qpos' is empty"),
     ],
 )
 def test_bad_models_of_ones_own(arguments, error, words):
     with pytest.raises(error, match=words):
         batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})
+
+
+def test_a_working_directory_that_is_gone(tmp_path):
+    code = (
+        "import os, sys, batchenv\n"
+        "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
+        "try:\n    batchenv.make('Hopper-v5', 1)\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(Path(batchenv.__file__).parents[1])})  # fmt: skip
+    assert "working directory that is gone" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(os.environ.get("DISPLAY") is not None, reason="there is a screen: a window would open")

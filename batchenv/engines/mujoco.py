@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -374,6 +375,8 @@ class Custom(MuJoCo):
         return result
 
     def _read(self, xml):
+        if not isinstance(xml, (str, os.PathLike)):
+            raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
         return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
 

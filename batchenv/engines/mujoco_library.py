@@ -10,6 +10,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import os
 import struct
 from collections.abc import Sequence
 from fractions import Fraction
@@ -65,7 +66,7 @@ def load() -> tuple[Any, dict[str, int]]:
     try:
         import mujoco
     except Exception as error:  # a broken GL set-up raises other errors than ImportError
-        raise DependencyNotInstalled(f"MuJoCo's environments need mujoco: {INSTALL} ({error})") from error
+        raise DependencyNotInstalled(_why_not(error)) from error
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version < OLDEST:
         raise DependencyNotInstalled(
@@ -93,6 +94,28 @@ def load() -> tuple[Any, dict[str, int]]:
     return mujoco, functions
 
 
+def _why_not(error: Exception) -> str:
+    """Why mujoco cannot be imported, and what helps."""
+    try:
+        os.getcwd()
+    except OSError as gone:
+        return (
+            f"mujoco cannot be imported from a working directory that is gone ({gone}): change into one that exists, "
+            "with os.chdir(), first"
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name == "mujoco":
+        return f"MuJoCo's environments need mujoco: {INSTALL} ({error})"
+    return (
+        f"mujoco is installed, but cannot be imported: {type(error).__name__}: {error}; MUJOCO_GL="
+        f"{os.environ.get('MUJOCO_GL')!r} may be wrong here, or reinstall it: {INSTALL} --force-reinstall"
+    )
+
+
+def _xml_error(what: str, error: Exception) -> ValueError:
+    mujoco, _ = load()
+    return ValueError(f"{what} is not a model that mujoco {mujoco.__version__} reads: {error}")
+
+
 def read_model(path: str | Path) -> Any:
     """The mjModel of an XML file.
 
@@ -101,23 +124,22 @@ def read_model(path: str | Path) -> Any:
         ValueError: it is no model.
     """
     mujoco, _ = load()
-    if not Path(path).exists():
+    if "\0" in str(path) or not Path(path).exists():
         raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise ValueError(
-            f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}"
-        ) from None
+    except (ValueError, TypeError) as error:  # TypeError: a path that is no UTF-8
+        raise _xml_error(f"xml_file={str(path)!r}", error) from None
 
 
 def parse_model(text: str) -> Any:
     """The mjModel of XML text. Raises ValueError: it is no model."""
     mujoco, _ = load()
     try:
+        text.encode()
         return mujoco.MjModel.from_xml_string(text)
-    except ValueError as error:
-        raise ValueError(f"xml is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+    except ValueError as error:  # UnicodeEncodeError is one
+        raise _xml_error("xml", error) from None
 
 
 def fingerprint(model: Any) -> int:
@@ -168,7 +190,7 @@ class Lanes:
     """`count` lanes of a model, and all that the C core needs of them in `source`.
 
     A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
-    are lent to lanes for a step. Lanes share the model until `own_model` gives one its own.
+    are lent to lanes for a step. Lanes share the model until `put_model` gives one its own.
 
     Args:
         threads: how many may step lanes at once.
@@ -273,7 +295,10 @@ class Lanes:
         return self.records[:, start:end].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
-        """An mjData as the lane's own would be: a new one, or `target` if that will do. stepped: there was a step since the reset."""
+        """An mjData as the lane's own would be: a new one, or `target` if that will do.
+
+        stepped: there was a step since the reset.
+        """
         mujoco, _ = load()
         model, size = self.models[lane], self.state_size
         if self._sleeps:  # the lane has its own
@@ -293,13 +318,10 @@ class Lanes:
             mujoco.mj_forward(model, target)
         return target
 
-    def own_model(self, lane: int) -> Any:
-        """The lane's model, a copy of its own from now on."""
-        if self.models[lane] is self.model:
-            self.models[lane] = copy.copy(self.model)
-            self.table[lane, 0] = self.models[lane]._address
-            self.table[lane, self._masses] = _address(self.models[lane].body_mass)
-        return self.models[lane]
+    def put_model(self, lane: int, model: Any) -> None:
+        """Gives a lane a model of its own, while no worker is at it."""
+        self.table[lane, 0], self.table[lane, self._masses] = model._address, _address(model.body_mass)
+        self.models[lane] = model
 
 
 def _sleeps(mujoco: Any, model: Any) -> bool:
