@@ -180,11 +180,7 @@ class MuJoCo(Adapter):
         return dict(self._given)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value per lane, a copy, taken while no worker is
-        at a lane."""
-        return batch.at_rest(lambda: self._attribute(name, batch))
-
-    def _attribute(self, name: str, batch: Any) -> list[Any]:
+        """A lane attribute, as Gymnasium's environment has it: one value per lane, a copy."""
         lanes = self.lanes
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]

@@ -82,9 +82,6 @@ class MuJoCoRenderer:
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
         mode "human"."""
-        return batch.at_rest(lambda: self._draw(batch, lanes))
-
-    def _draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         import mujoco
 
         if self._drawer is None:
