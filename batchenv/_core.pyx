@@ -105,6 +105,7 @@ cdef extern from "batchenv.h" nogil:
     ctypedef struct be_grid:
         const uint8_t *cells
         int64_t rows, columns
+    ctypedef struct be_batch
     ctypedef struct be_env_type:
         const char *name
         const be_field *state
@@ -113,6 +114,7 @@ cdef extern from "batchenv.h" nogil:
         const be_param *options
         const char *grid
         unsigned flags
+        int (*goes_on)(be_batch *, int64_t)
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
@@ -1196,8 +1198,7 @@ cdef class SyncBatch:
         self._raise_first(1 if self.lane_by_lane else parts)
         info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
         if finished and self.recording:
-            info["episode"] = self._episode(held)
-            info["_episode"] = held[2] | held[3]
+            self._tell_episodes(info, held, held[2] | held[3])
         if finished and self.autoreset == BE_SAME_STEP:
             self._add_final(info, held)
         if self.lane_by_lane:
@@ -1241,9 +1242,17 @@ cdef class SyncBatch:
             arrays.episode_length = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 1))
             arrays.episode_seconds = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 2))
 
-    cdef dict _episode(self, tuple held):
-        """The statistics in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics."""
-        return dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:self.num_outputs], strict=True))
+    cdef int _tell_episodes(self, dict info, tuple held, object done, bint always=False) except -1:
+        """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics. Of `done`, episodes
+        whose game goes on have none."""
+        episode = dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:self.num_outputs], strict=True))
+        if self.batch.type.goes_on != NULL:
+            done = episode["l"] > 0
+            if not always and not done.any():
+                return 0
+        info["episode"] = episode
+        info["_episode"] = done
+        return 0
 
     cdef object _present(self, object observation):
         """An observation array as the space says: for tuples, one column each."""
@@ -1612,8 +1621,7 @@ cdef class SyncBatch:
         for k in range(self.num_info):
             info[self.info_rows[k]["name"]] = held[4 + 2 * k]
         if self.recording:
-            info["episode"] = self._episode(held)
-            info["_episode"] = held[2] | held[3]
+            self._tell_episodes(info, held, held[2] | held[3], True)
         if same_step:
             info["final_obs"] = self._present(final[0])
             info["_final_obs"] = held[2] | held[3]
