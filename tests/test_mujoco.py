@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from test_parity import assert_info_equal, assert_step_equal
 
 import batchenv
+from batchenv.engines import mujoco_library
 from batchenv.engines.mujoco import assets
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
@@ -752,6 +753,13 @@ def test_transforms(env_id):
 def test_bad_models_of_ones_own(arguments, error, words):
     with pytest.raises(error, match=words):
         batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})
+
+
+def test_tables_of_the_c_side_are_not_overfilled():
+    model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
+    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
+        with pytest.raises(ValueError, match="do not fit into"):
+            mujoco_library.Lanes(model, 1, 1, **wrong)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

@@ -331,6 +331,8 @@ def _sleeps(mujoco: Any, model: Any) -> bool:
 
 def _filled(numbers: list[int] | None, count: int) -> list[int]:
     numbers = [int(number) for number in numbers or []]
+    if len(numbers) > count:  # what follows in the table would be something else
+        raise ValueError(f"{len(numbers)} numbers do not fit into {count} places: widen MJ_FLAGS or MJ_BODIES, too")
     return numbers + [0] * (count - len(numbers))
 
 
