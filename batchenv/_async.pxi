@@ -341,8 +341,7 @@ cdef class Batch(SyncBatch):
             done = held[2] | held[3]
             if done.any():
                 if self.recording:
-                    info["episode"] = self._episode(held)
-                    info["_episode"] = done
+                    self._tell_episodes(info, held, done)
                 if self.autoreset == BE_SAME_STEP:
                     info.update(self._final(held, done))
         result = (self._present(held[0]), held[1], held[2], held[3], info)

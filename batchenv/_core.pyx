@@ -2,9 +2,12 @@
 # cython: freethreading_compatible=True
 """The door between Python and the C core: one class, Batch, that owns a be_batch and the arrays handed out."""
 
+import atexit
 import math
 import os
+import time
 import warnings
+import weakref
 
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
@@ -110,6 +113,7 @@ cdef extern from "batchenv.h" nogil:
     ctypedef struct be_grid:
         const uint8_t *cells
         int64_t rows, columns
+    ctypedef struct be_batch
     ctypedef struct be_env_type:
         const char *name
         const be_field *state
@@ -118,6 +122,7 @@ cdef extern from "batchenv.h" nogil:
         const be_param *options
         const char *grid
         unsigned flags
+        int (*goes_on)(be_batch *, int64_t)
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
@@ -667,6 +672,7 @@ cdef enum:
     MAX_POOL = 4
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
     CLOSED = -1  # SyncBatch.busy
+    EXITED = -2  # likewise, by _end_all_workers
 
 
 @cython.final
@@ -703,7 +709,7 @@ cdef class SyncBatch:
     cdef const be_isa *isa_table
     cdef be_plan plan
     cdef be_error *errors
-    cdef int busy  # 0: free; CLOSED; else 1 + be_fork_count() of the process that holds it
+    cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
     cdef unsigned long holder  # the thread
     cdef str torn  # why lanes have to be reset although they once were
     cdef int autoreset, clip, observation_type, action_type, action_ndim, has_reset, ring, next_slot
@@ -717,6 +723,7 @@ cdef class SyncBatch:
     cdef int info_when[16]
     cdef int num_info, num_outputs, tuple_size, recording, convert, lane_by_lane, partial_info
     cdef uint8_t *started
+    cdef object owner  # of all that the C side reads and writes through addresses in `engine`
     cdef cnp.ndarray engine
     cdef readonly int num_threads
     cdef readonly str type_name
@@ -727,6 +734,7 @@ cdef class SyncBatch:
     cdef int64_t batch_rows
     cdef int queue_process  # be_fork_count() when it was made
     cdef object affinity
+    cdef int process  # be_fork_count() when it was made
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
                   int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
@@ -776,7 +784,9 @@ cdef class SyncBatch:
         options.grid = map_or_null
         options.transform = &changes
         if engine is not None:
-            self.engine = np.frombuffer(engine, np.uint8)  # the C side may read it as long as it lives
+            # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
+            self.owner = engine
+            self.engine = np.frombuffer(engine.source, np.uint8)
         options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
         self.batch = be_batch_create(&options, &error)
         if self.batch == NULL:
@@ -808,6 +818,8 @@ cdef class SyncBatch:
         if self.plan.threads > 1 and not self.lane_by_lane:
             self.plan.fork_ns = _measure_fork(self.plan.threads)
         self.batch_rows = num_lanes
+        self.process = be_fork_count()
+        _alive.add(self)
 
     def __dealloc__(self):
         self._end_workers()
@@ -1021,6 +1033,8 @@ cdef class SyncBatch:
         cdef int seen = be_look(&self.busy)
         if seen == CLOSED:
             raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
+        if seen == EXITED:
+            raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
         if seen == 0 and be_swap(&self.busy, 0, here):
             return 0
         if seen != 0 and seen != here and be_swap(&self.busy, seen, here):
@@ -1164,6 +1178,18 @@ cdef class SyncBatch:
             be_async_destroy(queue)
             be_pool_destroy(loop, 0)
 
+    cdef bint _end_at_exit(self) noexcept:
+        """Ends the workers, unless a call is running: then False. No call begins afterwards."""
+        cdef int present = be_fork_count()
+        if self.process != present and self.loop_process != present and self.queue_process != present:
+            return True  # of a parent, which also has the threads of calls that seem to be running
+        if be_look(&self.busy) == CLOSED:
+            return True
+        if not be_swap(&self.busy, 0, EXITED):
+            return False
+        self._end_workers()
+        return True
+
     cdef void _seed_part(self, const uint32_t *words, size_t num_words, int parts, int part) noexcept nogil:
         cdef int64_t begin, end
         be_partition(self.num_lanes, parts, part, &begin, &end)
@@ -1248,8 +1274,7 @@ cdef class SyncBatch:
         self._raise_first(1 if self.lane_by_lane else parts)
         info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
         if finished and self.recording:
-            info["episode"] = self._episode(held)
-            info["_episode"] = held[2] | held[3]
+            self._tell_episodes(info, held, held[2] | held[3])
         if finished and self.autoreset == BE_SAME_STEP:
             self._add_final(info, held)
         if self.lane_by_lane:
@@ -1293,9 +1318,17 @@ cdef class SyncBatch:
             arrays.episode_length = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 1))
             arrays.episode_seconds = <double *>cnp.PyArray_DATA(<cnp.ndarray>PyTuple_GET_ITEM(held, k + 2))
 
-    cdef dict _episode(self, tuple held):
-        """The statistics in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics."""
-        return dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:self.num_outputs], strict=True))
+    cdef int _tell_episodes(self, dict info, tuple held, object done, bint always=False) except -1:
+        """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics. Of `done`, episodes
+        whose game goes on have none."""
+        episode = dict(zip(("r", "l", "t"), held[4 + 2 * self.num_info:self.num_outputs], strict=True))
+        if self.batch.type.goes_on != NULL:
+            done = episode["l"] > 0
+            if not always and not done.any():
+                return 0
+        info["episode"] = episode
+        info["_episode"] = done
+        return 0
 
     cdef object _present(self, object observation):
         """An observation array as the space says: for tuples, one column each."""
@@ -1664,8 +1697,7 @@ cdef class SyncBatch:
         for k in range(self.num_info):
             info[self.info_rows[k]["name"]] = held[4 + 2 * k]
         if self.recording:
-            info["episode"] = self._episode(held)
-            info["_episode"] = held[2] | held[3]
+            self._tell_episodes(info, held, held[2] | held[3], True)
         if same_step:
             info["final_obs"] = self._present(final[0])
             info["_final_obs"] = held[2] | held[3]
@@ -1783,6 +1815,21 @@ cdef class SyncBatch:
         if status != BE_OK:
             _raise(&error)
         return self._present(held[0])
+
+
+_alive = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all_workers(double patience=10.0):
+    """At exit: workers that are still at a lane when libraries take themselves apart would use what is no more.
+
+    patience: seconds to wait for calls that daemon threads are in.
+    """
+    cdef double end = be_now_ns() + 1e9 * patience
+    for batch in list(_alive):
+        while not (<SyncBatch>batch)._end_at_exit() and be_now_ns() < end:
+            time.sleep(0.001)
 
 
 _out_names = ("observations", "rewards", "terminations", "truncations")

@@ -34,8 +34,10 @@ class Adapter:
         return keywords, None
 
     def engine(self, num_envs: int, threads: int) -> Any:
-        """What the C type's open() is given of `num_envs` lanes that so many threads step, once `to_core` was called;
-        None: nothing."""
+        """What the C type's open() is given of `num_envs` lanes that so many threads step, once `to_core` was called:
+        an object whose `source` are the bytes that it reads; None: nothing.
+
+        The batch keeps the object until its workers have ended. Whatever the bytes point to has to live as long."""
         return None
 
     def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:

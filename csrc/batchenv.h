@@ -234,6 +234,10 @@ struct be_env_type {
     size_t (*saved_bytes)(const be_batch *batch);
     void (*save)(const be_batch *batch, int64_t lane, void *bytes);
     void (*load)(be_batch *batch, int64_t lane, const void *bytes);
+
+    /* 1 where the episode that has just ended is part of a longer game, with which the lane's next reset goes on: then
+     * statistics of episodes go on, too, until the game ends. Or NULL: episodes are whole. */
+    int (*goes_on)(be_batch *batch, int64_t lane);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

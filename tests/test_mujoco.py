@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from test_parity import assert_info_equal, assert_step_equal
 
 import batchenv
+from batchenv.engines import mujoco_library
 from batchenv.engines.mujoco import assets
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
@@ -215,6 +216,76 @@ def test_a_snapshot_of_another_model_is_refused(tmp_path):
     env.reset(seed=1), other.reset(seed=1)
     with pytest.raises(ValueError, match="not of this model"):
         other.restore(env.snapshot())
+
+
+SLEEPY = """<mujoco><option timestep="0.005"><flag sleep="enable"/></option><worldbody><geom type="plane" size="9 9 1"/>
+<body pos="0 0 .11"><freejoint/><geom size=".1 .1 .1" type="box"/></body>
+<body pos="0 0 .35"><freejoint/><geom size=".1 .08 .1" type="box"/></body>
+<body pos=".8 0 .5"><freejoint/><geom size=".1 .1 .1" type="box"/></body>
+<body name="b" pos="2 0 .1"><freejoint/><geom size=".1"/><site name="s"/></body>
+<body pos="3 0 1"><joint name="a" axis="0 1 0"/><geom type="capsule" size=".05 .3"/></body></worldbody>
+<sensor><accelerometer site="s"/><touch site="s"/><framelinacc objtype="body" objname="b"/><subtreelinvel body="b"/>
+</sensor><actuator><motor joint="a" ctrlrange="-1 1" gear="9"/></actuator></mujoco>"""
+OF_SLEEPERS = [
+    *("qpos", "qvel", "qacc", "xpos", "cvel", "cacc", "cfrc_int", "cfrc_ext", "qfrc_constraint", "sensordata"),
+    *("subtree_linvel", "subtree_angmom", "actuator_force", "xfrc_applied", "qacc_warmstart"),
+]
+can_sleep = pytest.mark.skipif(not hasattr(mujoco.mjtEnableBit, "mjENBL_SLEEP"), reason="bodies sleep since mujoco 3.4")
+
+
+def sleeping(env, lane):
+    return env._adapter.lanes._slots[lane].tree_asleep.copy()
+
+
+@can_sleep
+def test_lanes_that_sleep_are_restored_bit_for_bit():
+    env, other = (batchenv.make_mujoco(SLEEPY, 3, observation=OF_SLEEPERS, qpos_noise=0.01) for _ in range(2))
+    env.reset(seed=5), other.reset(seed=6)
+    actions = [np.full((3, 1), np.sin(t), np.float32) for t in range(500)]
+    for start in range(0, 500, 50):
+        copies, before = [env.snapshot(), pickle.loads(pickle.dumps(env))], env.get_attr("data")
+        expected = [env.step(action)[0] for action in actions[start : start + 50]]
+        asleep = [sleeping(env, lane) for lane in range(3)]
+        other.restore(copies[0])
+        for restored in (other, copies[1]):
+            for ours, theirs in zip(restored.get_attr("data"), before, strict=True):
+                for name in OF_SLEEPERS:
+                    np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+            for action, row in zip(actions[start : start + 50], expected, strict=True):
+                np.testing.assert_array_equal(restored.step(action)[0], row)
+            np.testing.assert_array_equal([sleeping(restored, lane) for lane in range(3)], asleep)
+    assert any((numbers >= 0).any() for numbers in asleep)
+    env.restore(env.snapshot(lanes=0), lanes=[1, 2])
+    rows = env.step(actions[0])[0]
+    np.testing.assert_array_equal(rows[1:], rows[:1].repeat(2, axis=0))
+
+
+@can_sleep
+def test_data_of_lanes_that_sleep_are_their_own():
+    env = batchenv.make_mujoco(SLEEPY, 2, observation=OF_SLEEPERS)
+    env.reset(seed=5)
+    for t in range(200):
+        row = env.step(np.full((2, 1), np.sin(t), np.float32))[0][1]
+    data = env.get_attr("data")[1]
+    np.testing.assert_array_equal(np.concatenate([getattr(data, name).ravel() for name in OF_SLEEPERS]), row)
+
+
+@can_sleep
+@pytest.mark.parametrize("forged", [[7, 0, 0, 0, 0], [1, 1, -1, -1, -1], [1, -1, -1, -1, -1], [2**31 - 1] * 5])
+def test_forged_sleep(forged):
+    """MuJoCo would follow such numbers out of its arrays, or for ever."""
+    env = batchenv.make_mujoco(SLEEPY, 1)
+    env.reset(seed=5)
+    for _ in range(150):
+        env.step(np.zeros((1, 1), np.float32))
+    lanes = env._adapter.lanes
+    assert (sleeping(env, 0) >= 0).any()
+    words = lanes.records[0].view(np.int32)
+    for end in (lanes._row_size, 2 * lanes._row_size):
+        words[2 * (end - 3) :][:5] = forged
+    env.restore(env.snapshot())
+    env.step(np.zeros((1, 1), np.float32))
+    assert set(sleeping(env, 0)) <= set(range(-11, 5))
 
 
 # ---- work left out --------------------------------------------------------------------------------------------------
@@ -539,16 +610,64 @@ def test_lanes_with_models_of_their_own():
     [
         ({"gravity": [0.0, 1.0]}, ValueError, "gravity has shape"),
         ({"gravity": [0.0, np.nan, 1.0]}, ValueError, "gravity of lane 0"),
-        ({"gravity": "down"}, TypeError, "gravity must be numbers"),
+        ({"gravity": "down"}, TypeError, "gravity must be real numbers"),
         ({"body_mass": 0.0}, ValueError, "body_mass has shape"),
         ({"nq": 3}, TypeError, "'nq'"),
+        (
+            {"body_mass": np.zeros(5)},
+            ValueError,
+            r"body_mass\[1\] of lane 0 must be more than 0, as in the model, got 0",
+        ),
+        ({"body_mass": [0, 3, -1, 1, 1]}, ValueError, r"body_mass\[2\] of lane 0 must be more than 0"),
+        ({"body_mass": [-1, 3, 1, 1, 1]}, ValueError, r"body_mass\[0\] of lane 0 must be 0 or more, got -1"),
+        ({"body_inertia": np.stack([np.ones((5, 3)), -np.ones((5, 3))])}, ValueError, "of lane 1 must be"),
+        ({"dof_armature": [-5] * 6}, ValueError, "dof_armature.* must be 0 or more, got -5"),
+        ({"jnt_axis": np.zeros((6, 3))}, ValueError, "MuJoCo refuses these jnt_axis of lane 0"),
+        ({"gravity": np.array([0, 0, 1j])}, TypeError, "gravity must be real numbers .* dtype complex128"),
+        ({"gravity": ["0", "0", "1"]}, TypeError, "gravity must be real numbers"),
+        ({"gravity": [[0], [0, 1]]}, TypeError, "gravity must be real numbers"),
     ],
 )
-def test_bad_model_fields(values, error, words):
+def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     env = batchenv.make("Hopper-v5", 2)
     with pytest.raises(error, match=words):
         env.set_params(**values)
-    assert env.get_attr("model")[0] is env.get_attr("model")[1]
+    with pytest.raises(error, match=words):
+        batchenv.make("Hopper-v5", 2, **values)
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
+    assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
+
+
+def test_what_get_attr_gives_changes_no_lane():
+    env, other = (batchenv.make("Hopper-v5", 2) for _ in range(2))
+    env.reset(seed=1), other.reset(seed=1)
+    model = env.get_attr("model")[0]
+    model.opt.gravity[:] = 0
+    model.opt.timestep = 1
+    model.body_mass[:] = 1e-3
+    for name in ("qpos", "qvel", "init_qpos", "init_qvel"):
+        env.get_attr(name)[0][:] = 7
+    env.get_attr("data")[0].qpos[:] = 7
+    action = np.full(env.action_space.shape, 0.3, np.float32)
+    for _ in range(5):
+        assert_step_equal(env.step(action), other.step(action), "")
+    assert env.get_attr("model")[0].opt.gravity[2] == -9.81
+    assert_step_equal(pickle.loads(pickle.dumps(env)).step(action), other.step(action), "")
+
+
+@pytest.mark.parametrize("name", ["qpos", "time", "data"])
+def test_attributes_of_lanes_in_flight_are_those_after_the_step(name):
+    env = batchenv.make("Humanoid-v5", 24, num_threads=2)
+    read = {"data": lambda: [data.time for data in env.get_attr("data")]}.get(name, lambda: env.get_attr(name))
+    env.reset(seed=1)
+    for _ in range(6):
+        before = np.array(read())
+        env.step_async(np.full(env.action_space.shape, 0.1, np.float32))
+        flying = np.array(read())
+        env.step_wait()
+        np.testing.assert_array_equal(flying, np.array(read()))
+        assert (flying != before).any(axis=tuple(range(1, flying.ndim))).all()
 
 
 def test_a_model_of_ones_own():
@@ -588,11 +707,6 @@ def test_nothing_changes_where_a_param_is_refused():
     assert env.get_attr("model")[0].opt.gravity[2] == -9.81
 
 
-def test_more_lanes_than_memory():
-    with pytest.raises(MemoryError, match="lanes of MuJoCo need at least"):
-        batchenv.make("Hopper-v5", 100_000_000)
-
-
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
 def test_transforms(env_id):
     """Repeated actions, statistics and dtype, against a loop of single steps."""
@@ -628,12 +742,36 @@ def test_transforms(env_id):
         ({"observation": "qpos"}, TypeError, "must be a list"),
         ({"xml": "<mujoco><x/></mujoco>"}, ValueError, "xml is not a model"),
         ({"xml": "no_such.xml"}, OSError, "no_such.xml"),
+        ({"xml": "no\0such.xml"}, OSError, "no.*such.xml"),
+        ({"xml": 5}, TypeError, "xml=5 must be the path of an XML file, or XML text, not int"),
+        ({"xml": None}, TypeError, "xml=None must be the path"),
+        ({"xml": b"<mujoco/>"}, TypeError, "must be the path"),
+        ({"xml": "<mujoco model='\ud800'/>"}, ValueError, "xml is not a model .* surrogates not allowed"),
         ({"xml": "<mujoco/>"}, ValueError, "'qpos' is empty"),
     ],
 )
 def test_bad_models_of_ones_own(arguments, error, words):
     with pytest.raises(error, match=words):
         batchenv.make_mujoco(**{"xml": PENDULUM.format(joints=JOINTS, gear="3"), "num_envs": 2, **arguments})
+
+
+def test_tables_of_the_c_side_are_not_overfilled():
+    model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
+    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
+        with pytest.raises(ValueError, match="do not fit into"):
+            mujoco_library.Lanes(model, 1, 1, **wrong)
+
+
+def test_a_working_directory_that_is_gone(tmp_path):
+    code = (
+        "import os, sys, batchenv\n"
+        "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
+        "try:\n    batchenv.make('Hopper-v5', 1)\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(Path(batchenv.__file__).parents[1])})  # fmt: skip
+    assert "working directory that is gone" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(os.environ.get("DISPLAY") is not None, reason="there is a screen: a window would open")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,18 +137,18 @@ class MuJoCo(Adapter):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int, num_threads: int) -> NDArray[np.int64]:
+    def engine(self, num_envs: int, num_threads: int) -> mujoco_library.Lanes:
         """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
         self.lanes = mujoco_library.Lanes(
             self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
         )
         if self._at_start:
             self.set_model(np.arange(num_envs), self._at_start)
-        return self.lanes.source
+        return self.lanes
 
     def release(self) -> None:
-        """Lets go of the lanes' memory, after the batch has been."""
-        self.lanes.release()
+        """Lets go of the lanes; the batch keeps them until its workers have ended."""
+        del self.lanes
 
     def model_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of `model_fields`."""
@@ -182,13 +184,12 @@ class MuJoCo(Adapter):
         return dict(self._given)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value a lane. `model` are MuJoCo's own objects in
-        use, `data` new ones."""
+        """A lane attribute, as Gymnasium's environment has it: one value per lane, a copy."""
         lanes = self.lanes
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
         if name == "model":
-            return list(lanes.models)
+            return [copy.copy(model) for model in lanes.models]
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):
@@ -374,15 +375,17 @@ class Custom(MuJoCo):
         return result
 
     def _read(self, xml):
+        if not isinstance(xml, (str, os.PathLike)):
+            raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
         return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
 
     def engine(self, num_envs, num_threads):
         """See `MuJoCo.engine`. Actuators without limits take any action."""
-        source = super().engine(num_envs, num_threads)
+        lanes = super().engine(num_envs, num_threads)
         free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
-        self.lanes.low[free], self.lanes.high[free] = -np.inf, np.inf
-        return source
+        lanes.low[free], lanes.high[free] = -np.inf, np.inf
+        return lanes
 
     def attribute(self, name, batch):
         """See `MuJoCo.attribute`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from typing import Any
 
@@ -46,6 +47,8 @@ PLAIN = (
     "actuator_forcerange",
     "body_gravcomp",
 )
+# None of these may be negative, and none 0 where the model has more: its motion would not be determined.
+_AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
 MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
 
 
@@ -70,11 +73,15 @@ def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.floa
     """
     shape, count = read(lanes.model, name).shape, len(lanes)
     try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        array = np.empty((), object)
+    if array.dtype.kind not in "iuf":
         raise TypeError(
-            f"{name} must be numbers of the model's shape {shape}, or have one row per lane: {(count, *shape)}"
-        ) from None
+            f"{name} must be real numbers of shape {shape}, or have one row per lane: {(count, *shape)}; "
+            f"got {type(value).__name__} of dtype {array.dtype}"
+        )
+    array = array.astype(np.float64)
     if array.shape == shape:
         array = np.broadcast_to(array, (count, *shape))
     if array.shape != (count, *shape):
@@ -85,35 +92,50 @@ def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.floa
     if not np.isfinite(array).all():
         lane = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(f"{name} of lane {lane} must be finite numbers, got {array[lane]}")
+    if name in _AMOUNTS:
+        _check_amounts(name, read(lanes.model, name), array)
     return array
+
+
+def _check_amounts(name: str, present: NDArray[np.float64], array: NDArray[np.float64]) -> None:
+    needed = (present > 0) & (name != "dof_armature")
+    wrong = np.argwhere((array < 0) | ((array == 0) & needed))
+    if len(wrong):
+        lane, *place = wrong[0].tolist()
+        rule = "more than 0, as in the model" if needed[tuple(place)] else "0 or more"
+        raise ValueError(f"{name}{place} of lane {lane} must be {rule}, got {array[(lane, *place)]:g}")
 
 
 def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
     """Gives the chosen lanes models of their own with these fields. Nothing has changed if it raises.
 
     Raises:
-        TypeError, ValueError: see `check`; or MuJoCo refuses the model, such as one with a moving body of no mass.
+        TypeError, ValueError: see `check`; or MuJoCo finds that forces do not determine how such a model moves.
     """
     mujoco, _ = mujoco_library.load()
     arrays = {name: check(lanes, name, value) for name, value in values.items()}
     scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
-    before: list[tuple[int, dict[str, NDArray[np.float64]]]] = []
+    models = {}
+    for lane in chosen.tolist():
+        models[lane] = copy.copy(lanes.models[lane])
+        for name, array in arrays.items():
+            _write(models[lane], name, array[lane])
+        if scratch is not None and not _set_constants(mujoco, models[lane], scratch):
+            raise ValueError(
+                f"MuJoCo refuses these {', '.join(arrays)} of lane {lane}: there is a joint along or about which "
+                "nothing has mass or inertia; no lane has changed"
+            )
+    for lane, model in models.items():
+        lanes.put_model(lane, model)
 
-    def put(lane: int, fields: dict[str, NDArray[np.float64]]) -> None:
-        model = lanes.own_model(lane)
-        for name, value in fields.items():
-            _write(model, name, value)
-        if scratch is not None:
-            mujoco.mj_setConst(model, scratch)
 
-    try:
-        for lane in chosen.tolist():
-            before.append((lane, {name: read(lanes.models[lane], name) for name in arrays}))
-            put(lane, {name: array[lane] for name, array in arrays.items()})
-    except Exception as error:
-        for lane, fields in before:
-            put(lane, fields)
-        raise ValueError(f"MuJoCo refuses these {', '.join(arrays)} of lane {before[-1][0]}: {error}") from None
+def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:
+    """mj_setConst; whether the model's inertia is sound. Prints nothing."""
+    scratch.warning.number[:] = 1  # MuJoCo prints, and writes into its log file, the first warning of a kind
+    mujoco.mj_setConst(model, scratch)
+    # Not all versions warn here.
+    sound = np.isfinite(model.dof_invweight0) & (model.dof_invweight0 > 0)
+    return bool((scratch.warning.number == 1).all() and sound.all())
 
 
 def observable(model: Any, names: Any) -> list[str]:

@@ -10,6 +10,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import os
 import struct
 from collections.abc import Sequence
 from fractions import Fraction
@@ -20,8 +21,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.engines import memory
+
 OLDEST = (3, 1)
-DATA_BYTES = 500_000  # of an mjData as the bindings make it, or a little more
+DATA_BYTES = 500_000  # that an mjData fills, as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
 # In the order of be_mujoco_source.
@@ -36,6 +39,7 @@ _FUNCTIONS = (
     "mju_error",
     "mju_warning",
 )
+_UPDATE_SLEEP = "mj_updateSleep"  # since bodies may sleep: 3.4
 _HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
 _CLOCK = "mjcb_time"  # a variable
 # In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
@@ -43,9 +47,10 @@ FIELDS = (
     *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
     *("site_xpos", "ten_length", "ten_velocity"),
 )
+_KEPT = ("sensordata", "cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom")  # MJ_KEPT
 _ALWAYS = ("qpos", "qvel", "ctrl")
 _UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 4  # BE_MUJOCO_SOURCE
+_VERSION = 5  # BE_MUJOCO_SOURCE
 _SLOT_GAP = 8  # MJ_SLOT_GAP
 _FLAGS, _BODIES = 8, 3
 
@@ -61,7 +66,7 @@ def load() -> tuple[Any, dict[str, int]]:
     try:
         import mujoco
     except Exception as error:  # a broken GL set-up raises other errors than ImportError
-        raise DependencyNotInstalled(f"MuJoCo's environments need mujoco: {INSTALL} ({error})") from error
+        raise DependencyNotInstalled(_why_not(error)) from error
     version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
     if version < OLDEST:
         raise DependencyNotInstalled(
@@ -77,7 +82,7 @@ def load() -> tuple[Any, dict[str, int]]:
         function = getattr(library, name, None)
         return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    functions = {name: address(name) for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)}
+    functions = {name: address(name) for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)}
     missing = [name for name in _FUNCTIONS if not functions[name]]
     if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
         missing.append(_HANDLERS[2])  # errors would end the process
@@ -89,6 +94,28 @@ def load() -> tuple[Any, dict[str, int]]:
     return mujoco, functions
 
 
+def _why_not(error: Exception) -> str:
+    """Why mujoco cannot be imported, and what helps."""
+    try:
+        os.getcwd()
+    except OSError as gone:
+        return (
+            f"mujoco cannot be imported from a working directory that is gone ({gone}): change into one that exists, "
+            "with os.chdir(), first"
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name == "mujoco":
+        return f"MuJoCo's environments need mujoco: {INSTALL} ({error})"
+    return (
+        f"mujoco is installed, but cannot be imported: {type(error).__name__}: {error}; MUJOCO_GL="
+        f"{os.environ.get('MUJOCO_GL')!r} may be wrong here, or reinstall it: {INSTALL} --force-reinstall"
+    )
+
+
+def _xml_error(what: str, error: Exception) -> ValueError:
+    mujoco, _ = load()
+    return ValueError(f"{what} is not a model that mujoco {mujoco.__version__} reads: {error}")
+
+
 def read_model(path: str | Path) -> Any:
     """The mjModel of an XML file.
 
@@ -97,23 +124,22 @@ def read_model(path: str | Path) -> Any:
         ValueError: it is no model.
     """
     mujoco, _ = load()
-    if not Path(path).exists():
+    if "\0" in str(path) or not Path(path).exists():
         raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise ValueError(
-            f"xml_file={str(path)!r} is not a model that mujoco {mujoco.__version__} reads: {error}"
-        ) from None
+    except (ValueError, TypeError) as error:  # TypeError: a path that is no UTF-8
+        raise _xml_error(f"xml_file={str(path)!r}", error) from None
 
 
 def parse_model(text: str) -> Any:
     """The mjModel of XML text. Raises ValueError: it is no model."""
     mujoco, _ = load()
     try:
+        text.encode()
         return mujoco.MjModel.from_xml_string(text)
-    except ValueError as error:
-        raise ValueError(f"xml is not a model that mujoco {mujoco.__version__} reads: {error}") from None
+    except ValueError as error:  # UnicodeEncodeError is one
+        raise _xml_error("xml", error) from None
 
 
 def fingerprint(model: Any) -> int:
@@ -164,7 +190,7 @@ class Lanes:
     """`count` lanes of a model, and all that the C core needs of them in `source`.
 
     A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
-    are lent to lanes for a step. Lanes share the model until `own_model` gives one its own.
+    are lent to lanes for a step. Lanes share the model until `put_model` gives one its own.
 
     Args:
         threads: how many may step lanes at once.
@@ -190,22 +216,28 @@ class Lanes:
             model = copy.copy(model)
             model.opt.disableflags |= idle
         self.model = model
-        self.models = [model] * count
         first = mujoco.MjData(model)
         self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self.state_size = int(mujoco.mj_stateSize(model, self.signature))
         self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
         self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
         # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
-        hidden = int(getattr(model, "nplugin", 0)) or _sleeps(mujoco, model)
-        slots = count if hidden else min(count, threads + 1)
-        _check_memory(slots, count * self.state_size * 16)
+        trees = int(model.ntree) if _sleeps(mujoco, model) else 0
+        self._sleeps = trees > 0
+        kept = [getattr(first, name).size * self._sleeps for name in _KEPT]
+        self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
+        slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
+        rows = count * self._row_size * 16
+        memory.check(
+            f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
+        )
+        self.models = [model] * count
         self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
         self._fields = [*FIELDS, *(observed or [])]
         used = [name in _ALWAYS or name in reads for name in FIELDS] + [True] * len(observed or [])
         sizes = [getattr(first, name).size * use for name, use in zip(self._fields, used, strict=True)]
-        self._starts = 2 * self.state_size + np.cumsum([0, *sizes])
+        self._starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self.records = np.zeros((count, self._starts[-1]))
         mass = len(FIELDS)
         self._copied = np.array(sizes, np.int64) > 0
@@ -213,19 +245,23 @@ class Lanes:
         self._sizes = np.insert(np.array(sizes, np.int64), mass, model.nbody)
 
         starts = np.insert(self._starts[:-1], mass, 0)
-        offsets = np.array([0, 0, self.state_size, *starts], np.int64) * 8
+        offsets = np.array([0, 0, self._row_size, *starts], np.int64) * 8
         rows = np.arange(count, dtype=np.int64) * self.records.strides[0] + _address(self.records)
         self.table = rows[:, None] + offsets
         self._masses = 3 + mass
         self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
-        self._slot_table = np.zeros((slots, 3 + len(self._sizes) + _SLOT_GAP), np.int64)
+        self._slot_table = np.zeros((slots, 4 + len(_KEPT) + len(self._sizes) + _SLOT_GAP), np.int64)
         for row, data in zip(self._slot_table, self._slots, strict=True):
             arrays = [_address(getattr(data, name)) for name in self._fields]
-            row[:-_SLOT_GAP] = [data._address, _address(data.warning.number), 0, *arrays[:mass], 0, *arrays[mass:]]
+            sleep = [_address(getattr(data, name)) if trees else 0 for name in ("tree_asleep", *_KEPT)]
+            row[:-_SLOT_GAP] = [
+                *(data._address, _address(data.warning.number), 0, *sleep),
+                *(*arrays[:mass], 0, *arrays[mass:]),
+            ]
         words = [
             _VERSION,
             count,
-            *(functions[name] for name in (*_FUNCTIONS, *_HANDLERS, _CLOCK)),
+            *(functions[name] for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)),
             number,
             model.nq,
             model.nv,
@@ -240,6 +276,9 @@ class Lanes:
             *_filled(bodies, _BODIES),
             *fused(),
             self.state_size,
+            trees,
+            *kept,
+            self._row_size,
             len(self._sizes),
             *(_address(array) for array in (self._sizes, self._copied, self.table)),
             slots,
@@ -256,9 +295,17 @@ class Lanes:
         return self.records[:, start:end].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
-        """An mjData as the lane's own would be: a new one, or `target`. stepped: there was a step since the reset."""
+        """An mjData as the lane's own would be: a new one, or `target` if that will do.
+
+        stepped: there was a step since the reset.
+        """
         mujoco, _ = load()
         model, size = self.models[lane], self.state_size
+        if self._sleeps:  # the lane has its own
+            target = copy.copy(self._slots[lane])
+            if stepped:
+                mujoco.mj_rnePostConstraint(model, target)
+            return target
         if target is None:
             target = mujoco.MjData(model)
         mujoco.mj_resetData(model, target)
@@ -271,18 +318,10 @@ class Lanes:
             mujoco.mj_forward(model, target)
         return target
 
-    def own_model(self, lane: int) -> Any:
-        """The lane's model, a copy of its own from now on."""
-        if self.models[lane] is self.model:
-            self.models[lane] = copy.copy(self.model)
-            self.table[lane, 0] = self.models[lane]._address
-            self.table[lane, self._masses] = _address(self.models[lane].body_mass)
-        return self.models[lane]
-
-    def release(self) -> None:
-        """Lets go of the memory; nothing may be stepped afterwards."""
-        self._slots.clear()
-        self.models.clear()
+    def put_model(self, lane: int, model: Any) -> None:
+        """Gives a lane a model of its own, while no worker is at it."""
+        self.table[lane, 0], self.table[lane, self._masses] = model._address, _address(model.body_mass)
+        self.models[lane] = model
 
 
 def _sleeps(mujoco: Any, model: Any) -> bool:
@@ -290,22 +329,10 @@ def _sleeps(mujoco: Any, model: Any) -> bool:
     return flag is not None and bool(model.opt.enableflags & int(flag))
 
 
-def _check_memory(datas: int, more: int) -> None:
-    """MemoryError where so many mjData, and more bytes, cannot fit: the system would end the process rather than
-    refuse the memory."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return
-    need = datas * DATA_BYTES + more
-    if need > free:
-        gigabytes = need / 1e9, free / 1e9
-        raise MemoryError("these lanes of MuJoCo need at least {:.1f} GB, and {:.1f} GB are free".format(*gigabytes))
-
-
 def _filled(numbers: list[int] | None, count: int) -> list[int]:
     numbers = [int(number) for number in numbers or []]
+    if len(numbers) > count:  # what follows in the table would be something else
+        raise ValueError(f"{len(numbers)} numbers do not fit into {count} places: widen MJ_FLAGS or MJ_BODIES, too")
     return numbers + [0] * (count - len(numbers))
 
 

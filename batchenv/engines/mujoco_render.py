@@ -33,7 +33,7 @@ class MuJoCoRenderer:
         self._drawer: Any = None
         self._cameras: dict[int, Any] = {}
 
-    def watch(self, actions: Any) -> None:
+    def watch(self, actions: Any, lanes: Any = None) -> None:
         """Pictures show no actions."""
 
     def _open(self) -> None:
@@ -88,8 +88,8 @@ class MuJoCoRenderer:
             self._open()
         viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model, viewer.data = self._lanes.models[lane], self._data
-            self._lanes.data(lane, elapsed[lane] > 0, self._data)
+            viewer.model = self._lanes.models[lane]
+            viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()
@@ -109,4 +109,4 @@ class MuJoCoRenderer:
         if self._drawer is not None:
             for viewer in self._drawer._viewers.values():
                 viewer.free()
-        self._drawer = None
+        self._drawer = self._lanes = None

@@ -104,6 +104,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
     if (driver->transform.record_statistics) {
         COLUMN(driver->episode_return, sizeof(double));
         COLUMN(driver->episode_start, sizeof(double));
+        if (batch->type->goes_on) COLUMN(driver->game_steps, sizeof(int64_t));
     }
     if (driver->transform.action_repeat > 1) {
         for (int i = 0; batch->type->state[i].name; i++) {
@@ -229,6 +230,7 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     columns[count++] = (be_lane_column){batch->elapsed, sizeof *batch->elapsed};
     columns[count++] = (be_lane_column){driver->pending, 1};
     if (driver->episode_return) columns[count++] = (be_lane_column){driver->episode_return, sizeof(double)};
+    if (driver->game_steps) columns[count++] = (be_lane_column){driver->game_steps, sizeof(int64_t)};
     if (driver->frames) columns[count++] = (be_lane_column){driver->frames, driver->observation_bytes};
     return count;
 }
@@ -484,7 +486,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
             if (mask == NULL || mask[i] != 0) {
                 batch->elapsed[i] = 0;
                 driver->pending[i] = 0;
-                be_start_statistics(driver, i, now);
+                be_start_statistics(batch, i, now);
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;
@@ -509,7 +511,7 @@ int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, co
     memcpy(io.info, rows->info, sizeof io.info);
     batch->elapsed[lane] = 0;
     driver->pending[lane] = 0;
-    be_start_statistics(driver, lane, driver->transform.record_statistics ? be_now_seconds() : 0);
+    be_start_statistics(batch, lane, driver->transform.record_statistics ? be_now_seconds() : 0);
     int status = batch->type->reset(batch, &lane, 1, &io, error);
     if (status == BE_OK && transformed) be_transform_observations(batch, &lane, 1, lane, rows->observation, 0);
     return status;

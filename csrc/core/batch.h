@@ -168,6 +168,7 @@ struct be_driver {
     uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */
     double *episode_return;   /* with record_statistics: so far */
     double *episode_start;    /* seconds */
+    int64_t *game_steps;      /* where the type has goes_on(): in the game's episodes that have ended */
     void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
     void *arena;
     size_t arena_bytes;
@@ -193,11 +194,13 @@ static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
 /* A lane has failed: `error` becomes its own. */
 void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error);
 
-/* A lane's episode begins. */
-static inline void be_start_statistics(struct be_driver *driver, int64_t lane, double now) {
-    if (!driver->transform.record_statistics) return;
+/* A lane's episode is about to begin. */
+static inline void be_start_statistics(be_batch *batch, int64_t lane, double now) {
+    struct be_driver *driver = batch->driver;
+    if (!driver->transform.record_statistics || (driver->game_steps && batch->type->goes_on(batch, lane))) return;
     driver->episode_return[lane] = 0;
     driver->episode_start[lane] = now;
+    if (driver->game_steps) driver->game_steps[lane] = 0;
 }
 
 #endif

@@ -72,7 +72,7 @@ static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_e
     memcpy(io.info, b->rows.info, sizeof io.info);
     for (int64_t k = 0; k < count; k++) {
         b->batch->elapsed[lanes[k]] = 0;
-        be_start_statistics(driver, lanes[k], b->now);
+        be_start_statistics(b->batch, lanes[k], b->now);
     }
     for (int64_t k = 0; b->rows.started && k < count; k++) b->rows.started[lanes[k] - b->first] = 1;
     if (!(b->batch->type->flags & BE_LANE_BY_LANE)) return b->batch->type->reset(b->batch, lanes, count, &io, error);
@@ -128,8 +128,13 @@ static void write_statistics(const block *b, const int64_t *lanes, int64_t count
     memset(b->rows.episode_length, 0, (size_t)b->n * sizeof(int64_t));
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k] - b->first;
+        int64_t steps = be_decisions(b->batch, lanes[k]);
+        if (driver->game_steps) {
+            steps = driver->game_steps[lanes[k]] += steps;
+            if (b->batch->type->goes_on(b->batch, lanes[k])) continue;
+        }
         b->rows.episode_return[i] = driver->episode_return[lanes[k]];
-        b->rows.episode_length[i] = be_decisions(b->batch, lanes[k]);
+        b->rows.episode_length[i] = steps;
         /* To microseconds, as Gymnasium's wrapper rounds them. */
         b->rows.episode_seconds[i] = nearbyint((b->now - driver->episode_start[lanes[k]]) * 1e6) / 1e6;
     }

@@ -209,8 +209,19 @@ typedef struct state_header {
 } state_header;
 #define STATE_SLACK 256 /* states may grow by this much over the first one */
 
+/* The library throws C++ exceptions where it gets no memory, which would end the process on their way through C: so it
+ * is asked for only where there is enough. (Another thread might take that in between.) */
+static int has_room(size_t bytes) {
+    void *volatile room = malloc(bytes);
+    free(room);
+    return room != NULL;
+}
+
+#define MACHINE_ROOM ((size_t)2 << 20) /* twice what a machine and the reading of its ROM were seen to take */
+
 static int load_game(machine *m, const be_cartridge *cartridge, be_error *error) {
     be_emulator *emulator = &m->emulator;
+    if (!has_room(MACHINE_ROOM)) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory for one more machine");
     m->ale = ale.ALE_new();
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
@@ -336,7 +347,7 @@ static int load(be_emulator *emulator, const void *bytes) {
     state_header header;
     memcpy(&header, bytes, sizeof header);
     if (header.game != m->game || header.bytes == 0 || header.bytes > emulator->state_bytes - sizeof header ||
-        header.digest != digest(&header, source)) {
+        header.digest != digest(&header, source) || !has_room(8 * emulator->state_bytes)) {
         return 0;
     }
     ale_state *state = ale.decodeState((const char *)source, (int)header.bytes);

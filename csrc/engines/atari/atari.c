@@ -40,7 +40,10 @@ static const be_field info[] = {
     {0},
 };
 
-enum { FRAMESKIP, MAXPOOL, NOOP_MAX, USE_FIRE_RESET, EPISODIC_LIFE, STICKY, MAX_FRAMES };
+enum { GAMES, LIVES_OF_GAMES };
+static const char *const statistics_of[] = {[GAMES] = "games", [LIVES_OF_GAMES] = "lives", NULL};
+
+enum { FRAMESKIP, MAXPOOL, NOOP_MAX, USE_FIRE_RESET, EPISODIC_LIFE, STICKY, MAX_FRAMES, STATISTICS };
 static const be_param params[] = {
     [FRAMESKIP] = {"frameskip", BE_PARAM_INT, 4, 1, 1024, NULL, "frames a step"},
     [MAXPOOL] = {"maxpool", BE_PARAM_BOOL, 1, 0, 1, NULL, "show the brighter of the last two frames, pixel by pixel"},
@@ -51,6 +54,8 @@ static const be_param params[] = {
                 "chance that a frame takes the last action"},
     [MAX_FRAMES] = {"max_num_frames_per_episode", BE_PARAM_INT, 108000, 0, INT32_MAX, NULL,
                     "frames after which an episode is truncated; 0: never"},
+    [STATISTICS] = {"episode_statistics", BE_PARAM_CHOICE, GAMES, 0, 0, statistics_of,
+                    "what record_episode_statistics counts with episodic_life: whole games, or lives", 1},
     {0},
 };
 
@@ -359,13 +364,22 @@ static void tell_players(const lane *l, const int *points) {
 
 /* ---- the type --------------------------------------------------------------------------------------- */
 
+/* The episode has ended with a life, and the next one is of the same game: unless another stream has been seeded. */
+static int same_game(const lane *l) {
+    return U8(l, LIFE_LOST) && !U8(l, OVER) && I64(l, MARK) == (int64_t)l->rng->state_lo;
+}
+
+static int goes_on(be_batch *b, int64_t index) {
+    const lane l = lane_of(b, index);
+    return b->params[STATISTICS] == GAMES && same_game(&l);
+}
+
 static int reset_lane(const lane *l, const be_io *io, be_error *error) {
     const be_batch *b = l->batch;
     const atari *a = l->atari;
-    const int goes_on = U8(l, LIFE_LOST) && !U8(l, OVER) && I64(l, MARK) == (int64_t)l->rng->state_lo;
     const int fire = a->has_fire && b->params[USE_FIRE_RESET] != 0;
     int status = BE_OK;
-    if (goes_on) {
+    if (same_game(l)) {
         if (!fire) start_frame(l, 0);
     } else {
         I64(l, LAYOUT) = (int64_t)a->setup.layout;
@@ -499,4 +513,5 @@ const be_env_type BE_ENV(atari) = {
     .saved_bytes = saved_bytes,
     .save = save,
     .load = load,
+    .goes_on = goes_on,
 };

@@ -111,7 +111,7 @@ static void stop_clock(const be_mujoco_source *source) {
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
 static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
-    return (be_mujoco_slot *)(source->slots + index * (3 + source->num_arrays + MJ_SLOT_GAP));
+    return (be_mujoco_slot *)(source->slots + index * (4 + MJ_KEPT + source->num_arrays + MJ_SLOT_GAP));
 }
 
 /* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. */
@@ -137,8 +137,28 @@ static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lan
     source->mj_set_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
 }
 
+/* Copies what a lane keeps of its sleeping bodies out of a slot, or with `back` in; returns the end of it in `state`.
+ */
+static double *copy_kept(const be_mujoco_source *source, const be_mujoco_slot *slot, double *state, int back) {
+    double *row = state + source->state_size;
+    for (int k = 0; k < MJ_KEPT; row += source->kept_sizes[k++]) {
+        const size_t bytes = (size_t)source->kept_sizes[k] * sizeof *row;
+        if (bytes) memcpy(back ? slot->kept[k] : row, back ? row : slot->kept[k], bytes);
+    }
+    return row;
+}
+
+/* The slot's present state, to `state`. */
+static void copy_state(const be_mujoco_source *source, const be_mujoco_lane *lane, const be_mujoco_slot *slot,
+                       double *state) {
+    source->mj_get_state(lane->model, slot->data, state, (unsigned)source->state_signature);
+    if (source->num_trees == 0) return;
+    double *asleep = copy_kept(source, slot, state, 0);
+    memcpy(asleep, slot->tree_asleep, (size_t)source->num_trees * sizeof *slot->tree_asleep);
+}
+
 static void store_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
-    source->mj_get_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+    copy_state(source, lane, slot, lane->state);
     for (int64_t j = 0; j < source->num_arrays; j++) {
         if (source->copied[j]) memcpy(lane->arrays[j], slot->arrays[j], (size_t)source->sizes[j] * sizeof(double));
     }
@@ -194,13 +214,51 @@ static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane
     load_state(source, lane, slot);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
     for (int64_t k = 0; k < times; k++) {
-        if (k == times - 1) {
-            source->mj_get_state(lane->model, slot->data, lane->before, (unsigned)source->state_signature);
-        }
+        if (k == times - 1) copy_state(source, lane, slot, lane->before);
         source->mj_step(lane->model, slot->data);
     }
     if (forces) source->mj_rne_post_constraint(lane->model, slot->data);
     store_state(source, lane, slot);
+}
+
+/* Puts trees to sleep and wakes them, as in `saved`; NULL: all are awake. Trees that fell asleep together are a ring,
+ * each with the number of the next; where a forged snapshot says otherwise, all are awake, too. */
+static void put_asleep(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                       const double *saved) {
+    const unsigned char *bytes = (const unsigned char *)saved;
+    int32_t *asleep = slot->tree_asleep;
+    int sound = saved != NULL;
+    for (int64_t k = 0; k < source->num_trees; k++) asleep[k] = -1;
+    for (int64_t k = 0; sound && k < source->num_trees; k++) {
+        int32_t next, after;
+        memcpy(&next, bytes + (size_t)k * sizeof next, sizeof next);
+        if (next < 0) continue;
+        sound = next < source->num_trees && asleep[next] < 0;
+        if (!sound) break;
+        memcpy(&after, bytes + (size_t)next * sizeof next, sizeof after);
+        sound = after >= 0;
+        asleep[next] = 0; /* somebody's next */
+    }
+    for (int64_t k = 0; k < source->num_trees; k++) asleep[k] = -1;
+    if (sound) memcpy(asleep, bytes, (size_t)source->num_trees * sizeof *asleep);
+    source->mj_update_sleep(lane->model, slot->data);
+}
+
+/* Of models whose bodies sleep: makes the lane's own data what it was when the lane was saved. What belongs to a body
+ * that sleeps is not computed again, so all are awake in a mj_forward first. `stepped`: the last step is done again. */
+static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                         int64_t stepped, int forces) {
+    (void)forces;
+    double *state = stepped ? lane->before : lane->state;
+    const unsigned signature = (unsigned)source->state_signature;
+    source->mj_reset_data(lane->model, slot->data);
+    source->mj_set_state(lane->model, slot->data, state, signature);
+    put_asleep(source, lane, slot, NULL);
+    source->mj_forward(lane->model, slot->data);
+    source->mj_set_state(lane->model, slot->data, state, signature);
+    put_asleep(source, lane, slot, copy_kept(source, slot, state, 1));
+    if (stepped) source->mj_step(lane->model, slot->data);
+    copy_kept(source, slot, lane->state, 1);
 }
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
@@ -328,7 +386,7 @@ void be_mujoco_close(be_batch *batch) { (void)batch; /* the caller owns all ther
 
 size_t be_mujoco_saved_bytes(const be_batch *batch) {
     const be_mujoco_source *source = be_mujoco_of(batch);
-    size_t count = 2 * (size_t)source->state_size;
+    size_t count = 2 * (size_t)source->row_size;
     for (int64_t j = 0; j < source->num_arrays; j++) count += source->copied[j] ? (size_t)source->sizes[j] : 0;
     return count * sizeof(double);
 }
@@ -343,8 +401,8 @@ static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes,
         memcpy(back ? (unsigned char *)(values) : bytes, back ? bytes : (unsigned char *)(values), size_);             \
         bytes += size_;                                                                                                \
     } while (0)
-    COPY(handles->state, source->state_size);
-    COPY(handles->before, source->state_size);
+    COPY(handles->state, source->row_size);
+    COPY(handles->before, source->row_size);
     for (int64_t j = 0; j < source->num_arrays; j++) {
         if (source->copied[j]) COPY(handles->arrays[j], source->sizes[j]);
     }
@@ -355,6 +413,10 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lan
 
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
     copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
+    if (be_mujoco_of(batch)->num_trees == 0) return;
+    be_error error; /* there is none: MuJoCo has been in this state before */
+    int unstable;
+    (void)guarded(batch, lane, call_restore, batch->elapsed[lane] > 0, 0, &unstable, &error);
 }
 
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {

@@ -31,11 +31,17 @@ enum {
     MJ_ARRAYS,
 };
 
+/* Arrays whose rows stay as they are while their bodies sleep, though another mj_forward would not compute the same:
+ * sensordata, cacc, cfrc_int, cfrc_ext, subtree_linvel, subtree_angmom. */
+enum { MJ_KEPT = 6 };
+
 /* A lane is what decides its future and what its observation reads: `state` as mj_getState gives it, and arrays. An
  * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache.
  * A row of be_mujoco_source.lanes; it may change between calls. */
 typedef struct be_mujoco_lane {
     void *model;
+    /* Integration state; where bodies may sleep also MJ_KEPT arrays, and each tree's int32 that says whether it sleeps.
+     */
     double *state;    /* now */
     double *before;   /* before the last mj_step: from there an mjData can be made that has all of its results */
     double *arrays[]; /* as the last step or reset has left them */
@@ -46,6 +52,8 @@ typedef struct be_mujoco_slot {
     void *data;
     int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
     int64_t busy;
+    int32_t *tree_asleep;  /* where bodies may sleep */
+    double *kept[MJ_KEPT]; /* likewise */
     double *arrays[];
 } be_mujoco_slot;
 #define MJ_SLOT_GAP 8
@@ -67,6 +75,7 @@ typedef struct be_mujoco_source {
     void (*mj_set_state)(const void *model, void *data, const double *state, unsigned signature);
     void (*mju_error)(const char *format, ...);
     void (*mju_warning)(const char *format, ...);
+    void (*mj_update_sleep)(const void *model, void *data); /* NULL in versions whose bodies never sleep */
     /* What is called in place of exit() and of a log file, for the calling thread: the first two up to MuJoCo 3, the
      * third (which gets a struct with the message in it) from 4 on. The others are NULL. */
     void (*set_error)(void (*handler)(const char *message));
@@ -86,15 +95,18 @@ typedef struct be_mujoco_source {
     int64_t bodies[MJ_BODIES];     /* the task's own: numbers of bodies */
     int64_t fused_dot;             /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
     int64_t fused_einsum;          /* the same for einsum */
-    int64_t state_size;            /* of be_mujoco_lane.state */
+    int64_t state_size;            /* of integration state */
+    int64_t num_trees;             /* that may sleep; 0: none ever does */
+    int64_t kept_sizes[MJ_KEPT];   /* 0 where none does */
+    int64_t row_size;              /* of be_mujoco_lane.state, in doubles */
     int64_t num_arrays;            /* MJ_ARRAYS or more */
     const int64_t *sizes;          /* num_arrays; 0: nobody reads it */
     const int64_t *copied;         /* num_arrays: 1: from the mjData to the lane after each step */
     const int64_t *lanes;          /* num_lanes rows of 3 + num_arrays words: be_mujoco_lane */
     int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
-    int64_t *slots;                /* num_slots rows of 3 + num_arrays + MJ_SLOT_GAP words: be_mujoco_slot */
+    int64_t *slots;                /* num_slots rows of 4 + MJ_KEPT + num_arrays + MJ_SLOT_GAP words: be_mujoco_slot */
 } be_mujoco_source;
-#define BE_MUJOCO_SOURCE 4
+#define BE_MUJOCO_SOURCE 5
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
