@@ -1,5 +1,6 @@
 """Letting go of an env, in every way, while workers are at its lanes; and things that outlive their env."""
 
+import contextlib
 import gc
 import random
 import signal
@@ -352,14 +353,13 @@ def empty_the_env_while_a_thread_is_inside():
             env.send(actions, np.arange(8))
             running = inside(env.recv)
         else:
-            running = inside(lambda actions=actions, method=getattr(env, call): method(actions))
+            method = getattr(env, call)
+            running = inside(lambda actions=actions, method=method: method(actions))
         for name in list(vars(env)):
             vars(env).pop(name, None)
         gc.collect()
-        try:
+        with contextlib.suppress(AttributeError):  # it asks for what was taken away: its own fault
             running.result()
-        except AttributeError:  # it asks for what was taken away: its own fault
-            pass
 
 
 # ---- what outlives its env -----------------------------------------------------------------------------------------

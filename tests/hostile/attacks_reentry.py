@@ -1,5 +1,6 @@
 """Calls from a signal handler, from another thread, or between two lines of a call that still runs."""
 
+import contextlib
 import copy
 import pickle
 import random
@@ -259,10 +260,8 @@ def each_lane_once_beside_resets():
             env.send(zeros(env, len(ids)), ids)
         except RuntimeError as error:
             if "nothing in flight" in str(error) or "would never come" in str(error):
-                try:
+                with contextlib.suppress(RuntimeError):
                     env.async_reset()
-                except RuntimeError:
-                    pass
     stop.set()
     other.result()
 
@@ -303,10 +302,8 @@ def storm(env, seconds, closing=False):
     if closing:
         time.sleep(seconds / 2)
         while not env.closed:
-            try:
+            with contextlib.suppress(RuntimeError):
                 env.close()
-            except RuntimeError:
-                pass
     for worker in workers:
         worker.result()
     assert not strange, strange
@@ -413,20 +410,18 @@ def between_lines(happening, allowed, after, families=FAMILIES, stride=1):
                 if not seen:
                     break
                 with complaints.about(f"afterwards, {place} {seen}"):
-                    after(env)
+                    after(env, options)
                 number += stride
     complaints.tell()
 
 
 def quietly_close(env):
     """By a handler: what it gets told is its own affair."""
-    try:
+    with contextlib.suppress(RuntimeError):
         env.close()
-    except RuntimeError:
-        pass
 
 
-def closed_or_fine(env):
+def closed_or_fine(env, options):
     """Either it is closed, and says so, or it works."""
     if env.closed:
         try:
@@ -463,23 +458,16 @@ def interrupt(env):
     raise Interrupt
 
 
-def works_again(env):
-    """After an interruption: once reset it does what it always did."""
+def works_again(env, options):
+    """After an interruption: it is closed, or once reset it does what it always did."""
     if env.closed:
         return
     rows = env.reset(seed=8)[0]
-    twin = make(env._id, 3, num_threads=1, autoreset_mode=env.autoreset_mode, max_episode_steps=env_limit(env))
-    raw = twin.reset(seed=8)[0]
-    if env.normalizer is None:
-        same(rows, raw)
+    if env.normalizer is None:  # its moments have counted what was interrupted
+        twin = make(env._id, 3, num_threads=1, **options)
+        same(rows, twin.reset(seed=8)[0])
         same(env.step(zeros(env))[:4], twin.step(zeros(env))[:4])
     env.close()
-
-
-def env_limit(env):
-    """Its max_episode_steps."""
-    limit = env._arguments["max_episode_steps"]
-    return limit if limit is None or isinstance(limit, int) else 10**6
 
 
 @attack()
