@@ -102,13 +102,18 @@ class Complaints:
         with self.about(what):
             clear(call, error, *words)
 
+    def each(self, values: Any, call: Callable[[Any], Any], *words: str) -> None:
+        """Each of the values is refused, with these words."""
+        for value in values:
+            self.refused(f"{words[0]}: {value!r}", lambda value=value: call(value), (TypeError, ValueError), *words)
+
     @contextlib.contextmanager
     def about(self, what: str) -> Iterator[None]:
         """Takes down what is raised inside."""
         try:
             yield
         except Exception as problem:
-            self._found.append(f"{what}: {type(problem).__name__}: {problem}")
+            self._found.append(f"{what:.100}: {type(problem).__name__}: {problem}")
 
     def tell(self) -> None:
         """AssertionError with all complaints, if there are any."""
