@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
+import linecache
 import os
 import signal
 import sys
@@ -155,13 +157,18 @@ class Background:
 
 @contextlib.contextmanager
 def no_switches() -> Iterator[None]:
-    """A thread runs on until it lets go of the interpreter's lock itself, as calls do that wait or work in C."""
+    """A thread runs on until it lets go of the interpreter's lock itself, as calls do that wait or work in C. (The
+    collector would let go of it as well, by destroying envs.)"""
     before = sys.getswitchinterval()
+    collects = gc.isenabled()
     sys.setswitchinterval(100)
+    gc.disable()
     try:
         yield
     finally:
         sys.setswitchinterval(before)
+        if collects:
+            gc.enable()
 
 
 def inside(call: Callable[[], Any]) -> Background:
@@ -209,14 +216,18 @@ def at_line(number: int, happening: Callable[[], Any], folder: str = "") -> Iter
     seen: list[str] = []
     left = number
 
+    def place(frame: Any) -> tuple[str, int]:
+        return frame.f_code.co_filename, frame.f_lineno
+
     def trace(frame: Any, event: str, _: Any) -> Any:
         nonlocal left
         if not frame.f_code.co_filename.startswith(root):
             return None
-        if event == "line" and not seen:
+        # Where a block of `with` ends its line comes once more; but no signal is answered between the block and the exit.
+        if event == "line" and not seen and not linecache.getline(*place(frame)).lstrip().startswith("with "):
             left -= 1
             if left < 0:
-                seen.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+                seen.append("{}:{}".format(*place(frame)))
                 happening()
         return trace
 
