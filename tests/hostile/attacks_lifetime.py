@@ -479,11 +479,13 @@ def collected_in_any_thread():
 def signals_while_hopper_is_let_go():
     signal.signal(signal.SIGALRM, lambda *_: gc.collect())
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.05)  # a collection takes many milliseconds
-    for _ in rounds(10):
-        env = make("Hopper-v5", 8)
-        env.myself = env
-        env.async_reset(seed=0)
-        env.recv()
-        env.send(zeros(env), np.arange(8))
-        del env
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        for _ in rounds(10):
+            env = make("Hopper-v5", 8)
+            env.myself = env
+            env.async_reset(seed=0)
+            env.recv()
+            env.send(zeros(env), np.arange(8))
+            del env
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

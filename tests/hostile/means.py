@@ -223,7 +223,7 @@ def at_line(number: int, happening: Callable[[], Any], folder: str = "") -> Iter
         nonlocal left
         if not frame.f_code.co_filename.startswith(root):
             return None
-        # Where a block of `with` ends its line comes once more; but no signal is answered between the block and the exit.
+        # The line of `with` comes once more where its block ends; but between block and exit no signal is answered.
         if event == "line" and not seen and not linecache.getline(*place(frame)).lstrip().startswith("with "):
             left -= 1
             if left < 0:
