@@ -192,7 +192,7 @@ def let_go_of_slow_lanes():
 
 @attack(needs=("mujoco",))
 def let_go_of_hopper():
-    every_way("Hopper-v5", 8, 2)
+    every_way("Hopper-v5", 8)
 
 
 @attack(needs=("mujoco",))

@@ -53,7 +53,7 @@ def without_memory(call, lanes=BIG, **options):
 
 @attack(needs=("little memory",))
 def step_without_memory():
-    without_memory(lambda env: [env.step(zeros(env)) for _ in range(1)], lanes=2_000_000)
+    without_memory(lambda env: [env.step(zeros(env)) for _ in range(1)], lanes=1_000_000)
 
 
 @attack(needs=("little memory",))

@@ -314,12 +314,12 @@ def storm(env, seconds, closing=False):
 
 @attack()
 def storm_on_slow_lanes():
-    storm(slow(0.001, lanes=16), 3)
+    storm(slow(0.001, lanes=16), 2)
 
 
 @attack()
 def storm_on_cartpole():
-    storm(make("CartPole-v1", 5000), 3)
+    storm(make("CartPole-v1", 5000), 2)
 
 
 @attack()
@@ -329,17 +329,17 @@ def storm_on_normalized_cartpole():
 
 @attack(needs=("mujoco",))
 def storm_on_hopper():
-    storm(make("Hopper-v5", 8), 3)
+    storm(make("Hopper-v5", 8), 2)
 
 
 @attack(needs=("ale",))
 def storm_on_pong():
-    storm(make("Pong-v5", 2), 2)
+    storm(make("Pong-v5", 2), 1)
 
 
 @attack(needs=("ale",))
 def storm_on_a_game_for_two():
-    storm(make("players", 2), 2)
+    storm(make("players", 2), 1)
 
 
 @attack()
