@@ -171,6 +171,13 @@ def no_switches() -> Iterator[None]:
             gc.enable()
 
 
+def _let_others_run() -> None:
+    """A call may let go of the interpreter's lock for a moment (NumPy does, to fill an array) before it begins to work:
+    it gets the lock back a few times."""
+    for _ in range(5):
+        time.sleep(0.002)
+
+
 def inside(call: Callable[[], Any]) -> Background:
     """The call in a thread, once it is where other threads may run: waiting or working in C."""
     begins = threading.Event()
@@ -182,6 +189,7 @@ def inside(call: Callable[[], Any]) -> Background:
     with no_switches():
         running = Background(announced)
         begins.wait()
+        _let_others_run()
     assert running.running, "the call was over at once"
     return running
 
@@ -192,6 +200,7 @@ def signalled(call: Callable[[], Any], number: int, handler: Callable[[], Any], 
 
     def send() -> None:
         begins.wait()
+        _let_others_run()
         time.sleep(after)
         os.kill(os.getpid(), number)
 
@@ -223,8 +232,8 @@ def at_line(number: int, happening: Callable[[], Any], folder: str = "") -> Iter
         nonlocal left
         if not frame.f_code.co_filename.startswith(root):
             return None
-        # The line of `with` comes once more where its block ends; but between block and exit no signal is answered.
-        if event == "line" and not seen and not linecache.getline(*place(frame)).lstrip().startswith("with "):
+        # Not at `with`, which comes once more where its block ends, nor at `try`: no signal is answered there.
+        if event == "line" and not seen and not linecache.getline(*place(frame)).lstrip().startswith(("with ", "try:")):
             left -= 1
             if left < 0:
                 seen.append("{}:{}".format(*place(frame)))
