@@ -477,8 +477,8 @@ def collected_in_any_thread():
 
 @attack(needs=("mujoco",))
 def signals_while_hopper_is_let_go():
-    signal.signal(signal.SIGALRM, lambda *_: gc.collect())
-    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.05)  # a collection takes many milliseconds
+    signal.signal(signal.SIGALRM, lambda *_: gc.collect(0))
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         for _ in rounds(10):
             env = make("Hopper-v5", 8)
