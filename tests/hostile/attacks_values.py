@@ -1,0 +1,365 @@
+"""Values that nobody should pass: each is refused with its name and the rule, or means what it says."""
+
+import os
+import sys
+
+import numpy as np
+from harness import attack
+from means import Complaints, clear, future, make, same, slow, zeros
+
+import batchenv
+
+BAD = (TypeError, ValueError)
+
+
+@attack()
+def seeds():
+    complaints = Complaints()
+    env = make("CartPole-v1", 2)
+    for seed in (
+        np.array(5.0),
+        "5",
+        b"5",
+        5.0,
+        -1,
+        True,
+        [1],
+        [1, 2, 3],
+        [1, -2],
+        [1, 2.0],
+        np.array([[1, 2]]),
+        {1: 2},
+    ):
+        complaints.refused(f"reset(seed={seed!r})", lambda seed=seed: env.reset(seed=seed), BAD, "seed")
+        complaints.refused(f"async_reset({seed!r})", lambda seed=seed: env.async_reset(seed=seed), BAD, "seed")
+    for seed in (np.array(5), np.int64(5), np.uint8(5)):
+        with complaints.about(f"seed={seed!r}"):
+            try:
+                rows = env.reset(seed=seed)[0]
+            except BAD as error:
+                assert "seed" in str(error) and "unsized" not in str(error), error
+            else:
+                same(rows, env.reset(seed=5)[0])
+    for seed in (2**64, 10**300, np.array([5, 6], np.uint64), (5, None)):
+        with complaints.about(f"seed={seed!r}"):
+            env.reset(seed=seed)
+    complaints.tell()
+
+
+HUGE = 10**400
+
+
+@attack()
+def numbers_too_big():
+    complaints = Complaints()
+    env = make("CartPole-v1", 2)
+    env.reset(seed=0)
+    for name, value in {
+        "num_envs": HUGE,
+        "num_threads": HUGE,
+        "max_episode_steps": HUGE,
+        "reward_scale": HUGE,
+        "action_repeat": HUGE,
+        "frame_stack": HUGE,
+        "batch_size": HUGE,
+        "gravity": HUGE,
+        "thread_affinity": HUGE,
+    }.items():
+        if name == "thread_affinity":
+            continue  # an offset, which goes round
+        options = {"num_envs": 2, name: value}
+        complaints.refused(
+            name, lambda options=options: batchenv.make("CartPole-v1", **options), BAD, name, "10000000000"[:1]
+        )
+    for name, value in {"clip_reward": (HUGE, None), "rescale_observation": (0, HUGE)}.items():
+        options = {name: value}
+        complaints.refused(name, lambda options=options: make("Catch-v0", 2, **options), BAD, name)
+    complaints.refused("recv(10**400)", lambda: env.recv(HUGE), (ValueError, TypeError), "timeout")
+    complaints.refused("step_wait(10**400)", lambda: env.step_wait(HUGE), Exception)
+    complaints.refused("set_attr", lambda: env.set_attr("gravity", HUGE), BAD, "gravity")
+    complaints.refused("set_params", lambda: env.set_params(gravity=HUGE), BAD, "gravity")
+    complaints.refused("set_params of lanes", lambda: env.set_params(gravity=[HUGE, 1]), BAD, "gravity")
+    complaints.refused("actions", lambda: env.step([HUGE, 0]), BAD)
+    complaints.refused("env_id", lambda: env.send([0], [HUGE]), BAD, "env_id")
+    complaints.refused("rollout", lambda: env.rollout(HUGE, policy="random"), BAD, "actions")
+    complaints.refused("render", lambda: env.render(HUGE), BAD, "lane")
+    complaints.refused("lanes", lambda: env.snapshot(HUGE), BAD, "lane")
+    complaints.refused("reset bounds", lambda: env.reset(options={"low": -HUGE, "high": HUGE}), BAD, "low")
+    complaints.tell()
+
+
+@attack()
+def no_numbers():
+    complaints = Complaints()
+    env = make("CartPole-v1", 2)
+    env.reset(seed=0)
+    twin = make("CartPole-v1", 2)
+    twin.reset(seed=0)
+    nan = float("nan")
+    for value in (
+        nan,
+        [nan, nan],
+        [9.8, nan],
+        np.float32(nan),
+        "x",
+        None,
+        1j,
+        [1j, 1j],
+        [[1, 2], [3, 4]],
+        {},
+        [None, 1],
+    ):
+        complaints.refused(
+            f"set_attr({value!r})",
+            lambda value=value: env.set_attr("gravity", value),
+            (*BAD, AttributeError),
+            "gravity",
+        )
+        if not isinstance(value, dict):
+            complaints.refused(
+                f"set_params({value!r})", lambda value=value: env.set_params(gravity=value), BAD, "gravity"
+            )
+    for scale in (nan, float("inf"), "x", 1j, None.__class__, [1.0]):
+        complaints.refused(
+            f"reward_scale={scale!r}",
+            lambda scale=scale: make("CartPole-v1", 2, reward_scale=scale),
+            BAD,
+            "reward_scale",
+        )
+    for bounds in ((nan, 1), (1, 0), (None, None), (0,), 3, "ab", (1j, 2), ([0], 1)):
+        complaints.refused(
+            f"clip_reward={bounds!r}",
+            lambda bounds=bounds: make("CartPole-v1", 2, clip_reward=bounds),
+            BAD,
+            "clip_reward",
+        )
+    for timeout in (nan, -1, "x", [1], 1j, object()):
+        complaints.refused(f"recv({timeout!r})", lambda timeout=timeout: env.recv(timeout), BAD, "timeout")
+    complaints.tell()
+    same(future(env), future(twin))
+
+
+@attack()
+def bounds_of_rescaled_observations():
+    complaints = Complaints()
+    for bounds in (
+        (1.0, 0.0),
+        (float("nan"), 1.0),
+        (0, float("nan")),
+        (0, "x"),
+        (np.zeros(3), np.ones(3)),
+        (None, None),
+        (0, 10**400),
+        (0, 1j),
+        (0,),
+        5,
+    ):
+        complaints.refused(
+            f"{bounds!r}",
+            lambda bounds=bounds: make("Catch-v0", 2, rescale_observation=bounds),
+            BAD,
+            "rescale_observation",
+        )
+    complaints.tell()
+
+
+@attack(needs=("ale",))
+def bounds_of_rescaled_pictures():
+    complaints = Complaints()
+    for bounds in ((-5.0, 5.0), (0.5, 7.5), (-1, 1), (0, 256), (0, 1e10), (float("nan"), 3), (0, float("inf"))):
+        complaints.refused(
+            f"{bounds!r}",
+            lambda bounds=bounds: make("Pong-v5", 1, rescale_observation=bounds),
+            BAD,
+            "rescale_observation",
+        )
+    complaints.tell()
+
+
+@attack()
+def closing_inside_of_a_call():
+    complaints = Complaints()
+
+    class Closes:
+        def __init__(self, env, value):
+            self.env, self.value = env, value
+
+        def __array__(self, dtype=None, copy=None):
+            self.env.close()
+            return np.array(self.value, dtype)
+
+        def __index__(self):
+            self.env.close()
+            return 1
+
+        def __float__(self):
+            self.env.close()
+            return 1.0
+
+    calls = {
+        "step": lambda env: env.step(Closes(env, [0, 0])),
+        "rollout": lambda env: env.rollout(Closes(env, [[0, 0]])),
+        "send": lambda env: env.send(Closes(env, [0, 0]), [0, 1]),
+        "send, ids": lambda env: env.send([0, 0], Closes(env, [0, 1])),
+        "reset, seed": lambda env: env.reset(seed=Closes(env, 1)),
+        "reset, seeds": lambda env: env.reset(seed=[Closes(env, 1), 2]),
+        "reset, options": lambda env: env.reset(options={"low": Closes(env, 1), "high": 1}),
+        "rollout, steps": lambda env: env.rollout(Closes(env, 1), policy="random"),
+        "rollout, seed": lambda env: env.rollout(2, policy="random", seed=Closes(env, 1)),
+        "set_params": lambda env: env.set_params(gravity=Closes(env, 1.0)),
+        "set_params, lanes": lambda env: env.set_params(gravity=2.0, lanes=Closes(env, [0])),
+        "set_attr": lambda env: env.set_attr("gravity", Closes(env, 1.0)),
+        "snapshot": lambda env: env.snapshot(Closes(env, [0])),
+        "restore": lambda env: env.restore(env._kept_snapshot, Closes(env, [0, 1])),
+        "recv": lambda env: env.recv(Closes(env, 1.0)),
+    }
+    for what, call in calls.items():
+        env = make("CartPole-v1", 2)
+        env.reset(seed=0)
+        env._kept_snapshot = env.snapshot()
+        with complaints.about(what):
+            try:
+                call(env)
+            except Exception as error:
+                assert not isinstance(error, AttributeError) and "NoneType" not in str(error), repr(error)
+            if env.closed:
+                clear(lambda env=env: env.step([0, 0]), Exception, "closed")
+            else:
+                env.step([0, 0])
+    complaints.tell()
+
+
+@attack(needs=("mujoco",))
+def models_that_are_none():
+    complaints = Complaints()
+    for xml in ("<mujoco model='\ud800'/>", 5, None, b"<mujoco/>", [], 1.5, "<mujoco", "", "\0", "/nowhere/x.xml", "."):
+        complaints.refused(
+            f"make_mujoco({xml!r})", lambda xml=xml: batchenv.make_mujoco(xml, 2), (*BAD, OSError), "xml"
+        )
+    complaints.tell()
+
+
+@attack(needs=("mujoco",))
+def masses_that_are_none():
+    complaints = Complaints()
+    env, twin = (make("Hopper-v5", 2) for _ in range(2))
+    for one in (env, twin):
+        one.reset(seed=0)
+    masses = np.array(env.get_attr("model")[0].body_mass)
+    values = [0.0, -1.0, 0 * masses, -masses, np.where(np.arange(len(masses)) == 2, 0, masses)]
+    values += [masses * 1j, masses + 0j, np.full(len(masses), np.nan), np.full(len(masses), np.inf)]
+    values += [[None] * len(masses), masses[:2]]
+    for value in values:
+        complaints.refused(
+            f"body_mass={value!r}", lambda value=value: env.set_params(body_mass=value), BAD, "body_mass"
+        )
+    for name in ("body_inertia", "gravity", "geom_friction", "dof_armature"):
+        present = np.array(getattr(env.get_attr("model")[0], name, np.zeros(3)))
+        for value in (present * 1j, np.full(present.shape, np.nan), "x", None):
+            complaints.refused(f"{name}={value!r}", lambda n=name, v=value: env.set_params(**{n: v}), BAD, name)
+    complaints.refused(
+        "body_inertia=-1", lambda: env.set_params(body_inertia=-np.ones((len(masses), 3))), BAD, "body_inertia"
+    )
+    complaints.tell()
+    same(future(env), future(twin))
+
+
+@attack(needs=("mujoco",))
+def masses_of_some_lanes():
+    env, twin = (make("Hopper-v5", 3) for _ in range(2))
+    for one in (env, twin):
+        one.reset(seed=0)
+    masses = np.tile(env.get_attr("model")[0].body_mass, (3, 1))
+    masses[2] = 0
+    clear(lambda: env.set_params(body_mass=masses), ValueError, "body_mass", "lane 2")
+    same(future(env), future(twin))
+
+
+@attack(needs=("linux",))
+def a_working_directory_that_is_gone():
+    os.makedirs("gone")
+    os.chdir("gone")
+    os.rmdir("../gone")
+    import batchenv as again
+
+    env = again.make("CartPole-v1", 3)
+    env.reset(seed=0)
+    env.step(zeros(env))
+
+
+@attack(needs=("mujoco", "linux"))
+def mujoco_in_a_working_directory_that_is_gone():
+    os.makedirs("gone")
+    os.chdir("gone")
+    os.rmdir("../gone")
+    sys.path.insert(0, "")  # as in an interactive session
+    try:
+        env = make("Hopper-v5", 3)
+        env.reset(seed=0)
+        env.step(zeros(env))
+    except Exception as error:
+        assert "directory" in str(error) and "pip install" not in str(error), repr(error)
+
+
+@attack(needs=("mujoco",))
+def unstable_hoppers_print_nothing():
+    env = make("Hopper-v5", 3, frame_skip=1)
+    env.reset(seed=0)
+    env.set_params(gravity=[0, 0, -1e12])
+    for _ in range(30):
+        try:
+            env.step(zeros(env))
+        except batchenv.LaneError as error:
+            assert len(error.env_id) and error.result is not None
+
+
+@attack()
+def threads_of_odd_numbers():
+    complaints = Complaints()
+    for value in (0, -1, 1025, 1.5, "2", True, [2], np.float64(2)):
+        complaints.refused(
+            f"num_threads={value!r}",
+            lambda value=value: batchenv.make("CartPole-v1", 2, num_threads=value),
+            BAD,
+            "num_threads",
+        )
+    for value in ([], [10**6], [-1], ["0"], -1, 1.5, "0", {0}, [None], [0.5]):
+        complaints.refused(
+            f"thread_affinity={value!r}",
+            lambda value=value: batchenv.make("CartPole-v1", 2, thread_affinity=value),
+            BAD,
+            "thread_affinity",
+        )
+    complaints.tell()
+
+
+@attack()
+def names_that_are_wrong():
+    complaints = Complaints()
+    for name in ("num_thread", "numthreads", "autoreset", "framestack", "gravitiy"):
+        complaints.refused(name, lambda name=name: batchenv.make("CartPole-v1", 2, **{name: 1}), TypeError, name)
+    for name in ("cartpole", "CartPole", "CartPole-v9", "", "\0", "Pong", 5, None, b"CartPole-v1", "x" * 10_000):
+        complaints.refused(f"make({name!r:.40})", lambda name=name: batchenv.make(name, 2), Exception)
+    complaints.tell()
+
+
+@attack()
+def masks_and_lanes():
+    complaints = Complaints()
+    env, twin = (slow(0.0, lanes=3) for _ in range(2))
+    for one in (env, twin):
+        one.reset(seed=0)
+    for mask in ([True] * 3, np.ones(2, bool), np.ones((3, 1), bool), np.ones(3), np.zeros(3, bool), None, 1, "x"):
+        complaints.refused(
+            f"reset_mask={mask!r}", lambda mask=mask: env.reset(options={"reset_mask": mask}), BAD, "reset_mask"
+        )
+    for lanes in (3, -4, [0, 3], [True, False, 1], 1.0, "0", [[0]], np.ones(2, bool), [0.5], {0}, [None], object()):
+        for what, call in {
+            "snapshot": lambda lanes=lanes: env.snapshot(lanes),
+            "set_params": lambda lanes=lanes: env.set_params(lanes=lanes, cost_us=0.0),
+        }.items():
+            complaints.refused(f"{what}, lanes={lanes!r}", call, BAD, "lane")
+    for ids in ([3], [-1], [0, 0], [0.0], ["0"], [[0]], [], None, [None], 1.5, {0}, np.array([2**63], np.uint64)):
+        complaints.refused(f"env_id={ids!r}", lambda ids=ids: env.send([0], ids), Exception, "env_id")
+    complaints.tell()
+    same(future(env), future(twin))
