@@ -39,7 +39,7 @@ cdef extern from *:
     #ifdef BE_OPENMP_DECLINED
     #define BE_OPENMP_MISSING 0
     #else
-    #define BE_OPENMP_MISSING !BE_OPENMP
+    #define BE_OPENMP_MISSING (!BE_OPENMP)
     #endif
 
     /* Nobody but the container we took it from holds this object. */
@@ -325,6 +325,8 @@ def _choose_math():
     csrc/core/libm.h), and the float32 sin and cos that this NumPy has. Warns of what is wrong with this build."""
     global _math_chosen, _numpy_f32_fused
     cdef int fused
+    if _math_chosen:
+        return
     be_libm_begin()
     wrong = []
     for name, arguments in _libm_arguments().items():
@@ -401,8 +403,7 @@ cdef const be_isa *_find_isa(object name) except NULL:
     cdef int64_t mismatches[5]
     if name is None and _chosen != NULL:
         return _chosen
-    if not _math_chosen:
-        _choose_math()
+    _choose_math()
     names = []
     while isa[0] != NULL:
         names.append(isa[0].name.decode())

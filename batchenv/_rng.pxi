@@ -65,6 +65,7 @@ cdef class Rng:
     cdef be_rng rng
 
     def __init__(self, seed):
+        _choose_math()
         seed = _rng_int("seed", seed, 0, None)
         if seed < 1 << 64:
             be_rng_seed_u64(&self.rng, <uint64_t>seed)
