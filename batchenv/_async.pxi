@@ -21,9 +21,10 @@ cdef class Batch(SyncBatch):
         self.affinity = affinity
         cdef bytes folder = _numa_folder()
         if affinity is None and folder != b"0":
-            be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
-                                                     min(self.num_threads, self.num_lanes), self.num_lanes,
-                                                     1 if self.lane_by_lane else 64))
+            with _Unbound():
+                be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
+                                                         min(self.num_threads, self.num_lanes), self.num_lanes,
+                                                         1 if self.lane_by_lane else 64))
 
     cdef int _start_queue(self) except -1:
         cdef be_error error
@@ -39,8 +40,10 @@ cdef class Batch(SyncBatch):
             cpus = np.array(self.affinity, np.intc)
             cpu_data = <const int *>cnp.PyArray_DATA(cpus)
             num_cpus = len(cpus)
-        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, min(self.num_threads, self.num_lanes),
-                                     cpu_data, num_cpus, &error)
+        workers = min(self.num_threads, self.num_lanes)
+        with _Unbound():
+            self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, workers, cpu_data, num_cpus,
+                                         &error)
         if self.queue == NULL:
             _raise(&error)
         self.queue_process = be_fork_count()
@@ -53,6 +56,8 @@ cdef class Batch(SyncBatch):
         except BaseException:  # no memory
             self._end_workers()
             raise
+        if be_async_num_workers(self.queue) < workers:
+            _warn_of_threads(workers, be_async_num_workers(self.queue), "workers")
         return 0
 
     cdef int _leave_to_parent(self) except -1:
@@ -142,8 +147,8 @@ cdef class Batch(SyncBatch):
         if not be_enter(&self.busy):
             self._enter_only()
         try:
-            if not self.has_reset:
-                raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
+            if self.has_reset != 1:
+                self._refuse_before_reset("send()")
             if self.queue == NULL or self.queue_process != be_fork_count():
                 self._start_queue()
             if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (

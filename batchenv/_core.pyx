@@ -6,6 +6,7 @@ import math
 import os
 
 import numpy as np
+from gymnasium import logger
 from gymnasium.error import ResetNeeded
 
 cimport cython
@@ -26,9 +27,15 @@ cdef extern from *:
     #include <omp.h>
     #define BE_OPENMP 1
     #define be_max_threads() omp_get_max_threads()
+    #define be_num_places() omp_get_num_places()
+    #define be_place_size(place) omp_get_place_num_procs(place)
+    #define be_place_cpus(place, cpus) omp_get_place_proc_ids(place, cpus)
     #else
     #define BE_OPENMP 0
     #define be_max_threads() 1
+    #define be_num_places() 0
+    #define be_place_size(place) 0
+    #define be_place_cpus(place, cpus) (void)(cpus)
     #endif
 
     /* Nobody but the container we took it from holds this object. */
@@ -49,6 +56,9 @@ cdef extern from *:
     """
     const bint BE_OPENMP
     int be_max_threads() nogil
+    int be_num_places() nogil
+    int be_place_size(int place) nogil
+    void be_place_cpus(int place, int *cpus) nogil
     bint be_unshared(PyObject *object) nogil
     bint be_enter(int *flag) nogil
     void be_leave(int *flag) nogil
@@ -171,8 +181,6 @@ cdef extern from "core/batch.h" nogil:
         const char *name
         const be_env_type *const *types
         int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
-        int64_t (*rollout)(be_batch *, int64_t, int64_t, int64_t, const be_arrays *, const be_random_policy *,
-                           be_error *) noexcept nogil
         int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
@@ -185,6 +193,8 @@ cdef extern from "core/batch.h" nogil:
         const be_grid *grid
         const be_transform *transform
         const void *engine
+        int (*look)(void *) noexcept nogil
+        void *look_context
     be_batch *be_batch_create(const be_batch_options *, be_error *)
     void be_batch_place(be_batch *, be_placement *)
     const be_placement *be_batch_placement(const be_batch *)
@@ -194,14 +204,11 @@ cdef extern from "core/batch.h" nogil:
     void be_batch_destroy(be_batch *)
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
-    int be_batch_seed(be_batch *, const uint32_t *, size_t, int64_t, int64_t)
-    int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, const be_arrays *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     void be_batch_point_final(const be_batch *, be_arrays *)
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_arrays *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
-    void be_partition(int64_t, int, int, int64_t *, int64_t *)
 
 cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_bytes(const be_batch *, int64_t)
@@ -221,6 +228,7 @@ cdef extern from "core/async.h" nogil:
         int num_cpus
         const be_placement *placement
     be_pool *be_pool_create(const be_pool_options *, char *, size_t)
+    int be_pool_num_workers(const be_pool *)
     void be_pool_destroy(be_pool *, int)
     ctypedef struct be_async
     ctypedef struct be_results:
@@ -228,6 +236,7 @@ cdef extern from "core/async.h" nogil:
         int64_t *lanes
         uint8_t *failed
     int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
+    int be_async_num_workers(const be_async *)
     be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
     void be_async_destroy(be_async *)
     int be_async_num_buffers(const be_async *)
@@ -242,20 +251,41 @@ cdef extern from "core/async.h" nogil:
     int be_async_eventfd(be_async *)
     double be_async_lane_ns(const be_async *)
 
-cdef extern from "core/loop.h" nogil:
-    int64_t be_loop_step(be_pool *, int, be_batch *, const be_isa *, const be_arrays *, be_error *)
-    int be_loop_rollout(be_pool *, int, be_batch *, const be_isa *, int64_t, const be_arrays *,
-                        const be_random_policy *, be_error *)
-    int be_loop_reset(be_pool *, int, be_batch *, const uint8_t *, const double *, const be_arrays *, be_error *)
-
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:
-        int threads, parallel
+        int threads, fixed, parallel
         double fork_ns
         double cost[2]
     double be_now_ns()
-    void be_plan_start(be_plan *, int64_t, int, int)
-    void be_plan_note(be_plan *, double)
+
+cdef extern from "core/loop.h" nogil:
+    enum:
+        BE_NUM_PLANS
+    ctypedef enum be_verb:
+        BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
+    ctypedef struct be_call:
+        const uint8_t *mask
+        const double *options
+        const uint32_t *words
+        size_t num_words
+        int64_t steps
+        const be_random_policy *policy
+        int (*look)(void *) noexcept nogil
+        void *look_context
+        be_error error
+        int stopped
+        int64_t finished
+    void be_plans_start(be_plan *, int64_t, int, int)
+    void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_arrays *)
+    void be_call_begin(be_call *, be_plan *, int, be_pool *)
+    int be_call_next(be_call *)
+    void be_call_work(be_call *, int)
+    int be_call_run(be_call *)
+
+cdef extern from "core/team.h" nogil:
+    void be_team_init()
+    int be_team_size(int, int)
+    int be_workers_available(int)
 
 cdef extern from "core/fork.h" nogil:
     void be_fork_watch()
@@ -268,6 +298,7 @@ cdef extern from "core/numpy_f32.h" nogil:
     void be_set_numpy_f32_fused(int)
 
 be_fork_watch()
+be_team_init()
 
 
 class LanePendingError(ResetNeeded, AssertionError):
@@ -400,10 +431,48 @@ def default_threads():
     if be_forked():
         return 1
     limit = cgroup.cpu_limit()
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cpus = len(usable_cpus())
     if limit is not None:
         cpus = min(cpus, math.ceil(limit))
     return max(1, min(cpus, be_max_threads()))
+
+
+def usable_cpus():
+    """The CPUs this process may use, ascending. Where OpenMP binds its threads (OMP_PROC_BIND), the first of them, which
+    is the program's own, has been bound to some of these before anybody could ask: then they are OpenMP's."""
+    cdef int place
+    cdef int[::1] ids
+    cpus = set()
+    for place in range(be_num_places()):
+        ids = np.zeros(be_place_size(place) + 1, np.intc)
+        be_place_cpus(place, &ids[0])
+        cpus.update(ids[:be_place_size(place)])
+    if not cpus:
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return sorted(cpus)
+
+
+class _Unbound:
+    """While threads are started: they inherit the CPUs of the thread that starts them, which OpenMP may have bound."""
+
+    def __enter__(self):
+        self.before = None
+        if be_num_places() and hasattr(os, "sched_setaffinity"):
+            before = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, usable_cpus())
+            self.before = before
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            os.sched_setaffinity(0, self.before)
+
+
+def _warn_of_threads(int wanted, int had, str what):
+    from batchenv.limits import thread_limits
+
+    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {had} are used; what may limit them: "
+                f"{thread_limits()}. Raise that limit, or make the env with num_threads={had}",
+                category=RuntimeWarning, stacklevel=2)
 
 
 cdef double _measure_fork(int threads):
@@ -584,7 +653,18 @@ cdef object _raise(be_error *error):
 
 cdef enum:
     MAX_POOL = 4
+    UNFINISHED = -1
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
+
+
+cdef int _look_at_signals(void *batch) noexcept with gil:
+    """1 if a signal's handler has raised something: Ctrl-C. It is kept for `_raise_signal`."""
+    try:
+        PyErr_CheckSignals()
+    except BaseException as raised:
+        (<SyncBatch>batch).signal = raised
+        return 1
+    return 0
 
 
 @cython.no_gc
@@ -596,9 +676,10 @@ cdef class SyncBatch:
 
     cdef be_batch *batch
     cdef const be_isa *isa_table
-    cdef be_plan plan
-    cdef be_error *errors
-    cdef int busy, autoreset, clip, observation_type, action_type, action_ndim, has_reset, ring, next_slot
+    cdef be_plan plans[BE_NUM_PLANS]
+    cdef object signal  # what a signal's handler has raised during the present call
+    cdef int busy, autoreset, clip, observation_type, action_type, action_ndim, ring, next_slot
+    cdef int has_reset  # UNFINISHED: the last call that changes lanes has not come to its end
     cdef int64_t num_lanes, action_size
     cdef size_t observation_row
     cdef void *action_buffer
@@ -670,12 +751,13 @@ cdef class SyncBatch:
         if engine is not None:
             self.engine = np.frombuffer(engine, np.uint8)  # the C side may read it as long as it lives
         options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
-        self.batch = be_batch_create(&options, &error)
+        options.look = _look_at_signals
+        options.look_context = <void *>self
+        with nogil:
+            self.batch = be_batch_create(&options, &error)
+        self._raise_signal()
         if self.batch == NULL:
             _raise(&error)
-        self.errors = <be_error *>PyMem_Calloc(num_threads, sizeof(be_error))
-        if self.errors == NULL:
-            raise MemoryError()
         if params:
             self.set_params(params)
         cdef be_space *action = &self.batch.action_space
@@ -695,16 +777,35 @@ cdef class SyncBatch:
         self.observation_type = dtype.num
         self.observation_shape = (num_lanes, *shape)
         self.observation_row = math.prod(shape) * dtype.itemsize
-        cdef int most = num_threads if self.lane_by_lane or (BE_OPENMP and not be_forked()) else 1
-        be_plan_start(&self.plan, num_lanes, most, self.lane_by_lane)
-        if self.plan.threads > 1 and not self.lane_by_lane:
-            self.plan.fork_ns = _measure_fork(self.plan.threads)
+        self._start_plans()
         self.batch_rows = num_lanes
+
+    cdef int _start_plans(self) except -1:
+        """Finds out how many threads can be had, and warns if they are fewer than asked for."""
+        cdef int had, wanted
+        cdef int most = self.num_threads if self.lane_by_lane or (BE_OPENMP and not be_forked()) else 1
+        be_plans_start(self.plans, self.num_lanes, most, self.lane_by_lane)
+        wanted = self.plans[0].threads
+        if wanted > 1:
+            with nogil:
+                had = be_workers_available(wanted) if self.lane_by_lane else be_team_size(wanted, 1)
+            if had < wanted:
+                self._use_fewer(had, self.num_threads)
+        if self.plans[0].threads > 1 and not self.lane_by_lane:
+            self.plans[0].fork_ns = _measure_fork(self.plans[0].threads)
+            for plan in range(1, BE_NUM_PLANS):
+                self.plans[plan].fork_ns = self.plans[0].fork_ns
+        return 0
+
+    cdef int _use_fewer(self, int had, int wanted) except -1:
+        self.num_threads = had
+        be_plans_start(self.plans, self.num_lanes, had, self.lane_by_lane)
+        _warn_of_threads(wanted, had, "threads")
+        return 0
 
     def __dealloc__(self):
         self._end_workers()
         be_batch_destroy(self.batch)
-        PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
         PyMem_Free(self.started)
 
@@ -722,7 +823,8 @@ cdef class SyncBatch:
     @property
     def parallel(self):
         """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
-        return bool(self.plan.parallel), self.plan.cost[0], self.plan.cost[1]
+        cdef be_plan *plan = &self.plans[<int>BE_STEP]
+        return bool(plan.parallel), plan.cost[0] * self.num_lanes, plan.cost[1] * self.num_lanes
 
     def numa_blocks(self):
         """[(node, end of its lanes, end of its workers)]; [] where all lanes are treated alike."""
@@ -734,9 +836,10 @@ cdef class SyncBatch:
         """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
         cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
         cdef int threads = self.num_threads if parallel and many and (BE_OPENMP or self.lane_by_lane) else 1
-        be_plan_start(&self.plan, max(self.num_lanes, 256), threads, self.lane_by_lane)
-        self.plan.parallel = self.plan.threads > 1
-        self.plan.fork_ns = -1.0
+        be_plans_start(self.plans, max(self.num_lanes, 256), threads, self.lane_by_lane)
+        for plan in range(BE_NUM_PLANS):
+            self.plans[plan].parallel = self.plans[plan].threads > 1
+            self.plans[plan].fixed = 1
 
     def spaces(self):
         """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
@@ -902,7 +1005,8 @@ cdef class SyncBatch:
         cdef double numbers[32]
         cdef double *values = NULL
         cdef const uint8_t *mask_data = NULL
-        cdef int part, parts
+        cdef be_call call
+        cdef int k
         if options:
             values = numbers
             self._fill_options(options, values)
@@ -916,8 +1020,8 @@ cdef class SyncBatch:
         cdef be_arrays arrays
         self._point(held, &arrays)
         if mask is not None:
-            for part in range(self.num_info):
-                held[4 + 2 * part].fill(0)
+            for k in range(self.num_info):
+                held[4 + 2 * k].fill(0)
         if mask is None:
             self._enter_only()
         else:
@@ -927,20 +1031,12 @@ cdef class SyncBatch:
                 self._drop_in_flight()
             else:
                 self._refuse_in_flight("reset() of some lanes", mask_data)
+                self._refuse_before_reset("reset() of some lanes")
             self._seed(seeds, mask)
-            parts = self._parts() if self.num_lanes >= 4096 else 1
-            for part in range(self.num_threads):
-                self.errors[part].status = BE_OK
-            if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
-                self._start_loop()
-                with nogil:
-                    be_loop_reset(self.loop, self.num_threads, self.batch, mask_data, values, &arrays, &self.errors[0])
-            else:
-                with nogil:
-                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                        self._reset_part(mask_data, values, &arrays, parts, part)
-            self._raise_first(parts)
-            self.has_reset = 1
+            be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
+            call.mask = mask_data
+            call.options = values
+            self._run(&call)
         finally:
             be_leave(&self.busy)
         result = self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
@@ -962,23 +1058,75 @@ cdef class SyncBatch:
         cdef bytes words
         cdef const uint32_t *word_data
         cdef size_t num_words
+        cdef be_call call
         cdef int64_t i
-        cdef int part, parts
+        if seeds is None:
+            return 0
         if isinstance(seeds, int) and mask is None:
             words = _seed_words(seeds)
-            word_data = <const uint32_t *><const char *>words
-            num_words = len(words) // 4
-            parts = self._parts() if self.num_lanes >= 4096 else 1
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._seed_part(word_data, num_words, parts, part)
-        elif isinstance(seeds, int):
-            for i in np.flatnonzero(mask):
-                self._seed_lane(seeds + i, i)
-        elif seeds is not None:
-            for i in range(self.num_lanes):
-                if seeds[i] is not None and (mask is None or mask[i]):
-                    self._seed_lane(seeds[i], i)
+            be_call_init(&call, BE_SEED, self.batch, self.isa_table, NULL)
+            call.words = <const uint32_t *><const char *>words
+            call.num_words = len(words) // 4
+            self._run(&call)
+            return 0
+        before = self.has_reset
+        self.has_reset = UNFINISHED
+        for i in range(self.num_lanes):
+            if i % 4096 == 4095:
+                PyErr_CheckSignals()
+            if mask is not None and not mask[i]:
+                continue
+            seed = seeds + i if isinstance(seeds, int) else seeds[i]
+            if seed is not None:
+                self._seed_lane(seed, i)
+        self.has_reset = before
+        return 0
+
+    cdef int _run(self, be_call *call) except -1:
+        """Does it in all lanes: on this thread, by OpenMP, or with the workers of types that take one lane a call."""
+        cdef int threads, part
+        cdef int most = self.num_threads
+        if self.lane_by_lane:
+            if self.plans[0].threads > 1:
+                self._start_loop()
+        elif be_forked():
+            most = 1
+        call.look = _look_at_signals
+        call.look_context = <void *>self
+        self.has_reset = UNFINISHED
+        with nogil:
+            be_call_begin(call, self.plans, most, self.loop if self.lane_by_lane else NULL)
+            if self.lane_by_lane:
+                be_call_run(call)
+            else:
+                threads = be_call_next(call)
+                while threads > 0:
+                    if threads == 1:
+                        be_call_work(call, 0)
+                    else:
+                        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                            be_call_work(call, part)
+                    threads = be_call_next(call)
+        self._raise_signal()
+        if call.error.status != BE_OK:
+            _raise(&call.error)
+        self.has_reset = 1
+        return 0
+
+    cdef int _raise_signal(self) except -1:
+        """What a signal's handler has raised while we were at work."""
+        if self.signal is not None:
+            signal, self.signal = self.signal, None
+            raise signal
+        return 0
+
+    cdef int _refuse_before_reset(self, str doing) except -1:
+        """ResetNeeded unless all lanes have been reset and are at the end of a call."""
+        if self.has_reset == UNFINISHED:
+            raise ResetNeeded(f"{doing} after a call that was interrupted: some lanes have done it, others have not; "
+                              "call env.reset(), or restore a snapshot of all lanes")
+        if not self.has_reset:
+            raise ResetNeeded(f"Cannot call env.{doing} before calling env.reset()")
         return 0
 
     cdef int _start_loop(self) except -1:
@@ -995,10 +1143,13 @@ cdef class SyncBatch:
             cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
             options.num_cpus = len(cpus)
-        self.loop = be_pool_create(&options, message, sizeof(message))
+        with _Unbound():
+            self.loop = be_pool_create(&options, message, sizeof(message))
         self.loop_process = be_fork_count()
         if self.loop == NULL:
-            raise RuntimeError(f"cannot start {self.num_threads - 1} workers: {message.decode(errors='replace')}")
+            raise RuntimeError(f"cannot start {options.num_workers} workers: {message.decode(errors='replace')}")
+        if be_pool_num_workers(self.loop) < options.num_workers:
+            self._use_fewer(be_pool_num_workers(self.loop) + 1, options.num_workers + 1)
         return 0
 
     cdef void _end_workers(self) noexcept:
@@ -1017,44 +1168,21 @@ cdef class SyncBatch:
         be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *>words, len(words) // 4)
         return 0
 
-    cdef void _seed_part(self, const uint32_t *words, size_t num_words, int parts, int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        be_batch_seed(self.batch, words, num_words, begin, end)
-
-    cdef void _reset_part(self, const uint8_t *mask, const double *options, const be_arrays *arrays, int parts,
-                          int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        be_batch_reset(self.batch, begin, end, mask, options, arrays, &self.errors[part])
-
-    cdef int _parts(self) noexcept:
-        return 1 if be_forked() else self.plan.threads
-
-    cdef int _raise_first(self, int parts) except -1:
-        cdef int part
-        for part in range(parts):
-            if self.errors[part].status != BE_OK:
-                _raise(&self.errors[part])
-        return 0
-
     # -- step --------------------------------------------------------------------------------------------------------
 
     def step(self, actions, out=None):
         """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
         cdef be_arrays arrays
-        cdef int64_t finished = 0
-        cdef int part, parts
-        cdef int timed
-        cdef double start = 0.0
+        cdef be_call call
+        cdef bint finished
         cdef tuple held
         cdef dict info
         cdef int64_t pending
         if not be_enter(&self.busy):
             self._enter_only()
         try:
-            if not self.has_reset:
-                raise ResetNeeded("Cannot call env.step() before calling env.reset()")
+            if self.has_reset != 1:
+                self._refuse_before_reset("step()")
             if self.queue != NULL:
                 self._refuse_in_flight("step()", NULL)
             arrays.action = self._check_actions(actions)
@@ -1072,25 +1200,9 @@ cdef class SyncBatch:
                         f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
                         "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
                         "no lane has been stepped")
-            timed = self.plan.threads > 1 and self.plan.fork_ns >= 0
-            parts = self.plan.threads if self.plan.parallel and (self.lane_by_lane or not be_forked()) else 1
-            if parts > 1 and self.lane_by_lane:
-                self._start_loop()
-            with nogil:
-                if timed:
-                    start = be_now_ns()
-                if parts == 1:
-                    self.errors[0].status = BE_OK
-                    finished = self.isa_table.step(self.batch, 0, self.num_lanes, &arrays, &self.errors[0])
-                elif self.lane_by_lane:
-                    self.errors[0].status = BE_OK
-                    finished = be_loop_step(self.loop, parts, self.batch, self.isa_table, &arrays, &self.errors[0])
-                else:
-                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                        finished += self._step_part(&arrays, parts, part)
-                if timed:
-                    be_plan_note(&self.plan, be_now_ns() - start)
-            self._raise_first(1 if self.lane_by_lane else parts)
+            be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
+            self._run(&call)
+            finished = call.finished != 0
             info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
             if finished and self.recording:
                 info["episode"] = self._episode(held)
@@ -1188,12 +1300,6 @@ cdef class SyncBatch:
             info[row["name"]] = <object>PyTuple_GET_ITEM(held, 4 + 2 * k)
             info[row["mask"]] = present
         return info
-
-    cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
-        cdef int64_t begin, end
-        self.errors[part].status = BE_OK
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        return self.isa_table.step(self.batch, begin, end, arrays, &self.errors[part])
 
     cdef const void *_check_actions(self, object actions) except NULL:
         """The checked actions in the space's own dtype; the caller keeps `actions` alive."""
@@ -1462,20 +1568,21 @@ cdef class SyncBatch:
         """
         cdef be_arrays arrays
         cdef be_random_policy policy
-        cdef const be_random_policy *chosen = NULL
+        cdef be_call call
         cdef cnp.ndarray array
-        cdef int part, parts, k
+        cdef int k
         cdef bint same_step = self.autoreset == BE_SAME_STEP
         self._enter()
         try:
-            if not self.has_reset:
-                raise ResetNeeded("Cannot call env.rollout() before calling env.reset()")
+            self._refuse_before_reset("rollout()")
+            be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
+            call.steps = steps
             self._refuse_in_flight("rollout()", NULL)
             if actions is None:
                 actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
                 policy.key = key
                 policy.first_step = first_step
-                chosen = &policy
+                call.policy = &policy
             else:
                 actions = self._check_rollout_actions(actions, steps)
             array = actions
@@ -1491,20 +1598,7 @@ cdef class SyncBatch:
                 for k in range(self.num_info):
                     array = final[1 + k]
                     arrays.final_info[k] = cnp.PyArray_DATA(array)
-            parts = self._parts() if steps * self.num_lanes >= 8192 else 1
-            for part in range(parts):
-                self.errors[part].status = BE_OK
-            if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
-                parts = 1
-                self._start_loop()
-                with nogil:
-                    be_loop_rollout(self.loop, self.num_threads, self.batch, self.isa_table, steps, &arrays, chosen,
-                                    &self.errors[0])
-            else:
-                with nogil:
-                    for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                        self._rollout_part(&arrays, chosen, steps, parts, part)
-            self._raise_first(parts)
+            self._run(&call)
         finally:
             be_leave(&self.busy)
         info = {}
@@ -1521,12 +1615,6 @@ cdef class SyncBatch:
         if self.lane_by_lane:
             self._raise_failures(result)
         return result
-
-    cdef int64_t _rollout_part(self, const be_arrays *arrays, const be_random_policy *policy, int64_t steps, int parts,
-                               int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        return self.isa_table.rollout(self.batch, begin, end, steps, arrays, policy, &self.errors[part])
 
     cdef list _final_indices(self, bint same_step):
         return [0] + [4 + 2 * k for k in range(self.num_info)] if same_step else []
@@ -1605,8 +1693,7 @@ cdef class SyncBatch:
         cdef cnp.ndarray target = np.empty((size + 7) // 8, np.int64)
         self._enter()
         try:
-            if not self.has_reset:
-                raise ResetNeeded("Cannot call env.snapshot() before calling env.reset()")
+            self._refuse_before_reset("snapshot()")
             with nogil:
                 be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
         finally:
@@ -1638,8 +1725,8 @@ cdef class SyncBatch:
         cdef const char *source = data
         self._enter()
         try:
-            if not self.has_reset and lanes.shape[0] != self.num_lanes:
-                raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first, or restore all")
+            if self.has_reset != 1 and lanes.shape[0] != self.num_lanes:
+                self._refuse_before_reset("restore() of some lanes")
             with nogil:
                 be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
             self.has_reset = 1

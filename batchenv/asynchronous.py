@@ -26,7 +26,7 @@ def affinity(value: Any, workers: int) -> list[int] | None:
     """
     if value is None:
         return None
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    allowed = _core.usable_cpus()
     if not isinstance(value, (list, tuple, range, np.ndarray)):
         offset = integer("thread_affinity", value, 0, None, "; or a list of CPUs")
         return [allowed[(offset + i) % len(allowed)] for i in range(workers)]

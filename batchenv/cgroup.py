@@ -1,7 +1,8 @@
-"""How much CPU time this process's control groups leave it: what a container's limit is on Linux."""
+"""How much CPU time and how many threads this process's control groups leave it: a container's limits on Linux."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 
@@ -24,23 +25,36 @@ def _quota(folder: Path) -> float | None:
     return quota / period if quota > 0 and period > 0 else None
 
 
-def cpu_limit(mount: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float | None:
-    """CPUs that this process may use at a time, by version 1 and 2 control groups; None: no limit, or not Linux.
+def _pids(folder: Path) -> int | None:
+    """Threads that one group may have; None: no limit here."""
+    text = _read(folder / "pids.max").strip()
+    return int(text) if text.isdecimal() else None
 
-    The least of the groups from the process's own to the topmost that can be seen.
-    """
+
+def cpu_limit(mount: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> float | None:
+    """CPUs that this process may use at a time, by version 1 and 2 control groups; None: no limit, or not Linux."""
+    return _least("cpu", _quota, mount, membership)
+
+
+def pids_limit(mount: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> int | None:
+    """Threads that the processes of this control group may have together; None: no limit, or not Linux."""
+    return _least("pids", _pids, mount, membership)
+
+
+def _least(name: str, read: Callable[[Path], float | None], mount: str, membership: str) -> float | None:
+    """The least that the controller `name` has in the groups from the process's own to the topmost that can be seen."""
     limits = []
     for line in _read(Path(membership)).splitlines():
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")
         if number == "0":
             roots = [Path(mount)]
-        elif "cpu" in controllers.split(","):
-            roots = [Path(mount, controllers), Path(mount, "cpu")]
+        elif name in controllers.split(","):
+            roots = [Path(mount, controllers), Path(mount, name)]
         else:
             continue
         # In a container the path may be the host's, where only its top can be seen: what is not there has no limit.
         own = PurePosixPath("/", *(part for part in PurePosixPath(group).parts if part not in ("/", "..")))
         for root in roots:
-            limits += [_quota(root / str(path).lstrip("/")) for path in (own, *own.parents)]
+            limits += [read(root / str(path).lstrip("/")) for path in (own, *own.parents)]
     return min((limit for limit in limits if limit is not None), default=None)
