@@ -7,6 +7,8 @@ cdef class Batch(SyncBatch):
 
     cdef list buffers  # of the queue: where results are being written
     cdef list spare  # sets of arrays handed out before, to be used again when nobody else holds them
+    cdef tuple upcoming  # a set that takes the place of the next batch's, found before that batch is taken
+    cdef tuple undelivered  # a batch that was taken, and that the caller does not have yet
     cdef cnp.ndarray last_ids
 
     def __dealloc__(self):
@@ -48,11 +50,13 @@ cdef class Batch(SyncBatch):
             _raise(&error)
         self.queue_process = be_fork_count()
         self.spare = []
+        self.upcoming = None
         self.buffers = []
         try:
             for i in range(be_async_num_buffers(self.queue)):
-                self.buffers.append(None)
-                self._set_buffer(i)
+                held = self._new_results()
+                self.buffers.append(held)
+                self._set_buffer(i, held)
         except BaseException:  # no memory
             self._end_workers()
             raise
@@ -85,6 +89,7 @@ cdef class Batch(SyncBatch):
     cdef int _refuse_in_flight(self, str doing, const uint8_t *mask) except -1:
         """RuntimeError if lanes of the mask (NULL: any) are in flight."""
         cdef int64_t lanes[5]
+        self._refuse_undelivered(doing)
         cdef int64_t count = be_async_list_in_flight(self.queue, mask, lanes, 5) if self.queue != NULL else 0
         if count:
             named = ", ".join([str(lanes[i]) for i in range(min(count, 5))]) + (", ..." if count > 5 else "")
@@ -92,86 +97,101 @@ cdef class Batch(SyncBatch):
                                "first, or reset() everything")
         return 0
 
+    cdef int _refuse_undelivered(self, str doing) except -1:
+        if self.undelivered is not None:
+            raise RuntimeError(f"{doing} after a recv() that failed: call recv() again for its results first, or "
+                               "reset() everything")
+        return 0
+
     cdef int _drop_in_flight(self) except -1:
-        if self.queue == NULL:
-            return 0
-        if self.queue_process != be_fork_count():
+        if self.queue != NULL and self.queue_process != be_fork_count():
             self.queue = NULL
-        else:
+        elif self.queue != NULL:
             self._settle()
             be_async_clear(self.queue)
+        self.undelivered = None
         return 0
 
     def refuse_in_flight(self, str doing, const uint8_t[::1] mask):
-        """RuntimeError if lanes of the mask are in flight."""
-        self._enter()
-        try:
-            self._refuse_in_flight(doing, &mask[0])
-        finally:
-            be_leave(&self.busy)
+        """RuntimeError if lanes of the mask are in flight; ResetNeeded if they are not all, and others need one."""
+        self._refuse_in_flight(doing, &mask[0])
+        if memchr(&mask[0], 0, mask.shape[0]) != NULL:
+            self._require_reset(f"{doing} of some lanes")
 
     def in_flight(self):
-        """How many lanes have been sent and not received."""
-        return 0 if self.queue == NULL or self.queue_process != be_fork_count() else be_async_in_flight(self.queue)
+        """How many lanes have been sent and not received. Needs no hold."""
+        kept = self.batch_rows if self.undelivered is not None else 0
+        if self.queue == NULL or self.queue_process != be_fork_count():
+            return kept
+        return kept + be_async_in_flight(self.queue)
 
     def lane_ns(self):
-        """The measured cost of a lane's step in the background; 0.0: not known yet."""
+        """The measured cost of a lane's step in the background; 0.0: not known yet. Needs no hold."""
         return 0.0 if self.queue == NULL else be_async_lane_ns(self.queue)
 
     def queue_reset(self, seeds, dict options):
-        """Sends every lane off to be reset. seeds as `reset` takes them."""
+        """Sends every lane off to be reset. seeds as `reset` takes them. Results of lanes in flight are dropped, once
+        nothing can be refused any more."""
         cdef double numbers[32]
         cdef double *values = NULL
         if options:
             values = numbers
             self._fill_options(options, values)
-        self._enter_only()
-        try:
+        words = self._words_of_seeds(seeds, None)
+        lanes = np.arange(self.num_lanes)
+        if self.queue == NULL or self.queue_process != be_fork_count():
             self._drop_in_flight()
             self._start_queue()
-            self._seed(seeds, None)
-            lanes = np.arange(self.num_lanes)
-            self._submit(lanes, NULL, values)
-            self.has_reset = 1
+        else:
+            self._drop_in_flight()
+        self._seed(words)
+        self._submit(lanes, NULL, values)
+        self.has_reset = 1
+
+    def send_alone(self, actions, env_id):
+        """Takes the batch, and sends."""
+        self._enter_only()
+        try:
+            return self._send(actions, env_id)
         finally:
-            be_leave(&self.busy)
+            be_set(&self.busy, 0)
 
     def send(self, actions, env_id):
         """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received.
         Returns the numbers."""
+        return self._send(actions, env_id)
+
+    cdef object _send(self, actions, env_id):
         cdef cnp.ndarray ids, array
         cdef be_error error
         cdef const void *rows
         cdef int what = 0
         cdef int64_t bad, lane
-        if not be_enter(&self.busy):
-            self._enter_only()
-        try:
-            if self.has_reset != 1:
-                self._refuse_before_reset("send()")
-            if self.queue == NULL or self.queue_process != be_fork_count():
-                self._start_queue()
-            if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (
-                    cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>env_id) and cnp.PyArray_NDIM(<cnp.ndarray>env_id) == 1):
-                ids = <cnp.ndarray>env_id
-            else:
-                ids = self._coerce_ids(env_id)
-            if cnp.PyArray_DIM(ids, 0) == 0:
-                raise ValueError("env_id is empty: send at least one lane")
-            bad = be_async_check(self.queue, <const int64_t *>cnp.PyArray_DATA(ids), cnp.PyArray_DIM(ids, 0), &what)
-            if bad >= 0:
-                self._raise_bad_id(ids[bad], bad, what)
-            if self.autoreset == BE_DISABLED:
-                for lane in ids:
-                    if be_batch_first_pending(self.batch, lane, lane + 1) >= 0:
-                        raise LanePendingError(
-                            f"lane {lane} has finished its episode and autoreset_mode is DISABLED: reset it with "
-                            "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
-            rows = self._check_sent(actions, ids)
-            self._submit(ids, rows, NULL)
-            return ids
-        finally:
-            be_leave(&self.busy)
+        if not self.has_reset and self.torn is None:
+            raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
+        self._require_reset("send()")
+        self._refuse_undelivered("send()")
+        if self.queue == NULL or self.queue_process != be_fork_count():
+            self._start_queue()
+        if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (
+                cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>env_id) and cnp.PyArray_NDIM(<cnp.ndarray>env_id) == 1):
+            ids = <cnp.ndarray>env_id
+        else:
+            ids = self._coerce_ids(env_id)
+        if cnp.PyArray_DIM(ids, 0) == 0:
+            raise ValueError("env_id is empty: send at least one lane")
+        bad = be_async_check(self.queue, <const int64_t *>cnp.PyArray_DATA(ids), cnp.PyArray_DIM(ids, 0), &what)
+        if bad >= 0:
+            self._raise_bad_id(ids[bad], bad, what)
+        if self.autoreset == BE_DISABLED:
+            for lane in ids:
+                if be_batch_first_pending(self.batch, lane, lane + 1) >= 0:
+                    raise LanePendingError(
+                        f"lane {lane} has finished its episode and autoreset_mode is DISABLED: reset it with "
+                        "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
+        rows = self._check_sent(actions, ids)
+        self._submit(ids, rows, NULL)
+        return ids
 
     cdef int _submit(self, cnp.ndarray ids, const void *rows, const double *options) except -1:
         cdef be_pool_status status
@@ -223,7 +243,7 @@ cdef class Batch(SyncBatch):
             if array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1:
                 raise ValueError(f"action {array.max()} of lane {ids[array.argmax()]} is not in "
                                  f"0..{self.batch.action_space.n - 1}; nothing was sent")
-            array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
+            array = _contiguous(array, np.int64 if discrete else np.float32)
         else:
             array = actions
         if cnp.PyArray_NDIM(array) != self.action_ndim or cnp.PyArray_DIM(array, 0) != count or (
@@ -243,46 +263,74 @@ cdef class Batch(SyncBatch):
         self.converted = array
         return rows
 
+    def recv_alone(self, timeout):
+        """Takes the batch, and receives."""
+        self._enter_only()
+        try:
+            self._take_results(timeout)
+            result = self._result(self.undelivered)
+            self._delivered()
+            return result
+        finally:
+            be_set(&self.busy, 0)
+
     def recv(self, timeout):
-        """Waits for a batch of results. timeout: seconds; None: for ever."""
+        """Waits for a batch of results. timeout: seconds; None: for ever. They are given again, until `delivered` is
+        called: whatever fails on their way to the user loses nothing."""
+        self._take_results(timeout)
+        return self._result(self.undelivered)
+
+    def delivered(self):
+        """The user has what `recv` returned."""
+        self._delivered()
+
+    cdef int _delivered(self) except -1:
+        held = self.undelivered
+        self.undelivered = None
+        if held is not None and len(self.spare) <= MAX_POOL:
+            self.spare.append(held)
+        return 0
+
+    cdef int _take_results(self, timeout) except -1:
+        """Puts the next batch of results into `undelivered`, unless one is there."""
         cdef be_pool_status status
         cdef int buffer = 0
         cdef int64_t slice_ns = SLICE_NS
         cdef double end = 0.0
         cdef bint limited = timeout is not None
-        if not be_enter(&self.busy):
-            self._enter_only()
-        try:
-            if self.queue == NULL:
-                raise RuntimeError("recv() with nothing in flight: async_reset() or send() first")
-            if self.queue_process != be_fork_count():
-                self._leave_to_parent()
-                raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
-                                   "first")
+        if self.undelivered is not None:
+            return 0
+        if self.queue == NULL:
+            raise RuntimeError("recv() with nothing in flight: async_reset() or send() first")
+        if self.queue_process != be_fork_count():
+            self._leave_to_parent()
+            raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
+                               "first")
+        if self.upcoming is None:
+            self.upcoming = self._free_results()  # before a batch is taken, which would be lost if there is no memory
+        if limited:
+            end = be_now_ns() + 1e9 * timeout
+        while True:
             if limited:
-                end = be_now_ns() + 1e9 * timeout
-            while True:
-                if limited:
-                    slice_ns = <int64_t>max(0.0, min(<double>SLICE_NS, end - be_now_ns()))
-                with nogil:
-                    status = be_async_recv(self.queue, slice_ns, &buffer)
-                if status == BE_POOL_OK:
-                    break
-                if status == BE_POOL_STARVED:
-                    count = be_async_in_flight(self.queue)
-                    raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.batch_rows} "
-                                       "rows and would never come; async_reset() or send() first")
-                if status != BE_POOL_TIMEOUT:
-                    raise RuntimeError(f"recv() failed (status {<int>status})")
-                PyErr_CheckSignals()
-                if limited and be_now_ns() >= end:
-                    raise TimeoutError(f"no batch of {self.batch_rows} lanes within {timeout} s; nothing is lost: call "
-                                       "recv() again")
-            held = <tuple>self.buffers[buffer]
-            self._set_buffer(buffer)
-            return self._result(held)
-        finally:
-            be_leave(&self.busy)
+                slice_ns = <int64_t>max(0.0, min(<double>SLICE_NS, end - be_now_ns()))
+            with nogil:
+                status = be_async_recv(self.queue, slice_ns, &buffer)
+            if status == BE_POOL_OK:
+                break
+            if status == BE_POOL_STARVED:
+                count = be_async_in_flight(self.queue)
+                raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.batch_rows} "
+                                   "rows and would never come; async_reset() or send() first")
+            if status != BE_POOL_TIMEOUT:
+                raise RuntimeError(f"recv() failed (status {<int>status})")
+            PyErr_CheckSignals()
+            if limited and be_now_ns() >= end:
+                raise TimeoutError(f"no batch of {self.batch_rows} lanes within {timeout} s; nothing is lost: call "
+                                   "recv() again")
+        self.undelivered = <tuple>self.buffers[buffer]
+        self._set_buffer(buffer, self.upcoming)
+        self.upcoming = None
+        return 0
 
     cdef object _result(self, tuple held):
         cdef int k
@@ -305,7 +353,9 @@ cdef class Batch(SyncBatch):
         result = (self._present(held[0]), held[1], held[2], held[3], info)
         for k in range(self.batch_rows):
             if flags[k]:
-                self._raise_failed(held[ids][failed.view(np.bool_)], result)
+                error = self._failed_error(held[ids][failed.view(np.bool_)], result)
+                self._delivered()  # with the error
+                raise error
         return result
 
     cdef dict _final(self, tuple held, object done):
@@ -331,23 +381,23 @@ cdef class Batch(SyncBatch):
                 held += (np.empty_like(held[4 + 2 * k]),)
         return held
 
-    cdef int _set_buffer(self, int buffer) except -1:
-        """Gives the queue arrays that nobody else holds for results that are to come."""
-        cdef be_results results
-        cdef tuple held = None
-        cdef int i, k, used
+    cdef tuple _free_results(self):
+        """A set of arrays for results that nobody else holds: one handed out before, or a new one."""
+        cdef int i
         for i in range(<int>len(self.spare)):
             candidate = <tuple>self.spare[i]
             if self._reusable(candidate):
-                held = candidate
                 del self.spare[i]
-                break
-        if held is None:
-            held = self._new_results()
-            if len(self.spare) > MAX_POOL:
-                del self.spare[0]
-        if self.buffers[buffer] is not None:
-            self.spare.append(self.buffers[buffer])  # it goes to the user now
+                return candidate
+        held = self._new_results()
+        if len(self.spare) >= MAX_POOL:
+            del self.spare[0]  # the user keeps it
+        return held
+
+    cdef int _set_buffer(self, int buffer, tuple held) except -1:
+        """Gives the queue these arrays for results that are to come. Allocates nothing."""
+        cdef be_results results
+        cdef int k, used
         used = self.num_outputs
         self._point(held, &results.rows)
         results.rows.action = NULL
@@ -375,18 +425,8 @@ cdef class Batch(SyncBatch):
     def fileno(self):
         """A file descriptor that is readable when a batch is ready."""
         cdef int fd
-        self._enter_only()
-        try:
-            self._start_queue()
-            fd = be_async_eventfd(self.queue)
-        finally:
-            be_leave(&self.busy)
+        self._start_queue()
+        fd = be_async_eventfd(self.queue)
         if fd < 0:
             raise OSError("this system gives no file descriptor to wait on")
         return fd
-
-    def close_queue(self):
-        """Ends the workers."""
-        self._enter_only()
-        self._end_workers()
-        be_leave(&self.busy)

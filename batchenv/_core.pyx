@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 from gymnasium import logger
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 cimport cython
 cimport numpy as cnp
@@ -51,8 +51,12 @@ cdef extern from *:
         return Py_REFCNT(object) == 1;
     #endif
     }
-    #define be_enter(flag) (__atomic_exchange_n((flag), 1, __ATOMIC_ACQUIRE) == 0)
-    #define be_leave(flag) __atomic_store_n((flag), 0, __ATOMIC_RELEASE)
+    /* Makes `flag` `to` if it is `from`. */
+    static inline int be_swap(int *flag, int from, int to) {
+        return __atomic_compare_exchange_n(flag, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    }
+    #define be_set(flag, to) __atomic_store_n((flag), (to), __ATOMIC_RELEASE)
+    #define be_look(flag) __atomic_load_n((flag), __ATOMIC_RELAXED)
     """
     const bint BE_OPENMP
     int be_max_threads() nogil
@@ -60,12 +64,14 @@ cdef extern from *:
     int be_place_size(int place) nogil
     void be_place_cpus(int place, int *cpus) nogil
     bint be_unshared(PyObject *object) nogil
-    bint be_enter(int *flag) nogil
-    void be_leave(int *flag) nogil
+    bint be_swap(int *flag, int, int) nogil
+    void be_set(int *flag, int) nogil
+    int be_look(int *flag) nogil
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
     PyObject *PyList_GET_ITEM(object, Py_ssize_t)
+    unsigned long PyThread_get_thread_ident() nogil
 
 cdef extern from "batchenv.h" nogil:
     ctypedef enum be_status:
@@ -130,8 +136,6 @@ cdef extern from "core/transform.h" nogil:
         int record_statistics, action_repeat, transform_reward
         double reward_scale, reward_low, reward_high
         int transform_observation, rescale
-        double gradient[32]
-        double intercept[32]
         int time_aware, convert
         be_dtype dtype
         int frame_stack
@@ -281,6 +285,12 @@ cdef extern from "core/loop.h" nogil:
     int be_call_next(be_call *)
     void be_call_work(be_call *, int)
     int be_call_run(be_call *)
+
+cdef extern from "core/fp.h" nogil:
+    ctypedef struct be_fp:
+        pass
+    be_fp be_fp_enter()
+    void be_fp_leave(const be_fp *)
 
 cdef extern from "core/team.h" nogil:
     void be_team_init()
@@ -606,9 +616,14 @@ def scatter(cnp.ndarray rows, done):
 
 
 def standardize(cnp.ndarray rows, cnp.ndarray mean, cnp.ndarray deviation, cnp.ndarray out):
-    """out[i] = (rows[i] - mean) / deviation, float32; rows, mean and deviation have one dtype, float32 or float64."""
+    """out[i] = (rows[i] - mean) / deviation. rows (n, *shape), mean (*shape) and deviation (*shape) have one dtype,
+    float32 or float64; out (n, *shape) is float32; all are C-contiguous."""
     cdef int64_t count = rows.shape[0], size = cnp.PyArray_SIZE(mean)
     cdef be_dtype dtype = BE_F32 if cnp.PyArray_TYPE(rows) == cnp.NPY_FLOAT32 else BE_F64
+    shape = (<object>rows).shape
+    if (<object>mean).shape != shape[1:] or (<object>deviation).shape != shape[1:] or (<object>out).shape != shape:
+        raise ValueError(f"rows {shape}, mean {(<object>mean).shape}, deviation {(<object>deviation).shape} and out "
+                         f"{(<object>out).shape} do not fit together")
     with nogil:
         be_standardize(cnp.PyArray_DATA(rows), dtype, count, size, cnp.PyArray_DATA(mean),
                        cnp.PyArray_DATA(deviation), <float *>cnp.PyArray_DATA(out))
@@ -638,6 +653,15 @@ cdef double _param_number(dict row, object value, str what) except? -1:
         raise TypeError(f"{what}{name}={value!r} must be a number, not {type(value).__name__}") from None
 
 
+cdef object _contiguous(object array, object dtype):
+    """`array` as a C-contiguous one of that dtype, rounded to nearest whatever the caller's floating-point mode."""
+    cdef be_fp before = be_fp_enter()
+    try:
+        return np.ascontiguousarray(array, dtype)
+    finally:
+        be_fp_leave(&before)
+
+
 cdef bytes _seed_words(object seed):
     """A non-negative int as little-endian 32-bit words."""
     return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")
@@ -653,8 +677,29 @@ cdef object _raise(be_error *error):
 
 cdef enum:
     MAX_POOL = 4
-    UNFINISHED = -1
     SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
+    CLOSED = -1  # SyncBatch.busy
+
+
+@cython.final
+cdef class Hold:
+    """Takes a batch for the length of a `with` block: see SyncBatch.hold."""
+
+    cdef SyncBatch batch
+    cdef bint settle
+
+    def __cinit__(self, SyncBatch batch, bint settle):
+        self.batch = batch
+        self.settle = settle
+
+    def __enter__(self):
+        if self.settle:
+            self.batch._enter()
+        else:
+            self.batch._enter_only()
+
+    def __exit__(self, *problem):
+        be_set(&self.batch.busy, 0)
 
 
 cdef int _look_at_signals(void *batch) noexcept with gil:
@@ -671,15 +716,19 @@ cdef int _look_at_signals(void *batch) noexcept with gil:
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
 
-    One call at a time: a second thread that enters while a call runs gets a RuntimeError.
+    One call at a time: whoever calls takes the batch first, and a second one (another thread, or a signal handler) gets
+    a RuntimeError, having changed nothing. `step_alone`, `send_alone` and `recv_alone` take it themselves. For all
+    other methods the caller holds it: `with batch.hold(): ...`, which may stand around several of them.
     """
 
     cdef be_batch *batch
     cdef const be_isa *isa_table
     cdef be_plan plans[BE_NUM_PLANS]
     cdef object signal  # what a signal's handler has raised during the present call
-    cdef int busy, autoreset, clip, observation_type, action_type, action_ndim, ring, next_slot
-    cdef int has_reset  # UNFINISHED: the last call that changes lanes has not come to its end
+    cdef int busy  # 0: free; CLOSED; else 1 + be_fork_count() of the process that holds it
+    cdef unsigned long holder  # the thread
+    cdef str torn  # why lanes have to be reset although they once were
+    cdef int autoreset, clip, observation_type, action_type, action_ndim, has_reset, ring, next_slot
     cdef int64_t num_lanes, action_size
     cdef size_t observation_row
     cdef void *action_buffer
@@ -846,15 +895,14 @@ cdef class SyncBatch:
         return _space(&self.batch.observation_space), _space(&self.batch.action_space)
 
     def rescale(self, gradient, intercept):
-        """New coefficients for rescaled observations: sequences of numbers, one a component."""
-        cdef double numbers[2][32]
-        cdef int i
-        for i in range(32):
-            numbers[0][i] = gradient[i] if i < len(gradient) else 0
-            numbers[1][i] = intercept[i] if i < len(intercept) else 0
-        self._enter()
-        be_batch_rescale(self.batch, numbers[0], numbers[1])
-        be_leave(&self.busy)
+        """New coefficients for rescaled observations: an array each, with one number per component."""
+        cdef double[::1] gradients = np.ascontiguousarray(gradient, np.float64)
+        cdef double[::1] intercepts = np.ascontiguousarray(intercept, np.float64)
+        cdef int64_t size = be_space_row_size(&self.batch.observation_space)
+        if gradients.shape[0] != size or intercepts.shape[0] != size:
+            raise ValueError(f"an observation has {size} components, but there are {gradients.shape[0]} gradients and "
+                             f"{intercepts.shape[0]} intercepts")
+        be_batch_rescale(self.batch, &gradients[0], &intercepts[0])
 
     def observation_layout(self):
         """Shape and dtype of the observations."""
@@ -909,13 +957,9 @@ cdef class SyncBatch:
                 array = columns[i]
                 pointers[i] = <const double *>cnp.PyArray_DATA(array)
                 any_column = True
-        self._enter()
-        try:
-            if be_batch_configure(self.batch, numbers, pointers if any_column else NULL, &error) != BE_OK:
-                _raise(&error)
-            self.columns = columns
-        finally:
-            be_leave(&self.busy)
+        if be_batch_configure(self.batch, numbers, pointers if any_column else NULL, &error) != BE_OK:
+            _raise(&error)
+        self.columns = columns
 
     def _param_column(self, dict row, value):
         """`value` as a float64 array (num_lanes,) of our own."""
@@ -936,8 +980,6 @@ cdef class SyncBatch:
     def state(self):
         """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
         columns = {}
-        self._enter()
-        be_leave(&self.busy)
         cdef const be_field *field = self.batch.type.state
         cdef int i = 0
         while field[i].name != NULL:
@@ -957,8 +999,6 @@ cdef class SyncBatch:
 
     def rng_state(self, int64_t lane):
         """numpy.random.PCG64().state of a lane's stream."""
-        self._enter()
-        be_leave(&self.busy)
         cdef be_rng *rng = &self.batch.rng[lane]
         return {
             "bit_generator": "PCG64",
@@ -968,16 +1008,31 @@ cdef class SyncBatch:
             "uinteger": rng.buffered,
         }
 
-    # -- reset -------------------------------------------------------------------------------------------------------
+    # -- one call at a time ------------------------------------------------------------------------------------------
+
+    def hold(self, bint settle=True):
+        """A context manager that takes the batch. settle: waits until no lane is being worked on.
+
+        Raises (on entering):
+            RuntimeError: somebody else has it.
+            gymnasium.error.ClosedEnvironmentError: it is closed.
+        """
+        return Hold(self, settle)
+
+    def close(self):
+        """Ends the workers; nobody can take the batch any more."""
+        self._enter_only()
+        self._end_workers()
+        be_set(&self.busy, CLOSED)
 
     cdef int _enter(self) except -1:
-        """One call at a time; it finds no lane being worked on."""
+        """Takes the batch; no lane is being worked on then."""
         self._enter_only()
         if self.queue != NULL:
             try:
                 self._settle()
             except BaseException:
-                be_leave(&self.busy)
+                be_set(&self.busy, 0)
                 raise
         return 0
 
@@ -994,14 +1049,50 @@ cdef class SyncBatch:
         return 0
 
     cdef int _enter_only(self) except -1:
-        if not be_enter(&self.busy):
-            raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
-                               "use a lock, or an env per thread")
+        """Takes the batch."""
+        cdef int here = 1 + be_fork_count()
+        if not be_swap(&self.busy, 0, here):
+            self._enter_elsewhere(here)
+        self.holder = PyThread_get_thread_ident()
         return 0
+
+    cdef int _enter_elsewhere(self, int here) except -1:
+        """Takes the batch from a thread that a fork has left behind in the parent; else it is taken, or closed."""
+        cdef int seen = be_look(&self.busy)
+        if seen == CLOSED:
+            raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
+        if seen == 0 and be_swap(&self.busy, 0, here):
+            return 0
+        if seen != 0 and seen != here and be_swap(&self.busy, seen, here):
+            self._tear("this process was forked while another thread was inside a call of this BatchEnv: its lanes may "
+                       "be in the middle of it")
+            return 0
+        if self.holder == PyThread_get_thread_ident():
+            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, "
+                               "or code called back): one call at a time; note what is to be done, and do it after "
+                               "that call")
+        raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
+                           "use a lock, or an env per thread")
+
+    cdef int _tear(self, str reason) except -1:
+        """The lanes are in no state to go on from."""
+        self.has_reset = 0
+        self.torn = reason
+        return 0
+
+    cdef int _require_reset(self, str doing) except -1:
+        if self.has_reset:
+            return 0
+        if self.torn is not None:
+            raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
+        raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
+
+    # -- reset -------------------------------------------------------------------------------------------------------
 
     def reset(self, seeds, mask, dict options):
         """seeds: an int (lane i gets seed + i), a list of int or None per lane, or None. mask: None or bool array,
-        checked by the caller. options: of the table. Returns the observation."""
+        checked by the caller. options: of the table. Returns the observation. Without a mask the results of lanes in
+        flight are dropped, once nothing can be refused any more."""
         cdef double numbers[32]
         cdef double *values = NULL
         cdef const uint8_t *mask_data = NULL
@@ -1010,8 +1101,6 @@ cdef class SyncBatch:
         if options:
             values = numbers
             self._fill_options(options, values)
-        if mask is None:
-            self._drop_in_flight()  # not before the options are known to be right
         cdef cnp.ndarray mask_array
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
@@ -1022,23 +1111,18 @@ cdef class SyncBatch:
         if mask is not None:
             for k in range(self.num_info):
                 held[4 + 2 * k].fill(0)
+            self._require_reset("env.reset(options={'reset_mask': ...})")
+            self._refuse_in_flight("reset() of some lanes", mask_data)
+        words = self._words_of_seeds(seeds, mask)
+        self._start_loop()
         if mask is None:
-            self._enter_only()
-        else:
-            self._enter()
-        try:
-            if mask is None:
-                self._drop_in_flight()
-            else:
-                self._refuse_in_flight("reset() of some lanes", mask_data)
-                self._refuse_before_reset("reset() of some lanes")
-            self._seed(seeds, mask)
-            be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
-            call.mask = mask_data
-            call.options = values
-            self._run(&call)
-        finally:
-            be_leave(&self.busy)
+            self._drop_in_flight()
+        self._seed(words)
+        be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
+        call.mask = mask_data
+        call.options = values
+        self._run(&call)
+        self.has_reset = 1
         result = self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
         if self.lane_by_lane:
             self._raise_failures(result)
@@ -1053,49 +1137,42 @@ cdef class SyncBatch:
             _raise(&error)
         return 0
 
-    cdef int _seed(self, seeds, mask) except -1:
-        """As `reset` says."""
-        cdef bytes words
-        cdef const uint32_t *word_data
-        cdef size_t num_words
-        cdef be_call call
-        cdef int64_t i
-        if seeds is None:
-            return 0
+    cdef object _words_of_seeds(self, seeds, mask):
+        """What `_seed` is to be given for `reset`'s seeds: the words of one seed that counts up over all lanes, or a
+        list of (lane, the words of its own seed)."""
         if isinstance(seeds, int) and mask is None:
-            words = _seed_words(seeds)
+            return _seed_words(seeds)
+        if isinstance(seeds, int):
+            return [(lane, _seed_words(seeds + lane)) for lane in np.flatnonzero(mask).tolist()]
+        if seeds is None:
+            return []
+        return [(lane, _seed_words(seed)) for lane, seed in enumerate(seeds)
+                if seed is not None and (mask is None or mask[lane])]
+
+    cdef int _seed(self, words) except -1:
+        """Seeds lanes with `_words_of_seeds`. Allocates nothing: whatever can fail has not failed by now."""
+        cdef be_call call
+        cdef int64_t lane
+        if isinstance(words, bytes):
             be_call_init(&call, BE_SEED, self.batch, self.isa_table, NULL)
-            call.words = <const uint32_t *><const char *>words
-            call.num_words = len(words) // 4
+            call.words = <const uint32_t *><const char *><bytes>words
+            call.num_words = len(<bytes>words) // 4
             self._run(&call)
             return 0
-        before = self.has_reset
-        self.has_reset = UNFINISHED
-        for i in range(self.num_lanes):
-            if i % 4096 == 4095:
-                PyErr_CheckSignals()
-            if mask is not None and not mask[i]:
-                continue
-            seed = seeds + i if isinstance(seeds, int) else seeds[i]
-            if seed is not None:
-                self._seed_lane(seed, i)
-        self.has_reset = before
+        for lane, own in words:
+            be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4)
         return 0
 
     cdef int _run(self, be_call *call) except -1:
-        """Does it in all lanes: on this thread, by OpenMP, or with the workers of types that take one lane a call."""
+        """Does it in all lanes: on this thread, by OpenMP, or with the workers of types that take one lane a call. An
+        error, or what a signal's handler has raised, leaves the lanes torn."""
         cdef int threads, part
-        cdef int most = self.num_threads
-        if self.lane_by_lane:
-            if self.plans[0].threads > 1:
-                self._start_loop()
-        elif be_forked():
-            most = 1
+        cdef int most = 1 if be_forked() and not self.lane_by_lane else self.num_threads
+        self._start_loop()
         call.look = _look_at_signals
         call.look_context = <void *>self
-        self.has_reset = UNFINISHED
         with nogil:
-            be_call_begin(call, self.plans, most, self.loop if self.lane_by_lane else NULL)
+            be_call_begin(call, self.plans, most, self.loop)
             if self.lane_by_lane:
                 be_call_run(call)
             else:
@@ -1107,10 +1184,14 @@ cdef class SyncBatch:
                         for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
                             be_call_work(call, part)
                     threads = be_call_next(call)
-        self._raise_signal()
+        if self.signal is not None:
+            self._tear("the last call was interrupted, and some lanes have done it, others have not")
+            lanes = np.empty(self.num_lanes, np.int64)
+            be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>lanes))  # nobody is to get them
+            self._raise_signal()
         if call.error.status != BE_OK:
+            self._tear("the last call failed, and some lanes have done it, others have not")
             _raise(&call.error)
-        self.has_reset = 1
         return 0
 
     cdef int _raise_signal(self) except -1:
@@ -1120,20 +1201,13 @@ cdef class SyncBatch:
             raise signal
         return 0
 
-    cdef int _refuse_before_reset(self, str doing) except -1:
-        """ResetNeeded unless all lanes have been reset and are at the end of a call."""
-        if self.has_reset == UNFINISHED:
-            raise ResetNeeded(f"{doing} after a call that was interrupted: some lanes have done it, others have not; "
-                              "call env.reset(), or restore a snapshot of all lanes")
-        if not self.has_reset:
-            raise ResetNeeded(f"Cannot call env.{doing} before calling env.reset()")
-        return 0
-
     cdef int _start_loop(self) except -1:
-        """Workers for `be_loop_step`: made when first needed, in a forked child again."""
+        """Workers for `_run` of types that take one lane a call: made when first needed, in a forked child again."""
         cdef be_pool_options options
         cdef char message[256]
         cdef cnp.ndarray cpus
+        if not self.lane_by_lane or self.plans[0].threads < 2:
+            return 0
         if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
@@ -1162,61 +1236,61 @@ cdef class SyncBatch:
             be_async_destroy(queue)
             be_pool_destroy(loop, 0)
 
-    cdef int _seed_lane(self, object seed, int64_t lane) except -1:
-        """Seeds a lane with exactly `seed`."""
-        cdef bytes words = _seed_words(seed)
-        be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *>words, len(words) // 4)
-        return 0
-
     # -- step --------------------------------------------------------------------------------------------------------
+
+    def step_alone(self, actions, out=None):
+        """Takes the batch, and steps it."""
+        self._enter_only()
+        try:
+            return self._step(actions, out)
+        finally:
+            be_set(&self.busy, 0)
 
     def step(self, actions, out=None):
         """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
+        return self._step(actions, out)
+
+    cdef object _step(self, actions, out):
         cdef be_arrays arrays
         cdef be_call call
         cdef bint finished
         cdef tuple held
         cdef dict info
         cdef int64_t pending
-        if not be_enter(&self.busy):
-            self._enter_only()
-        try:
-            if self.has_reset != 1:
-                self._refuse_before_reset("step()")
-            if self.queue != NULL:
-                self._refuse_in_flight("step()", NULL)
-            arrays.action = self._check_actions(actions)
-            if out is None:
-                held = self._output()
-            else:
-                held = self._check_out(out, actions)
-            self._point(held, &arrays)
-            be_batch_point_final(self.batch, &arrays)
-            arrays.started = self.started
-            if self.autoreset == BE_DISABLED:
-                pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
-                if pending >= 0:
-                    raise LanePendingError(
-                        f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
-                        "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
-                        "no lane has been stepped")
-            be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
-            self._run(&call)
-            finished = call.finished != 0
-            info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
-            if finished and self.recording:
-                info["episode"] = self._episode(held)
-                info["_episode"] = held[2] | held[3]
-            if finished and self.autoreset == BE_SAME_STEP:
-                self._add_final(info, held)
-            if self.lane_by_lane:
-                self._raise_failures((self._present(held[0]), held[1], held[2], held[3], info))
-            if self.tuple_size:
-                return (self._present(held[0]), held[1], held[2], held[3], info)
-            return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
-                    <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
-        finally:
-            be_leave(&self.busy)
+        self._require_reset("env.step()")
+        if self.queue != NULL:
+            self._refuse_in_flight("step()", NULL)
+        arrays.action = self._check_actions(actions)
+        if out is None:
+            held = self._output()
+        else:
+            self.check_out(out, actions, (), _dtypes_by_num[self.observation_type])
+            held = self._put(out, self._output())
+        self._point(held, &arrays)
+        be_batch_point_final(self.batch, &arrays)
+        arrays.started = self.started
+        if self.autoreset == BE_DISABLED:
+            pending = be_batch_first_pending(self.batch, 0, self.num_lanes)
+            if pending >= 0:
+                raise LanePendingError(
+                    f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
+                    "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
+                    "no lane has been stepped")
+        be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
+        self._run(&call)
+        finished = call.finished != 0
+        info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
+        if finished and self.recording:
+            info["episode"] = self._episode(held)
+            info["_episode"] = held[2] | held[3]
+        if finished and self.autoreset == BE_SAME_STEP:
+            self._add_final(info, held)
+        if self.lane_by_lane:
+            self._raise_failures((self._present(held[0]), held[1], held[2], held[3], info))
+        if self.tuple_size:
+            return (self._present(held[0]), held[1], held[2], held[3], info)
+        return (<object>PyTuple_GET_ITEM(held, 0), <object>PyTuple_GET_ITEM(held, 1),
+                <object>PyTuple_GET_ITEM(held, 2), <object>PyTuple_GET_ITEM(held, 3), info)
 
     cdef int _raise_failures(self, object result) except -1:
         """LaneError where a lane's simulator has failed since the last look."""
@@ -1224,15 +1298,15 @@ cdef class SyncBatch:
         cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
         if not count:
             return 0
-        self._raise_failed(lanes[:count].copy(), result)
+        raise self._failed_error(lanes[:count].copy(), result)
 
-    cdef int _raise_failed(self, object failed, object result) except -1:
+    cdef object _failed_error(self, object failed, object result):
         count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are over, "
-                        "and the next step or reset starts new ones; the other lanes are fine: see this error's env_id "
-                        "and result", failed, result)
+        return LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
+                         "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
+                         "env_id and result", failed, result)
 
     cdef void _point(self, tuple held, be_arrays *arrays) noexcept:
         """Points arrays (all but the actions) at the data of `held`."""
@@ -1324,9 +1398,8 @@ cdef class SyncBatch:
                 if self.action_buffer == NULL:
                     raise MemoryError()
             canonical = self.action_buffer
-        elif array is not actions:
-            # A converted copy lives no longer than this call: keep its values.
-            self.converted = array
+        # What is no array of the caller's lives no longer than this call: keep its values.
+        self.converted = None if array is actions else array
         cdef int status
         with nogil:
             status = self.isa_table.check_actions(self.batch, cnp.PyArray_DATA(array), dtype, 0, count, self.clip,
@@ -1465,44 +1538,49 @@ cdef class SyncBatch:
         """How observations of a Tuple space are written into one array."""
         return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
 
-    cdef tuple _check_out(self, object out, object actions):
-        """`out` as four arrays that can be written in place; None stands for one of ours."""
+    cdef tuple _put(self, object out, tuple ours):
+        """`ours`, with the arrays of a checked `out` in the first four places where it has one."""
+        return tuple([ours[i] if out[i] is None else out[i] for i in range(4)]) + ours[4:]
+
+    def check_out(self, object out, object actions, tuple steps, object dtype):
+        """TypeError or ValueError unless `out` is four arrays that results can be written into, None in any place.
+        steps: (T,) where they are those of T steps; dtype: the observations'. Changes nothing; needs no hold."""
         cdef cnp.ndarray array
         cdef const char *low[5]
         cdef const char *high[5]
-        cdef int i, j, number, count = 4
-        cdef tuple ours
+        cdef int i, j, count = 0
         if not isinstance(out, (tuple, list)) or len(out) != 4:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
-        out = list(out)
-        if self.num_outputs > 4 or out[0] is None or out[1] is None or out[2] is None or out[3] is None:
-            ours = self._output()
-            out = [ours[i] if out[i] is None else out[i] for i in range(4)] + list(ours[4:])
         for i in range(4):
-            if type(out[i]) is not cnp.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
+            given = out[i]
+            if given is None:
+                continue
+            if type(given) is not cnp.ndarray:
+                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(given).__name__}"
                                 + self._tuple_hint(i))
-            array = <cnp.ndarray>out[i]
-            number = self.observation_type if i == 0 else <int>cnp.NPY_FLOAT64 if i == 1 else <int>cnp.NPY_BOOL
-            shape = self.observation_shape if i == 0 else (self.num_lanes,)
-            if cnp.PyArray_TYPE(array) != number or (<object>array).shape != shape:
-                raise ValueError(f"out's {_out_names[i]} must have dtype {_dtypes_by_num[number]} and shape {shape}, "
-                                 f"got {out[i].dtype} and {out[i].shape}")
+            array = <cnp.ndarray>given
+            wanted = dtype if i == 0 else _out_dtypes[i]
+            shape = steps + self.observation_shape if i == 0 else steps + (self.num_lanes,)
+            if given.dtype != wanted or given.shape != shape:
+                raise ValueError(f"out's {_out_names[i]} must have dtype {wanted} and shape {shape}, "
+                                 f"got {given.dtype} and {given.shape}")
             if not cnp.PyArray_ISCARRAY(array):
                 raise ValueError(f"out's {_out_names[i]} must be C-contiguous, aligned and writeable; "
-                                 f"np.empty({shape}, '{_dtypes_by_num[number]}') is")
-            low[i] = <const char *>cnp.PyArray_DATA(array)
-            high[i] = low[i] + cnp.PyArray_NBYTES(array)
-        if type(actions) is cnp.ndarray and cnp.PyArray_ISCONTIGUOUS(<cnp.ndarray>actions):
-            low[4] = <const char *>cnp.PyArray_DATA(<cnp.ndarray>actions)
-            high[4] = low[4] + cnp.PyArray_NBYTES(<cnp.ndarray>actions)
-            count = 5
+                                 f"np.empty({shape}, '{wanted}') is")
+            low[count] = <const char *>cnp.PyArray_DATA(array)
+            high[count] = low[count] + cnp.PyArray_NBYTES(array)
+            count += 1
+        # What is read of actions that are no array themselves, such as a tensor, may still be the caller's memory.
+        read = actions if type(actions) is cnp.ndarray else self.converted
+        if read is not None and cnp.PyArray_ISCONTIGUOUS(<cnp.ndarray>read):
+            low[count] = <const char *>cnp.PyArray_DATA(<cnp.ndarray>read)
+            high[count] = low[count] + cnp.PyArray_NBYTES(<cnp.ndarray>read)
+            count += 1
         for i in range(count):
             for j in range(i):
                 if low[i] < high[j] and low[j] < high[i]:
                     raise ValueError("out's arrays must not overlap each other or the actions")
-        return tuple(out)
 
     cdef int _add_final(self, dict info, tuple held) except -1:
         """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
@@ -1572,35 +1650,32 @@ cdef class SyncBatch:
         cdef cnp.ndarray array
         cdef int k
         cdef bint same_step = self.autoreset == BE_SAME_STEP
-        self._enter()
-        try:
-            self._refuse_before_reset("rollout()")
-            be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
-            call.steps = steps
-            self._refuse_in_flight("rollout()", NULL)
-            if actions is None:
-                actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
-                policy.key = key
-                policy.first_step = first_step
-                call.policy = &policy
-            else:
-                actions = self._check_rollout_actions(actions, steps)
-            array = actions
-            arrays.action = cnp.PyArray_DATA(array)
-            held = self._rollout_output(steps)
-            if out is not None:
-                held = self._check_rollout_out(out, held, actions)
-            final = [np.zeros((steps, *held[k].shape[1:]), held[k].dtype) for k in self._final_indices(same_step)]
-            self._point(held, &arrays)
-            if same_step:
-                array = final[0]
-                arrays.final_observation = cnp.PyArray_DATA(array)
-                for k in range(self.num_info):
-                    array = final[1 + k]
-                    arrays.final_info[k] = cnp.PyArray_DATA(array)
-            self._run(&call)
-        finally:
-            be_leave(&self.busy)
+        self._require_reset("env.rollout()")
+        be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
+        call.steps = steps
+        self._refuse_in_flight("rollout()", NULL)
+        if actions is None:
+            actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
+            policy.key = key
+            policy.first_step = first_step
+            call.policy = &policy
+        else:
+            actions = self._check_rollout_actions(actions, steps)
+        array = actions
+        arrays.action = cnp.PyArray_DATA(array)
+        held = self._rollout_output(steps)
+        if out is not None:
+            self.check_out(out, actions, (steps,), _dtypes_by_num[self.observation_type])
+            held = self._put(out, held)
+        final = [np.zeros((steps, *held[k].shape[1:]), held[k].dtype) for k in self._final_indices(same_step)]
+        self._point(held, &arrays)
+        if same_step:
+            array = final[0]
+            arrays.final_observation = cnp.PyArray_DATA(array)
+            for k in range(self.num_info):
+                array = final[1 + k]
+                arrays.final_info[k] = cnp.PyArray_DATA(array)
+        self._run(&call)
         info = {}
         for k in range(self.num_info):
             info[self.info_rows[k]["name"]] = held[4 + 2 * k]
@@ -1651,7 +1726,7 @@ cdef class SyncBatch:
         if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
             raise ValueError(f"action {array.max()} is not in 0..{self.batch.action_space.n - 1}; "
                              "no lane has been stepped")
-        array = np.ascontiguousarray(array, _dtypes_by_num[self.action_type])
+        array = _contiguous(array, _dtypes_by_num[self.action_type])
         rows = <const char *>cnp.PyArray_DATA(array)
         for t in range(steps):
             if self.isa_table.check_actions(self.batch, rows + t * count * cnp.PyArray_ITEMSIZE(array), dtype, 0, count,
@@ -1662,42 +1737,15 @@ cdef class SyncBatch:
                     raise ValueError(f"{problem} (step {t} of the rollout)") from None
         return array
 
-    cdef tuple _check_rollout_out(self, object out, tuple ours, object actions):
-        """`ours`, with the user's arrays in the first four places where `out` has one."""
-        if not isinstance(out, (tuple, list)) or len(out) != 4:
-            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
-                            "(observations, rewards, terminations, truncations)")
-        held = list(ours)
-        for i in range(4):
-            if out[i] is None:
-                continue
-            if type(out[i]) is not np.ndarray:
-                raise TypeError(f"out's {_out_names[i]} must be a numpy.ndarray or None, not {type(out[i]).__name__}"
-                                + self._tuple_hint(i))
-            if out[i].dtype != held[i].dtype or out[i].shape != held[i].shape:
-                raise ValueError(f"out's {_out_names[i]} must have dtype {held[i].dtype} and shape {held[i].shape}, "
-                                 f"got {out[i].dtype} and {out[i].shape}")
-            if not (out[i].flags.c_contiguous and out[i].flags.writeable and out[i].flags.aligned):
-                raise ValueError(f"out's {_out_names[i]} must be C-contiguous, aligned and writeable")
-            for other in [*held[:i], actions]:
-                if np.may_share_memory(out[i], other):
-                    raise ValueError("out's arrays must not overlap each other or the actions")
-            held[i] = out[i]
-        return tuple(held)
-
     # -- snapshots ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, const int64_t[::1] lanes):
         """The lanes' snapshot as bytes."""
+        self._require_reset("env.snapshot()")
         cdef int64_t size = be_snapshot_bytes(self.batch, len(lanes))
         cdef cnp.ndarray target = np.empty((size + 7) // 8, np.int64)
-        self._enter()
-        try:
-            self._refuse_before_reset("snapshot()")
-            with nogil:
-                be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
-        finally:
-            be_leave(&self.busy)
+        with nogil:
+            be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
         return target.tobytes()
 
     def check_snapshot(self, bytes data):
@@ -1720,38 +1768,35 @@ cdef class SyncBatch:
         return {row["name"]: table[:, j] for j, row in enumerate(self.param_rows) if row["per_lane"]}
 
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
-        """Puts rows of a checked snapshot into lanes, none of them in flight; all lanes have then been started if
-        `lanes` are all."""
+        """Puts rows of a checked snapshot into lanes, none of them in flight, and returns what `observe` does; all
+        lanes have then been started if `lanes` are all."""
         cdef const char *source = data
-        self._enter()
-        try:
-            if self.has_reset != 1 and lanes.shape[0] != self.num_lanes:
-                self._refuse_before_reset("restore() of some lanes")
-            with nogil:
-                be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
-            self.has_reset = 1
-        finally:
-            be_leave(&self.busy)
+        cdef tuple held = self._new_output()
+        if lanes.shape[0] != self.num_lanes:
+            self._require_reset("env.restore() of some lanes")
+        with nogil:
+            be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
+        self.has_reset = 1
+        return self._observe(held)
 
     def observe(self):
         """The observation of every lane's present state."""
-        cdef tuple held = self._new_output()
+        return self._observe(self._new_output())
+
+    cdef object _observe(self, tuple held):
         cdef be_arrays arrays
         cdef be_error error
         cdef int status
         self._point(held, &arrays)
-        self._enter()
-        try:
-            with nogil:
-                status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
-        finally:
-            be_leave(&self.busy)
+        with nogil:
+            status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
         if status != BE_OK:
             _raise(&error)
         return self._present(held[0])
 
 
 _out_names = ("observations", "rewards", "terminations", "truncations")
+_out_dtypes = (None, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
 _dtypes_by_num = {dtype.num: dtype for dtype in _dtypes}
 
 

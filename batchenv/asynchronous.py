@@ -72,14 +72,15 @@ class Asynchronous:
         mask, values = self._check_options(options)
         if mask is not None and not mask.all():
             raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
-        seeds = self._fill_seeds(seeds)
-        try:
-            self._batch.queue_reset(seeds, values)
-        except TypeError as refusal:
-            raise ValueError(str(refusal)) from None
-        if seeds is not None:
-            self._note_seeds(seeds, None)
-        self._step_pending = False
+        with self._hold(settle=False):
+            seeds = self._fill_seeds(seeds)
+            try:
+                self._batch.queue_reset(seeds, values)
+            except TypeError as refusal:
+                raise ValueError(str(refusal)) from None
+            if seeds is not None:
+                self._note_seeds(seeds, None)
+            self._step_pending = False
 
     def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends lanes off to be stepped, and returns at once.
@@ -95,9 +96,12 @@ class Asynchronous:
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
         self._check_open()
-        lanes = self._batch.send(actions, env_id)
-        if self._renderer is not None:
-            self._renderer.watch(actions, lanes)
+        send = self._core_send
+        if send is not None:
+            send(actions, env_id)
+            return
+        with self._hold(settle=False):
+            self._send_held(actions, env_id)
 
     def recv(self, timeout: float | None = None):
         """Waits for the first `batch_size` lanes to be finished.
@@ -123,8 +127,13 @@ class Asynchronous:
                 raise TypeError(f"timeout={timeout!r} must be a number of seconds, or None") from None
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
+        recv = self._core_recv
         try:
-            result = self._batch.recv(timeout)
+            if recv is not None:
+                result = recv(timeout)
+            else:
+                with self._hold(settle=False):
+                    result = self._recv_held(timeout)
         except _core.LaneError:
             self._step_pending = False
             raise
@@ -178,8 +187,8 @@ class Asynchronous:
         Raises:
             OSError: the system gives none.
         """
-        self._check_open()
-        return self._batch.fileno()
+        with self._hold(settle=False):
+            return self._batch.fileno()
 
     async def arecv(self):
         """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
@@ -190,7 +199,7 @@ class Asynchronous:
         self._check_open()
         if self._wake is not None:
             raise RuntimeError("another task is waiting for this env: let one task receive, and share what it gets")
-        descriptor = self._batch.fileno()
+        descriptor = self.fileno()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         while True:

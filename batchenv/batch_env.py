@@ -58,7 +58,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
         num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
-            or a container's CPU limit say so). How many it does use is decided by measured cost. A child of os.fork()
+            or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
+            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of os.fork()
             always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
@@ -164,7 +165,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._transforms = Transforms(max_episode_steps, **transforms)
         # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
         type_name = entry.type_name if self._adapter is None else self._adapter.type_name or entry.type_name
-        self._batch: Any = _core.Batch(
+        self._core: Any = _core.Batch(
             type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
@@ -178,6 +179,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             # One thread more than workers: the caller lends a hand.
             engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads + 1),
         )
+        # What the lanes are spoken to through: the core itself, or what stands before it.
+        self._batch: Any = self._core
         if self._adapter is not None:
             self._batch = self._adapter.wrap(self._batch, self._transforms.core)
         self._batch.set_queue(self.batch_size, cpus)
@@ -202,11 +205,14 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if normalize_observation:
             self.normalizer = Normalizer(self.single_observation_space.shape)
             self._batch = NormalizedBatch(self._batch, self.normalizer)
-        self._core_step = self._batch.step
         self._renderer = None
         if render_mode is not None:
             self._renderer = self._make_renderer(entry.type_name)
-            self._core_step = self._watched_step
+        # Straight into C; None where Python has something to do before the next call may come.
+        plain = self._batch is self._core and self._renderer is None
+        self._core_step = self._core.step_alone if plain else None
+        self._core_send = self._core.send_alone if plain else None
+        self._core_recv = self._core.recv_alone if plain else None
 
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
@@ -257,12 +263,14 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
                 which lanes.
 
-        Ctrl-C is answered when all lanes have been stepped; with steps that take seconds, `step_async` and `step_wait`
-        answer it at once.
+        Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
+        `rollout` and `make`. A call that is interrupted has moved some lanes and not others, so after it the env wants
+        a reset of all lanes, or a snapshot of all of them back; `step_wait` and `recv` lose nothing.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
-        return self._core_step(actions, out)
+        step = self._core_step
+        return self._held_step(actions, out) if step is None else step(actions, out)
 
     def _step_some(self, actions: Any, env_id: Any, out: Any):
         if not self.is_async:
@@ -271,8 +279,12 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             )
         if out is not None:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
-        self.send(actions, env_id)
-        return self.recv()
+        with self._hold(settle=False):
+            self._send_held(actions, env_id)
+            result = self._recv_held(None)
+        if self.render_mode == "human":
+            self.render()
+        return result
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         """Starts new episodes in all lanes, or in those of `options["reset_mask"]`.
@@ -298,12 +310,20 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         mask, values = self._check_options(options)
         if mask is not None and mask.all():
             mask = None  # all lanes: may be the first reset
+        with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
+            observations, infos = self._reset(seeds, mask, values)
+        if self.render_mode == "human":
+            self.render()
+        return observations, infos
+
+    def _reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
+        """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeds is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._fill_seeds(seeds)
         failure = None
         try:
-            observations, infos = self._batch.reset(seeds, mask, values)
+            result = self._batch.reset(seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
@@ -314,9 +334,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._step_pending = self._step_pending and mask is not None
         if failure is not None:
             raise failure
-        if self.render_mode == "human":
-            self.render()
-        return observations, infos
+        return result
 
     def _fill_seeds(self, seeds: Any) -> Any:
         """Seeds for lanes that have none yet."""
@@ -371,7 +389,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if isinstance(seeds, int) and mask is None:
             self._seeds = seeds
             return
-        known = list(self.np_random_seed) if self._seeds is not None else [None] * self.num_envs
+        known = list(self._lane_seeds()) if self._seeds is not None else [None] * self.num_envs
         chosen = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
         for i in chosen:
             new = seeds + i if isinstance(seeds, int) else seeds[i]
@@ -381,8 +399,13 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     @property
     def np_random_seed(self) -> tuple[int, ...]:
         """Each lane's seed, as of its last seeded reset."""
+        self._check_open()
         if self._seeds is None:
             self.reset()
+        with self._hold(settle=False):
+            return self._lane_seeds()
+
+    def _lane_seeds(self) -> tuple[int, ...]:
         if isinstance(self._seeds, int):
             return tuple(range(self._seeds, self._seeds + self.num_envs))
         return tuple(self._seeds)
@@ -396,6 +419,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._check_open()
         if self._seeds is None:
             self.reset()
+        with self._hold():
+            return self._lane_generators()
+
+    def _lane_generators(self) -> tuple[np.random.Generator, ...]:
         generators = []
         for lane in range(self.num_envs):
             bits = np.random.PCG64(0)
@@ -416,6 +443,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         self._check_open()
         if name == "render":
             return self.render(*args, **kwargs) or (None,) * self.num_envs
+        if name in ("np_random", "np_random_seed"):
+            values = getattr(self, name)
+        else:
+            with self._hold():
+                values = self._lane_values(name)
+        return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+
+    def _lane_values(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each lane, while the batch is held."""
         params = self._batch.get_params()
         per_batch = {
             "observation_space": self.single_observation_space,
@@ -427,25 +463,18 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         }
         if name in per_batch:
             value = per_batch[name]
-            values: tuple[Any, ...] = tuple(
-                value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs
-            )
-        elif name in ("np_random", "np_random_seed"):
-            values = getattr(self, name)
-        elif self._adapter is not None and name in self._adapter.names:
-            values = tuple(self._adapter.attribute(name, self._batch))
-        else:
-            state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
-            if name == "state":
-                columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
-                values = tuple(np.concatenate(columns).T)
-            elif name in state:
-                values = tuple(state[name].tolist())
-            else:
-                more = () if self._adapter is None else self._adapter.names
-                names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
-                raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
-        return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+            return tuple(value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs)
+        if self._adapter is not None and name in self._adapter.names:
+            return tuple(self._adapter.attribute(name, self._batch))
+        state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
+        if name == "state":
+            columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
+            return tuple(np.concatenate(columns).T)
+        if name in state:
+            return tuple(state[name].tolist())
+        more = () if self._adapter is None else self._adapter.names
+        names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
+        raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
 
     def set_attr(self, name: str, values: Any) -> None:
         """Sets a parameter; `values` is one value for all lanes, or a list with one a lane.
@@ -463,9 +492,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
                 "Values must be a list or tuple with length equal to the number of environments. "
                 f"Got `{len(values)}` values for {self.num_envs} environments."
             )
-        if name not in self._batch.get_params():
-            names = ", ".join(self._batch.get_params())
-            raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {names}")
+        with self._hold(settle=False):
+            known = self._batch.get_params()
+        if name not in known:
+            raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
         differ = any(value != values[0] for value in values)
         self.set_params(**{name: list(values) if differ else values[0]})
 
@@ -474,6 +504,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     def __getstate__(self) -> dict[str, Any]:
         if self.closed:
             return {"closed": True, "id": self._id, "arguments": self._arguments}
+        with self._hold(settle=False):
+            return self._held_state()
+
+    def _held_state(self) -> dict[str, Any]:
         if self._batch.in_flight():
             raise RuntimeError(
                 f"copying or pickling while {self._batch.in_flight()} lanes are in flight: recv() them first"
@@ -483,7 +517,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "closed": False,
             "id": self._id,
             "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
-            "snapshot": None if self._seeds is None else self.snapshot(),
+            "snapshot": None if self._seeds is None else self._snapshot(np.arange(self.num_envs)),
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
@@ -528,30 +562,62 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if self._renderer is None:
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None
-        if self._seeds is None:
-            raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
-        return self._renderer.draw(self._batch, chosen)
+        with self._hold():
+            if self._seeds is None:
+                raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
+            return self._renderer.draw(self._batch, chosen)
 
-    def _watched_step(self, actions: Any, out: Any = None):
-        result = self._batch.step(actions, out)
-        self._renderer.watch(actions)
+    # ---- one call at a time --------------------------------------------------------------------------------------
+
+    def _hold(self, *, settle: bool = True) -> Any:
+        """A context manager that keeps other calls out; see `SyncBatch.hold`. Everything public looks and acts inside
+        of one, so that a call that is refused or fails has changed nothing."""
+        core = self._core
+        if core is None:
+            self._check_open()
+        return core.hold(settle)
+
+    def _held_step(self, actions: Any, out: Any):
+        with self._hold(settle=False):
+            result = self._batch.step(actions, out)
+            if self._renderer is not None:
+                self._renderer.watch(actions)
         if self.render_mode == "human":
             self.render()
         return result
+
+    def _send_held(self, actions: Any, env_id: Any) -> None:
+        lanes = self._batch.send(actions, env_id)
+        if self._renderer is not None:
+            self._renderer.watch(actions, lanes)
+
+    def _recv_held(self, timeout: float | None):
+        try:
+            result = self._batch.recv(timeout)
+        except _core.LaneError:
+            self._core.delivered()
+            raise
+        self._core.delivered()
+        return result
+
+    @property
+    def num_threads(self) -> int:
+        """Most threads that a call may use."""
+        self._check_open()
+        return self._batch.num_threads
 
     def _check_open(self) -> None:
         if self.closed:
             raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
 
-    def _closed_step(self, actions: Any, out: Any = None):
-        self._check_open()
-
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
-        if self._batch is not None:
-            self._batch.close_queue()
-        self._core_step = self._closed_step
-        self._batch = None
+        core = self._core
+        if core is None:  # called again from inside this call
+            return
+        core.close()
+        self._core = self._batch = self._core_step = self._core_send = self._core_recv = None
+        self.closed = True
         self._wake_task()
         if self._renderer is not None:
             self._renderer.close()

@@ -68,8 +68,8 @@ class Lanes:
 
     def get_params(self) -> dict[str, Any]:
         """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
-        self._check_open()
-        return self._batch.get_params()
+        with self._hold(settle=False):
+            return self._batch.get_params()
 
     def set_params(self, *, lanes: Any = None, **params: Any) -> None:
         """Changes parameters at once, in the middle of episodes too.
@@ -93,22 +93,28 @@ class Lanes:
         if lanes is not None:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[lane_indices(lanes, self.num_envs)] = True
+        with self._hold():
+            self._change_params(params, mask, model, lanes)
+
+    def _change_params(self, params: dict[str, Any], mask: Any, model: dict[str, Any], lanes: Any) -> None:
+        """`set_params`, while the batch is held: all of it, or nothing."""
         before = self._batch.get_params()
         self._batch.set_params(params, mask)
         try:
             self._set_spaces()
             if model:
                 self._adapter.set_model(lane_indices(lanes, self.num_envs), model)
-        except (TypeError, ValueError):  # a transform cannot follow, or a model is refused
+        except BaseException:  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
+            self._set_spaces()
             raise
 
     @property
     def state(self) -> dict[str, NDArray[Any]]:
         """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
         steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
-        self._check_open()
-        columns = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
+        with self._hold():
+            columns = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
         for column in columns.values():
             column.flags.writeable = False
         return columns
@@ -129,6 +135,10 @@ class Lanes:
         indices = lane_indices(lanes, self.num_envs)
         if not len(indices):
             raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
+        with self._hold():
+            return self._snapshot(indices)
+
+    def _snapshot(self, indices: NDArray[np.int64]) -> Snapshot:
         return Snapshot(self._batch.snapshot(indices))
 
     def restore(self, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
@@ -158,7 +168,11 @@ class Lanes:
             snapshot = Snapshot(snapshot)
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
-        data = bytes(snapshot)
+        with self._hold():
+            return self._restore(bytes(snapshot), lanes, rows)
+
+    def _restore(self, data: bytes, lanes: Any, rows: Any):
+        """`restore`, while the batch is held."""
         count = self._batch.check_snapshot(data)
         targets = lane_indices(lanes, self.num_envs)
         sources = lane_indices(rows, count, "rows")
@@ -178,10 +192,10 @@ class Lanes:
         chosen[targets] = 1
         self._batch.refuse_in_flight("restore()", chosen)
         self._take_params(data, sources, targets)
-        self._batch.load(data, sources, targets)
+        observations = self._batch.load(data, sources, targets)
         if self._seeds is None:
             self._seeds = self._entropy()
-        return self._batch.observe()
+        return observations
 
     def _take_params(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:
         """Gives lanes the parameters that a checked snapshot has for them, if they differ."""
@@ -193,4 +207,4 @@ class Lanes:
                 changed[name] = present.astype(np.float64)
                 changed[name][lanes] = values
         if changed:
-            self.set_params(**changed)
+            self._change_params(changed, None, {}, None)

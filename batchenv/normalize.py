@@ -24,6 +24,7 @@ class Normalizer:
 
         self.obs_rms = RunningMeanStd(shape=shape, dtype=np.float32)
         self.update_running_mean = True
+        self._shape = shape
         self._epsilon = epsilon
 
     def update(self, rows: NDArray[Any]) -> None:
@@ -41,10 +42,27 @@ class Normalizer:
         rows = self._floating(rows)
         if out is None:
             out = np.empty(rows.shape, np.float32)
-        mean = np.ascontiguousarray(self.obs_rms.mean, rows.dtype)
-        deviation = np.ascontiguousarray(np.sqrt(self.obs_rms.var + self._epsilon), rows.dtype)
+        shape = rows.shape[1:]
+        mean = np.ascontiguousarray(self._moment("mean", shape), rows.dtype)
+        deviation = np.ascontiguousarray(np.sqrt(self._moment("var", shape) + self._epsilon), rows.dtype)
         _core.standardize(rows, mean, deviation, out)
         return out
+
+    def check(self) -> None:
+        """ValueError where a user has set moments that are of another shape than observations."""
+        self._moment("mean", self._shape)
+        self._moment("var", self._shape)
+
+    def _moment(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """`obs_rms.mean` or `obs_rms.var`, which users may set, in the shape of an observation."""
+        value = getattr(self.obs_rms, name)
+        try:
+            return np.broadcast_to(value, shape)
+        except ValueError:
+            raise ValueError(
+                f"env.normalizer.obs_rms.{name} has shape {np.shape(value)}, but must have an observation's shape "
+                f"{shape}, or be one number for all components"
+            ) from None
 
     @staticmethod
     def _floating(rows: NDArray[Any]) -> NDArray[Any]:
@@ -61,12 +79,14 @@ class NormalizedBatch:
     def __init__(self, batch: _core.Batch, normalizer: Normalizer):
         self._batch = batch
         self._normalizer = normalizer
+        self._counted: Any = None  # observations of a batch that recv has counted, and could not deliver
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._batch, name)
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """As the batch's."""
+        self._normalizer.check()
         try:
             result = self._batch.reset(seeds, mask, options)
         except _core.LaneError as error:
@@ -83,9 +103,15 @@ class NormalizedBatch:
         """As the batch's; counts nothing."""
         return self._normalized(self._batch.observe())
 
+    def load(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """As the batch's; counts nothing."""
+        self._normalizer.check()
+        return self._normalized(self._batch.load(data, rows, lanes))
+
     def step(self, actions: Any, out: Any = None):
         """As the batch's."""
-        target, out = self._split(out)
+        self._normalizer.check()
+        target, out = self._split(out, actions)
         try:
             result = self._batch.step(actions, out)
         except _core.LaneError as error:
@@ -94,7 +120,9 @@ class NormalizedBatch:
         return self._treated(result, target)
 
     def recv(self, timeout: float | None):
-        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come."""
+        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come. A
+        batch that the batch gives again is not counted again."""
+        self._normalizer.check()
         try:
             result = self._batch.recv(timeout)
         except _core.LaneError as error:
@@ -104,15 +132,20 @@ class NormalizedBatch:
 
     def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
         rows, rewards, terminations, truncations, infos = result
-        self._normalizer.update(rows)
+        if self._counted is not rows:
+            self._normalizer.update(rows)
+            self._counted = rows
         if "final_obs" in infos:
             done = infos["_final_obs"]
             infos["final_obs"] = _core.scatter(self._normalizer.apply(np.stack(list(infos["final_obs"][done]))), done)
-        return self._normalized(rows, target), rewards, terminations, truncations, infos
+        normalized = self._normalized(rows, target)
+        self._counted = None
+        return normalized, rewards, terminations, truncations, infos
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
         """As the batch's; the same as that many steps."""
-        target, out = self._split(out, steps)
+        self._normalizer.check()
+        target, out = self._split(out, actions, steps)
         try:
             result = self._batch.rollout(actions, steps, key, first_step, out)
         except _core.LaneError as error:
@@ -139,14 +172,9 @@ class NormalizedBatch:
         """In place where the dtype allows it: the rows are the batch's to give."""
         return self._normalizer.apply(rows, rows if rows.dtype == np.float32 else target)
 
-    def _split(self, out: Any, *steps: int) -> tuple[NDArray[np.float32] | None, Any]:
+    def _split(self, out: Any, actions: Any, *steps: int) -> tuple[NDArray[np.float32] | None, Any]:
         """Takes the caller's observation array out of `out`, where the batch cannot write into it."""
-        shape, dtype = self._batch.observation_layout()
-        if dtype == np.float32 or not isinstance(out, (tuple, list)) or len(out) != 4 or out[0] is None:
+        if out is None or self._batch.observation_layout()[1] == np.float32:
             return None, out
-        target, shape = out[0], (*steps, *shape)
-        if type(target) is not np.ndarray or target.dtype != np.float32 or target.shape != shape:
-            raise ValueError(f"out's observations must be a float32 array of shape {shape}")
-        if not (target.flags.c_contiguous and target.flags.writeable):
-            raise ValueError("out's observations must be C-contiguous and writeable")
-        return target, (None, *out[1:])
+        self._batch.check_out(out, actions, steps, np.dtype(np.float32))
+        return out[0], (None, *out[1:])

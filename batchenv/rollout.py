@@ -66,20 +66,24 @@ class Rollouts:
                     f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
                     "for T random steps pass policy='random'"
                 )
-            return self._roll(actions, steps, 0, 0, out)
+            with self._hold():
+                return self._roll(actions, steps, 0, 0, out)
         if policy != "random":
             raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
         steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
-        key, first = self._action_stream
-        if seed is not None or key == 0:
-            entropy = self._entropy() if seed is None else integer("seed", seed, 0, None)
-            key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
-        try:
-            result = self._roll(None, steps, key, first, out)
-        except _core.LaneError:  # the steps were taken
+        if seed is not None:
+            seed = integer("seed", seed, 0, None)
+        with self._hold():
+            key, first = self._action_stream
+            if seed is not None or key == 0:
+                entropy = self._entropy() if seed is None else seed
+                key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
+            try:
+                result = self._roll(None, steps, key, first, out)
+            except _core.LaneError:  # the steps were taken
+                self._action_stream = (key, first + steps)
+                raise
             self._action_stream = (key, first + steps)
-            raise
-        self._action_stream = (key, first + steps)
         return result
 
     def _roll(self, *arguments: Any) -> Rollout:

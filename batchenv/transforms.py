@@ -145,6 +145,12 @@ class Transforms:
         gradient = np.ones(raw.shape, raw.dtype)
         width = raw.high[bounded].astype(wide) - raw.low[bounded].astype(wide)
         gradient[bounded] = (high[bounded] - low[bounded]) / width
+        if raw.dtype.kind in "iu" and ((gradient == 0) & (raw.low < raw.high) & (low < high)).any():
+            raise ValueError(
+                f"rescale_observation={self._bounds!r} does not suit observations of {raw}: integers are rescaled with "
+                "integers, as by gymnasium.wrappers.RescaleObservation, and here all values would become the same; "
+                "leave it out, and scale what your policy gets (observation_dtype='float32' makes it floats)"
+            )
         intercept = np.zeros(raw.shape, raw.dtype)
         above, below = np.isfinite(high), np.isfinite(low)
         intercept[above] = high[above] - raw.high[above]

@@ -649,3 +649,23 @@ def test_human_without_a_screen():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("DependencyNotInstalled") and "render_mode='human' needs a screen" in done.stdout
+
+
+def test_more_actuators_than_the_table_of_bounds_has_room_for():
+    """All have the same bounds then, which hold for the last one, too."""
+    count = 45
+    bodies = "".join(
+        f'<body pos="{i} 0 0"><joint name="j{i}" axis="0 1 0"/><geom size=".1"/></body>' for i in range(count)
+    )
+    motors = "".join(f'<motor joint="j{i}" ctrlrange="-2 3" ctrllimited="true"/>' for i in range(count))
+    env = batchenv.make_mujoco(f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>", 3)
+    env.reset(seed=0)
+    for value in (-2.0, 2.999, 3.0):
+        env.step(np.full((3, count), value, np.float32))
+    for component in (0, 31, 32, count - 1):
+        actions = np.zeros((3, count))
+        actions[1, component] = 3.5
+        with pytest.raises(ValueError, match=rf"lane 1 \(component {component}\) is not between -2 and 3"):
+            env.step(actions)
+    drawn = env.rollout(20, policy="random", seed=1).actions
+    assert drawn.min() >= -2 and drawn.max() <= 3 and drawn[..., -1].max() > 2 and drawn[..., -1].min() < -1

@@ -9,6 +9,7 @@ import pytest
 from gymnasium import wrappers
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
+from gymnasium.wrappers.utils import rescale_box
 from test_parity import MODES, actions_for, assert_step_equal
 
 import batchenv
@@ -420,3 +421,91 @@ def test_gymnasium_registration_takes_them():
     env = gymnasium.make_vec("batchenv/CartPole-v1", num_envs=3, frame_stack=2)
     assert env.reset(seed=1)[0].shape == (3, 2, 4)
     assert gymnasium.make_vec(env.spec).observation_space == env.observation_space
+
+
+@pytest.mark.parametrize("bounds", [(-1.0, 2.5), (np.linspace(-3, 0, 50).reshape(10, 5), 4.0)], ids=["one", "each"])
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_observations_of_many_components_are_rescaled(bounds, mode):
+    """More components than the C side's tables of bounds have room for."""
+    plain = batchenv.make("Catch-v0", 70, autoreset_mode=mode)
+    env = batchenv.make("Catch-v0", 70, autoreset_mode=mode, rescale_observation=bounds)
+    box = plain.single_observation_space
+    low, high = (np.broadcast_to(np.asarray(end, box.dtype), box.shape) for end in bounds)
+    space, forward, _ = rescale_box(box, low, high)
+    assert env.single_observation_space == space
+    rng = np.random.default_rng(0)
+    observed, raw = env.reset(seed=1)[0], plain.reset(seed=1)[0]
+    for _ in range(30):
+        expected = np.stack([forward(row) for row in raw])
+        assert observed.dtype == expected.dtype
+        np.testing.assert_array_equal(observed, expected)
+        actions = rng.integers(3, size=70)
+        (observed, *_, infos), (raw, *_, raw_infos) = env.step(actions), plain.step(actions)
+        assert ("final_obs" in infos) == ("final_obs" in raw_infos)
+        for lane in np.flatnonzero(infos.get("_final_obs", [])):
+            np.testing.assert_array_equal(infos["final_obs"][lane], forward(raw_infos["final_obs"][lane]))
+    snapshot = env.snapshot()
+    np.testing.assert_array_equal(batchenv.make("Catch-v0", 70, rescale_observation=bounds).restore(snapshot), observed)
+    background = batchenv.make("Catch-v0", 70, autoreset_mode=mode, rescale_observation=bounds, batch_size=70)
+    background.async_reset(seed=1)
+    np.testing.assert_array_equal(background.recv()[0], env.reset(seed=1)[0])
+
+
+def test_integers_that_rescaling_would_make_all_the_same_are_refused():
+    pytest.importorskip("ale_py")
+    with pytest.raises(ValueError, match=r"rescale_observation=\(0, 1\) .* all values would become the same"):
+        batchenv.make("Pong-v5", 1, rescale_observation=(0, 1))
+    env = batchenv.make("Pong-v5", 1, rescale_observation=(0, 255))
+    np.testing.assert_array_equal(env.reset(seed=0)[0], batchenv.make("Pong-v5", 1).reset(seed=0)[0])
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Catch-v0"])
+def test_moments_that_a_user_sets(env_id):
+    """One number stands for all components; another shape is refused before any lane moves."""
+    env, twin = (batchenv.make(env_id, 3, normalize_observation=True) for _ in range(2))
+    for each in (env, twin):
+        each.reset(seed=0)
+        each.normalizer.update_running_mean = False
+    shape = env.single_observation_space.shape
+    env.normalizer.obs_rms.mean, env.normalizer.obs_rms.var = 0.5, 2.0
+    twin.normalizer.obs_rms.mean, twin.normalizer.obs_rms.var = np.full(shape, 0.5), np.full(shape, 2.0)
+    np.testing.assert_array_equal(env.step([0, 1, 0])[0], twin.step([0, 1, 0])[0])
+    good = env.normalizer.obs_rms.var
+    env.normalizer.obs_rms.var = np.ones(77)
+    for call in (
+        lambda: env.step([0, 0, 0]),
+        lambda: env.rollout(2, policy="random"),
+        lambda: env.reset(seed=9),
+        lambda: env.restore(twin.snapshot()),
+    ):
+        with pytest.raises(ValueError, match=r"obs_rms.var has shape \(77,\)"):
+            call()
+    env.normalizer.obs_rms.var = good
+    np.testing.assert_array_equal(env.step([1, 1, 0])[0], twin.step([1, 1, 0])[0])
+
+
+def test_out_of_normalized_integers_is_checked():
+    pytest.importorskip("ale_py")
+    env = batchenv.make("Pong-v5", 2, normalize_observation=True)
+    env.reset(seed=0)
+    before = env.snapshot()
+    shape = env.observation_space.shape
+    storage = np.zeros(int(np.prod(shape)) * 4 + 16, np.uint8)
+    observations, rewards = storage[:-16].view(np.float32).reshape(shape), storage[-24:-8].view(np.float64)
+    actions = storage[-16:].view(np.int64)
+    apart = np.empty(2)
+    elsewhere = np.zeros(2, int)
+    on_actions = storage[: observations.nbytes].view(np.float32).reshape(shape)
+    unaligned = storage[1 : 1 + observations.nbytes].view(np.float32).reshape(shape)
+    for out, given, words in (
+        ((observations, rewards, None, None), elsewhere, "overlap"),
+        ((on_actions, apart, None, None), storage[:16].view(np.int64), "overlap"),
+        ((unaligned, apart, None, None), actions, "aligned"),
+        ((observations.astype(np.float64), None, None, None), actions, "float32"),
+        ((observations[..., ::-1], None, None, None), actions, "contiguous"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            env.step(given, out=out)
+    assert bytes(env.snapshot()) == bytes(before)
+    result = env.step(np.zeros(2, int), out=(observations, apart, None, None))
+    assert result[0] is observations and result[1] is apart

@@ -192,6 +192,17 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
                                     ? be_transformed_bytes(&batch->observation_space, &driver->transform)
                                     : driver->raw_bytes;
     driver->action_bytes = be_space_row_bytes(&batch->action_space);
+    if (driver->transform.rescale) {
+        const size_t size = (size_t)be_space_row_size(&batch->observation_space);
+        driver->coefficients = calloc(2 * size, sizeof *driver->coefficients);
+        if (driver->coefficients == NULL) {
+            be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+            be_batch_destroy(batch);
+            return NULL;
+        }
+        driver->transform.gradient = driver->coefficients;
+        driver->transform.intercept = driver->coefficients + size;
+    }
     driver->arena_bytes = lay_out(batch, NULL, NULL);
     driver->arena = arena_allocate(driver->arena_bytes);
     if (driver->arena == NULL) {
@@ -210,6 +221,7 @@ void be_batch_destroy(be_batch *batch) {
     if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
     free(batch->driver->values);
+    free(batch->driver->coefficients);
     free(batch->driver->placement);
     free(batch->driver);
     free(batch);
@@ -548,9 +560,11 @@ int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_array
 }
 
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
-    batch->driver->configured++;
-    memcpy(batch->driver->transform.gradient, gradient, sizeof batch->driver->transform.gradient);
-    memcpy(batch->driver->transform.intercept, intercept, sizeof batch->driver->transform.intercept);
+    struct be_driver *driver = batch->driver;
+    const size_t size = (size_t)be_space_row_size(&batch->observation_space);
+    driver->configured++;
+    memcpy(driver->coefficients, gradient, size * sizeof *gradient);
+    memcpy(driver->coefficients + size, intercept, size * sizeof *intercept);
 }
 
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end) {

@@ -118,10 +118,17 @@ void be_batch_point_final(const be_batch *batch, be_arrays *arrays);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 const uint8_t *be_batch_pending(const be_batch *batch);
-/* New coefficients for rescaled observations (when params have changed the space). */
+/* New coefficients for rescaled observations, one per component (when params have changed the space). For a batch whose
+ * transform rescales. */
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
+
+/* How many of a Box's low and high count: one per value, or one for all of more than BE_MAX_BOUNDS values. */
+static inline int64_t be_num_bounds(const be_space *space) {
+    const int64_t size = be_space_row_size(space);
+    return size <= BE_MAX_BOUNDS ? size : 1;
+}
 
 /* Part `index` of `parts` of the lanes: bounds are multiples of 64, except the end of the last. */
 static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t *begin, int64_t *end) {
@@ -161,6 +168,7 @@ struct be_driver {
     int num_info;
     double default_options[BE_MAX_PARAMS];
     be_transform transform;
+    double *coefficients;     /* with rescale: what transform.gradient and transform.intercept point at */
     uint64_t configured;      /* how often params have been set */
     uint8_t *raw_observation; /* with transform_observation: what kernels write */
     uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */

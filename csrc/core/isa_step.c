@@ -416,8 +416,9 @@ static void draw_actions(const be_batch *batch, const be_random_policy *policy, 
         return;
     }
     float *restrict action = actions;
+    const int64_t bounds = be_num_bounds(space);
     for (int64_t i = begin * size; i < end * size; i++) {
-        const float low = (float)space->low[i % size], high = (float)space->high[i % size];
+        const float low = (float)space->low[i % bounds], high = (float)space->high[i % bounds];
         float u = (float)(mix(stream + gamma * (uint64_t)i) >> 40) * 0x1p-24f;
         float value = low + (high - low) * u;
         action[i] = value > high ? high : value;
@@ -477,7 +478,7 @@ static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t firs
 #define CHECK_BOX(TYPE)                                                                                                \
     do {                                                                                                               \
         const TYPE *restrict values = actions;                                                                         \
-        const int64_t size = be_space_row_size(&batch->action_space);                                                  \
+        const int64_t size = be_space_row_size(&batch->action_space), bounds = be_num_bounds(&batch->action_space);    \
         const double *restrict low = batch->action_space.low, *restrict high = batch->action_space.high;               \
         int bad = 0;                                                                                                   \
         if (size == 1) {                                                                                               \
@@ -488,11 +489,12 @@ static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t firs
         } else {                                                                                                       \
             for (int64_t i = 0; i < count; i++) {                                                                      \
                 float value = (float)values[i];                                                                        \
-                bad |= clip ? !isfinite(value) : !((double)value >= low[i % size] && (double)value <= high[i % size]); \
+                const int64_t b = i % bounds;                                                                          \
+                bad |= clip ? !isfinite(value) : !((double)value >= low[b] && (double)value <= high[b]);               \
             }                                                                                                          \
         }                                                                                                              \
         for (int64_t i = 0; bad && i < count; i++) {                                                                   \
-            int64_t lane = first_lane + i / size, j = i % size;                                                        \
+            int64_t lane = first_lane + i / size, j = i % size, b = j % bounds;                                        \
             float value = (float)values[i];                                                                            \
             if (!isfinite(value)) {                                                                                    \
                 return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
@@ -500,11 +502,11 @@ static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t firs
                                "lane has been stepped",                                                                \
                                (double)values[i], (long long)lane, (long long)j);                                      \
             }                                                                                                          \
-            if (!clip && !((double)value >= low[j] && (double)value <= high[j])) {                                     \
+            if (!clip && !((double)value >= low[b] && (double)value <= high[b])) {                                     \
                 return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
                                "action %.9g of lane %lld (component %lld) is not between %.9g and %.9g: clip "         \
                                "it, or make the env with clip_actions=True; no lane has been stepped",                 \
-                               (double)values[i], (long long)lane, (long long)j, low[j], high[j]);                     \
+                               (double)values[i], (long long)lane, (long long)j, low[b], high[b]);                     \
             }                                                                                                          \
         }                                                                                                              \
         if (canonical) {                                                                                               \

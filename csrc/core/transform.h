@@ -14,7 +14,8 @@ typedef struct be_transform {
     double reward_scale, reward_low, reward_high;
     int transform_observation; /* any of the following */
     int rescale;
-    double gradient[BE_MAX_BOUNDS], intercept[BE_MAX_BOUNDS]; /* in the precision of the space */
+    /* One per component of an observation, in the precision of the space; the driver's: see be_batch_rescale. */
+    const double *gradient, *intercept;
     int time_aware; /* flattened (Discrete: one-hot), then the steps since the reset */
     int convert;    /* to `dtype` */
     be_dtype dtype;
