@@ -448,8 +448,8 @@ def default_threads():
 
 
 def usable_cpus():
-    """The CPUs this process may use, ascending. Where OpenMP binds its threads (OMP_PROC_BIND), the first of them, which
-    is the program's own, has been bound to some of these before anybody could ask: then they are OpenMP's."""
+    """The CPUs this process may use, ascending. Where OpenMP binds its threads (OMP_PROC_BIND), the first of them,
+    which is the program's own, has been bound to some of these before anybody could ask: then they are OpenMP's."""
     cdef int place
     cdef int[::1] ids
     cpus = set()
@@ -480,8 +480,8 @@ class _Unbound:
 def _warn_of_threads(int wanted, int had, str what):
     from batchenv.limits import thread_limits
 
-    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {had} are used; what may limit them: "
-                f"{thread_limits()}. Raise that limit, or make the env with num_threads={had}",
+    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {had} are used; what may limit "
+                f"them: {thread_limits()}. Raise that limit, or make the env with num_threads={had}",
                 category=RuntimeWarning, stacklevel=2)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 

@@ -59,8 +59,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         num_envs: number of lanes, 1 to 2**31 - 1.
         num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
             or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
-            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of os.fork()
-            always uses one, unless the environment's steps take microseconds.
+            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of
+            os.fork() always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.

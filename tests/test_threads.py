@@ -146,7 +146,6 @@ def test_openmp_that_binds_threads(torch_first, tmp_path):
 UPWARD, ZEROS = 0x5F80, 0x9FC0  # MXCSR: rounding up; subnormal numbers read and written as zeros
 
 
-
 @pytest.fixture
 def mode():
     """A function that sets this thread's MXCSR and returns what it was. In the end it is as it was before."""
@@ -214,6 +213,7 @@ def test_results_do_not_depend_on_the_callers_mode(env_id, bits, mode):
 
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
 
 class Stop(Exception):
     pass

@@ -2,8 +2,9 @@
 
     python tools/bench_neighbour.py [--neighbours 1] [--lanes 4096 65536] [--rounds 9]
 
-Prints how many times as fast as with num_threads=1 the default number of threads is: the median of so many rounds in
-which the two take turns. It should never be below 0.9, whatever the neighbours do, and above 1 where cores are free.
+Prints how many times as fast as with num_threads=1 the default number of threads is. The two take turns, a burst of
+calls each; the ratio is that of all the time they took, so what a single call waits for a core counts. It should never
+be below 0.9, whatever the neighbours do, and be above 1 where cores are free.
 """
 
 import argparse
@@ -36,30 +37,35 @@ def verbs(env, steps):
     }
 
 
-def seconds(call, least):
-    """Seconds a call, over at least `least` seconds of calls."""
+def burst(call, least):
+    """(calls, their seconds) of at least `least` seconds."""
     start = time.perf_counter()
-    for count in range(1, 1_000_000):
+    count = spent = 0
+    while spent < least:
         call()
+        count += 1
         spent = time.perf_counter() - start
-        if spent > least:
-            return spent / count
-    return spent / count
+    return np.array((count, spent))
 
 
 def compare(env_id, lanes, rounds, least):
-    """{what: ratios, one a round}."""
+    """{what: (how many times as fast as with one thread, median of the rounds')}."""
     steps = max(1, 2**18 // lanes)
-    envs = [batchenv.make(env_id, lanes, num_threads=threads) for threads in (None, 1)]
     both = []
-    for env in envs:
+    for threads in (None, 1):
+        env = batchenv.make(env_id, lanes, num_threads=threads)
         env.reset(seed=0)
         both.append(verbs(env, steps))
-    ratios = {what: [] for what in both[0]}
-    for _ in range(rounds):
-        for what in ratios:
-            many, one = (seconds(calls[what], least) for calls in both)
-            ratios[what].append(one / many)
+    ratios = {}
+    for what in both[0]:
+        taken = np.array([[burst(calls[what], least) for calls in both] for _ in range(rounds)])
+        rates = taken[..., 0] / taken[..., 1]
+        count, spent = taken.sum(0).T
+        ratios[what] = (
+            (count / spent)[0] / (count / spent)[1],
+            statistics.median(rates[:, 0] / rates[:, 1]),
+            rates[:, 1],
+        )
     return ratios
 
 
@@ -68,10 +74,10 @@ def main():
     parser.add_argument("--neighbours", type=int, default=1, help="processes that keep a core busy each")
     parser.add_argument("--lanes", type=int, nargs="+", default=[4096, 65536])
     parser.add_argument("--ids", nargs="+", default=["CartPole-v1", "Pendulum-v1"])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=0.1, help="of calls at least, before it is the other's turn")
+    parser.add_argument("--rounds", type=int, default=60, help="bursts of each")
+    parser.add_argument("--seconds", type=float, default=0.02, help="of a burst, at least")
     arguments = parser.parse_args()
-    print(f"{len(batchenv._core.usable_cpus())} CPUs; default threads: {batchenv.build_info()['max_threads']}")
+    print(f"default threads: {batchenv.build_info()['max_threads']}")
     for neighbours in (0, arguments.neighbours):
         processes = [multiprocessing.Process(target=spin, daemon=True) for _ in range(neighbours)]
         for process in processes:
@@ -79,10 +85,10 @@ def main():
         try:
             for env_id in arguments.ids:
                 for lanes in arguments.lanes:
-                    for what, ratios in compare(env_id, lanes, arguments.rounds, arguments.seconds).items():
+                    for what, (total, middle, _) in compare(env_id, lanes, arguments.rounds, arguments.seconds).items():
                         print(
                             f"{neighbours} neighbours  {env_id:12} {lanes:6} lanes  {what:15} "
-                            f"{statistics.median(ratios):5.2f}  (least {min(ratios):.2f})",
+                            f"{total:5.2f}  (median of bursts {middle:.2f})",
                             flush=True,
                         )
         finally:
