@@ -16,6 +16,8 @@
 #define PIECES 4                          /* that a thread's lanes are cut into */
 #define BLOCK 256                         /* lanes that kernels are stepped by: see isa_step.c */
 
+_Atomic int64_t be_plan_looks_after;
+
 void be_plans_start(be_plan plans[BE_NUM_PLANS], int64_t lanes, int threads, int by_lane) {
     for (int i = 0; i < BE_NUM_PLANS; i++) be_plan_start(&plans[i], lanes, threads, by_lane);
 }

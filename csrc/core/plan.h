@@ -6,10 +6,12 @@
  *
  * What one thread costs is the least seen lately, what several cost is the mean: where other programs take cores away,
  * a thread that has none keeps all others waiting for milliseconds, now and then, and that is a cost of having several.
- * So whatever the neighbours do, work is about as fast as on one thread or faster. Results do not depend on it. */
+ * So whatever the neighbours do, work is about as fast as on one thread or faster. Where a look has lost milliseconds
+ * that way, all plans of the process do without for a while. Results do not depend on it. */
 #ifndef BE_PLAN_H
 #define BE_PLAN_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -41,6 +43,8 @@ static inline double be_now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
+
+extern _Atomic int64_t be_plan_looks_after; /* be_now_ns() before which no plan looks whether threads pay */
 
 /* `by_lane`: single lanes are worth a thread, not whole blocks. */
 static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
@@ -77,9 +81,16 @@ static inline void be_plan_try(be_plan *plan, int parallel) {
 /* The choice is made: `parallel`. The next look comes late enough for what this one has lost to be 1% or so. */
 static inline void be_plan_settle(be_plan *plan, int parallel) {
     plan->wait_ns = 100 * plan->lost_ns;
+    if (plan->parallel && plan->lost_ns > BE_PLAN_MAX_LOSS_NS) {
+        atomic_store(&be_plan_looks_after, (int64_t)(be_now_ns() + plan->wait_ns));
+    }
     plan->parallel = parallel;
     plan->trying = 0;
     be_plan_forget(plan);
+}
+
+static inline int be_plan_may_look(const be_plan *plan, double units) {
+    return be_plan_promising(plan, units) && be_now_ns() >= (double)atomic_load(&be_plan_looks_after);
 }
 
 static inline void be_plan_learn(be_plan *plan, int parallel, double each) {
@@ -118,7 +129,7 @@ static inline void be_plan_note(be_plan *plan, int parallel, double units, doubl
         }
         if (other == 0) { /* the very first look: at one thread */
             be_plan_settle(plan, 0);
-            if (be_plan_promising(plan, units)) be_plan_try(plan, 1);
+            if (be_plan_may_look(plan, units)) be_plan_try(plan, 1);
             return;
         }
         const int better = plan->cost[1] < 0.95 * plan->cost[0];
@@ -130,10 +141,10 @@ static inline void be_plan_note(be_plan *plan, int parallel, double units, doubl
         be_plan_settle(plan, better);
     } else if ((plan->calls >= plan->patience || plan->spent_ns >= BE_PLAN_PATIENCE_NS) &&
                plan->spent_ns >= plan->wait_ns) {
-        if (parallel || be_plan_promising(plan, units)) {
+        if (parallel || be_plan_may_look(plan, units)) {
             be_plan_try(plan, !parallel);
         } else {
-            if (plan->patience < BE_PLAN_PATIENCE_MAX) plan->patience *= 2;
+            if (plan->patience < BE_PLAN_PATIENCE_MAX && !be_plan_promising(plan, units)) plan->patience *= 2;
             be_plan_forget(plan);
         }
     } else if (parallel && plan->cost[1] > plan->cost[0]) { /* threads no longer pay */
