@@ -268,6 +268,7 @@ cdef extern from "core/loop.h" nogil:
     ctypedef enum be_verb:
         BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
     ctypedef struct be_call:
+        be_verb verb
         const uint8_t *mask
         const double *options
         const uint32_t *words
@@ -1168,7 +1169,10 @@ cdef class SyncBatch:
         error, or what a signal's handler has raised, leaves the lanes torn."""
         cdef int threads, part
         cdef int most = 1 if be_forked() and not self.lane_by_lane else self.num_threads
-        self._start_loop()
+        if self.lane_by_lane and call.verb == BE_SEED:
+            most = 1  # of the lanes' own work, next to nothing: no worker is started for it
+        else:
+            self._start_loop()
         call.look = _look_at_signals
         call.look_context = <void *>self
         with nogil:

@@ -51,7 +51,6 @@ typedef struct be_call {
     void *look_context;
 
     /* How it went. */
-    be_error error;           /* the first; BE_OK: none */
     int stopped;              /* some lanes have done it, others have not */
     _Atomic int64_t finished; /* BE_STEP: lanes that this step has finished */
 
@@ -66,6 +65,7 @@ typedef struct be_call {
     _Atomic int64_t done;
     _Atomic int stop, failed, open; /* shares that have lanes left */
     int num_shares;
+    be_error error; /* the first; BE_OK: none */
     be_share shares[BE_MAX_NODES];
 } be_call;
 
@@ -74,7 +74,8 @@ void be_plans_start(be_plan plans[BE_NUM_PLANS], int64_t lanes, int threads, int
 /* What every call needs; the rest of the upper half, and what is not needed, is zero. */
 static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, const be_isa *isa,
                                 const be_arrays *arrays) {
-    memset(call, 0, offsetof(be_call, shares));
+    memset(call, 0, offsetof(be_call, error));
+    call->error.status = BE_OK;
     call->verb = verb;
     call->batch = batch;
     call->isa = isa;
