@@ -23,9 +23,10 @@ cdef class Batch(SyncBatch):
         self.affinity = affinity
         cdef bytes folder = _numa_folder()
         if affinity is None and folder != b"0":
-            be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
-                                                     min(self.num_threads, self.num_lanes), self.num_lanes,
-                                                     1 if self.lane_by_lane else 64))
+            with _Unbound():
+                be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
+                                                         min(self.num_threads, self.num_lanes), self.num_lanes,
+                                                         1 if self.lane_by_lane else 64))
 
     cdef int _start_queue(self) except -1:
         cdef be_error error
@@ -41,8 +42,10 @@ cdef class Batch(SyncBatch):
             cpus = np.array(self.affinity, np.intc)
             cpu_data = <const int *>cnp.PyArray_DATA(cpus)
             num_cpus = len(cpus)
-        self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, min(self.num_threads, self.num_lanes),
-                                     cpu_data, num_cpus, &error)
+        workers = min(self.num_threads, self.num_lanes)
+        with _Unbound():
+            self.queue = be_async_create(self.batch, self.isa_table, self.batch_rows, workers, cpu_data, num_cpus,
+                                         &error)
         if self.queue == NULL:
             _raise(&error)
         self.queue_process = be_fork_count()
@@ -57,6 +60,8 @@ cdef class Batch(SyncBatch):
         except BaseException:  # no memory
             self._end_workers()
             raise
+        if be_async_num_workers(self.queue) < workers:
+            _warn_of_threads(workers, be_async_num_workers(self.queue), "workers")
         return 0
 
     cdef int _leave_to_parent(self) except -1:
@@ -238,7 +243,7 @@ cdef class Batch(SyncBatch):
             if array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1:
                 raise ValueError(f"action {array.max()} of lane {ids[array.argmax()]} is not in "
                                  f"0..{self.batch.action_space.n - 1}; nothing was sent")
-            array = np.ascontiguousarray(array, np.int64 if discrete else np.float32)
+            array = _contiguous(array, np.int64 if discrete else np.float32)
         else:
             array = actions
         if cnp.PyArray_NDIM(array) != self.action_ndim or cnp.PyArray_DIM(array, 0) != count or (

@@ -10,6 +10,7 @@ import warnings
 import weakref
 
 import numpy as np
+from gymnasium import logger
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from batchenv.values import brief, number
@@ -32,9 +33,15 @@ cdef extern from *:
     #include <omp.h>
     #define BE_OPENMP 1
     #define be_max_threads() omp_get_max_threads()
+    #define be_num_places() omp_get_num_places()
+    #define be_place_size(place) omp_get_place_num_procs(place)
+    #define be_place_cpus(place, cpus) omp_get_place_proc_ids(place, cpus)
     #else
     #define BE_OPENMP 0
     #define be_max_threads() 1
+    #define be_num_places() 0
+    #define be_place_size(place) 0
+    #define be_place_cpus(place, cpus) (void)(cpus)
     #endif
     #ifdef BE_OPENMP_DECLINED
     #define BE_OPENMP_MISSING 0
@@ -64,6 +71,9 @@ cdef extern from *:
     """
     const bint BE_OPENMP, BE_OPENMP_MISSING
     int be_max_threads() nogil
+    int be_num_places() nogil
+    int be_place_size(int place) nogil
+    void be_place_cpus(int place, int *cpus) nogil
     bint be_unshared(PyObject *object) nogil
     bint be_swap(int *flag, int, int) nogil
     void be_set(int *flag, int) nogil
@@ -188,8 +198,6 @@ cdef extern from "core/batch.h" nogil:
         const char *name
         const be_env_type *const *types
         int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
-        int64_t (*rollout)(be_batch *, int64_t, int64_t, int64_t, const be_arrays *, const be_random_policy *,
-                           be_error *) noexcept nogil
         int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
@@ -202,6 +210,8 @@ cdef extern from "core/batch.h" nogil:
         const be_grid *grid
         const be_transform *transform
         const void *engine
+        int (*look)(void *) noexcept nogil
+        void *look_context
     be_batch *be_batch_create(const be_batch_options *, be_error *)
     void be_batch_place(be_batch *, be_placement *)
     const be_placement *be_batch_placement(const be_batch *)
@@ -211,14 +221,11 @@ cdef extern from "core/batch.h" nogil:
     void be_batch_destroy(be_batch *)
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
-    int be_batch_seed(be_batch *, const uint32_t *, size_t, int64_t, int64_t)
-    int be_batch_reset(be_batch *, int64_t, int64_t, const uint8_t *, const double *, const be_arrays *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     void be_batch_point_final(const be_batch *, be_arrays *)
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_arrays *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
-    void be_partition(int64_t, int, int, int64_t *, int64_t *)
 
 cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_bytes(const be_batch *, int64_t)
@@ -238,6 +245,7 @@ cdef extern from "core/async.h" nogil:
         int num_cpus
         const be_placement *placement
     be_pool *be_pool_create(const be_pool_options *, char *, size_t)
+    int be_pool_num_workers(const be_pool *)
     void be_pool_destroy(be_pool *, int)
     ctypedef struct be_async
     ctypedef struct be_results:
@@ -245,6 +253,7 @@ cdef extern from "core/async.h" nogil:
         int64_t *lanes
         uint8_t *failed
     int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
+    int be_async_num_workers(const be_async *)
     be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
     void be_async_destroy(be_async *)
     int be_async_num_buffers(const be_async *)
@@ -259,20 +268,48 @@ cdef extern from "core/async.h" nogil:
     int be_async_eventfd(be_async *)
     double be_async_lane_ns(const be_async *)
 
-cdef extern from "core/loop.h" nogil:
-    int64_t be_loop_step(be_pool *, int, be_batch *, const be_isa *, const be_arrays *, be_error *)
-    int be_loop_rollout(be_pool *, int, be_batch *, const be_isa *, int64_t, const be_arrays *,
-                        const be_random_policy *, be_error *)
-    int be_loop_reset(be_pool *, int, be_batch *, const uint8_t *, const double *, const be_arrays *, be_error *)
-
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:
-        int threads, parallel
+        int threads, fixed, parallel
         double fork_ns
         double cost[2]
     double be_now_ns()
-    void be_plan_start(be_plan *, int64_t, int, int)
-    void be_plan_note(be_plan *, double)
+
+cdef extern from "core/loop.h" nogil:
+    enum:
+        BE_NUM_PLANS
+    ctypedef enum be_verb:
+        BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
+    ctypedef struct be_call:
+        be_verb verb
+        const uint8_t *mask
+        const double *options
+        const uint32_t *words
+        size_t num_words
+        int64_t steps
+        const be_random_policy *policy
+        int (*look)(void *) noexcept nogil
+        void *look_context
+        be_error error
+        int stopped
+        int64_t finished
+    void be_plans_start(be_plan *, int64_t, int, int)
+    void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_arrays *)
+    void be_call_begin(be_call *, be_plan *, int, be_pool *)
+    int be_call_next(be_call *)
+    void be_call_work(be_call *, int)
+    int be_call_run(be_call *)
+
+cdef extern from "core/fp.h" nogil:
+    ctypedef struct be_fp:
+        pass
+    be_fp be_fp_enter()
+    void be_fp_leave(const be_fp *)
+
+cdef extern from "core/team.h" nogil:
+    void be_team_init()
+    int be_team_size(int, int)
+    int be_workers_available(int)
 
 cdef extern from "core/fork.h" nogil:
     void be_fork_watch()
@@ -289,6 +326,7 @@ cdef extern from "core/libm.h" nogil:
     void be_libm_choose_sincos(const double *, int64_t)
 
 be_fork_watch()
+be_team_init()
 
 
 class LanePendingError(ResetNeeded, AssertionError):
@@ -487,10 +525,48 @@ def default_threads():
     if be_forked():
         return 1
     limit = cgroup.cpu_limit()
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cpus = len(usable_cpus())
     if limit is not None:
         cpus = min(cpus, math.ceil(limit))
     return max(1, min(cpus, be_max_threads()))
+
+
+def usable_cpus():
+    """The CPUs this process may use, ascending. Where OpenMP binds its threads (OMP_PROC_BIND), the first of them,
+    which is the program's own, has been bound to some of these before anybody could ask: then they are OpenMP's."""
+    cdef int place
+    cdef int[::1] ids
+    cpus = set()
+    for place in range(be_num_places()):
+        ids = np.zeros(be_place_size(place) + 1, np.intc)
+        be_place_cpus(place, &ids[0])
+        cpus.update(ids[:be_place_size(place)])
+    if not cpus:
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return sorted(cpus)
+
+
+class _Unbound:
+    """While threads are started: they inherit the CPUs of the thread that starts them, which OpenMP may have bound."""
+
+    def __enter__(self):
+        self.before = None
+        if be_num_places() and hasattr(os, "sched_setaffinity"):
+            before = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, usable_cpus())
+            self.before = before
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            os.sched_setaffinity(0, self.before)
+
+
+def _warn_of_threads(int wanted, int had, str what):
+    from batchenv.limits import thread_limits
+
+    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {had} are used; what may limit "
+                f"them: {thread_limits()}. Raise that limit, or make the env with num_threads={had}",
+                category=RuntimeWarning, stacklevel=2)
 
 
 cdef double _measure_fork(int threads):
@@ -656,6 +732,15 @@ cdef double _param_number(dict row, object value, str what) except? -1:
     return number(f"{what}{name}", value)
 
 
+cdef object _contiguous(object array, object dtype):
+    """`array` as a C-contiguous one of that dtype, rounded to nearest whatever the caller's floating-point mode."""
+    cdef be_fp before = be_fp_enter()
+    try:
+        return np.ascontiguousarray(array, dtype)
+    finally:
+        be_fp_leave(&before)
+
+
 cdef bytes _seed_words(object seed):
     """A non-negative int as little-endian 32-bit words."""
     return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")
@@ -697,6 +782,16 @@ cdef class Hold:
         be_set(&self.batch.busy, 0)
 
 
+cdef int _look_at_signals(void *batch) noexcept with gil:
+    """1 if a signal's handler has raised something: Ctrl-C. It is kept for `_raise_signal`."""
+    try:
+        PyErr_CheckSignals()
+    except BaseException as raised:
+        (<SyncBatch>batch).signal = raised
+        return 1
+    return 0
+
+
 @cython.no_gc
 cdef class SyncBatch:
     """num_lanes lanes of one env type, stepped together. (`Batch` can also step some of them in the background.)
@@ -708,8 +803,8 @@ cdef class SyncBatch:
 
     cdef be_batch *batch
     cdef const be_isa *isa_table
-    cdef be_plan plan
-    cdef be_error *errors
+    cdef be_plan plans[BE_NUM_PLANS]
+    cdef object signal  # what a signal's handler has raised during the present call
     cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
     cdef unsigned long holder  # the thread
     cdef str torn  # why lanes have to be reset although they once were
@@ -789,12 +884,13 @@ cdef class SyncBatch:
             self.owner = engine
             self.engine = np.frombuffer(engine.source, np.uint8)
         options.engine = NULL if engine is None else cnp.PyArray_DATA(self.engine)
-        self.batch = be_batch_create(&options, &error)
+        options.look = _look_at_signals
+        options.look_context = <void *>self
+        with nogil:
+            self.batch = be_batch_create(&options, &error)
+        self._raise_signal()
         if self.batch == NULL:
             _raise(&error)
-        self.errors = <be_error *>PyMem_Calloc(num_threads, sizeof(be_error))
-        if self.errors == NULL:
-            raise MemoryError()
         if params:
             self.set_params(params)
         cdef be_space *action = &self.batch.action_space
@@ -814,18 +910,37 @@ cdef class SyncBatch:
         self.observation_type = dtype.num
         self.observation_shape = (num_lanes, *shape)
         self.observation_row = math.prod(shape) * dtype.itemsize
-        cdef int most = num_threads if self.lane_by_lane or (BE_OPENMP and not be_forked()) else 1
-        be_plan_start(&self.plan, num_lanes, most, self.lane_by_lane)
-        if self.plan.threads > 1 and not self.lane_by_lane:
-            self.plan.fork_ns = _measure_fork(self.plan.threads)
+        self._start_plans()
         self.batch_rows = num_lanes
         self.process = be_fork_count()
         _alive.add(self)
 
+    cdef int _start_plans(self) except -1:
+        """Finds out how many threads can be had, and warns if they are fewer than asked for."""
+        cdef int had, wanted
+        cdef int most = self.num_threads if self.lane_by_lane or (BE_OPENMP and not be_forked()) else 1
+        be_plans_start(self.plans, self.num_lanes, most, self.lane_by_lane)
+        wanted = self.plans[0].threads
+        if wanted > 1:
+            with nogil:
+                had = be_workers_available(wanted) if self.lane_by_lane else be_team_size(wanted, 1)
+            if had < wanted:
+                self._use_fewer(had, self.num_threads)
+        if self.plans[0].threads > 1 and not self.lane_by_lane:
+            self.plans[0].fork_ns = _measure_fork(self.plans[0].threads)
+            for plan in range(1, BE_NUM_PLANS):
+                self.plans[plan].fork_ns = self.plans[0].fork_ns
+        return 0
+
+    cdef int _use_fewer(self, int had, int wanted) except -1:
+        self.num_threads = had
+        be_plans_start(self.plans, self.num_lanes, had, self.lane_by_lane)
+        _warn_of_threads(wanted, had, "threads")
+        return 0
+
     def __dealloc__(self):
         self._end_workers()
         be_batch_destroy(self.batch)
-        PyMem_Free(self.errors)
         PyMem_Free(self.action_buffer)
         PyMem_Free(self.started)
 
@@ -843,7 +958,8 @@ cdef class SyncBatch:
     @property
     def parallel(self):
         """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
-        return bool(self.plan.parallel), self.plan.cost[0], self.plan.cost[1]
+        cdef be_plan *plan = &self.plans[<int>BE_STEP]
+        return bool(plan.parallel), plan.cost[0] * self.num_lanes, plan.cost[1] * self.num_lanes
 
     def numa_blocks(self):
         """[(node, end of its lanes, end of its workers)]; [] where all lanes are treated alike."""
@@ -855,9 +971,10 @@ cdef class SyncBatch:
         """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
         cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
         cdef int threads = self.num_threads if parallel and many and (BE_OPENMP or self.lane_by_lane) else 1
-        be_plan_start(&self.plan, max(self.num_lanes, 256), threads, self.lane_by_lane)
-        self.plan.parallel = self.plan.threads > 1
-        self.plan.fork_ns = -1.0
+        be_plans_start(self.plans, max(self.num_lanes, 256), threads, self.lane_by_lane)
+        for plan in range(BE_NUM_PLANS):
+            self.plans[plan].parallel = self.plans[plan].threads > 1
+            self.plans[plan].fixed = 1
 
     def spaces(self):
         """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
@@ -993,7 +1110,9 @@ cdef class SyncBatch:
         return Hold(self, settle)
 
     def close(self):
-        """Ends the workers; nobody can take the batch any more."""
+        """Ends the workers; nobody can take the batch any more. May be called again."""
+        if be_look(&self.busy) == CLOSED:
+            return
         self._enter_only()
         self._end_workers()
         be_set(&self.busy, CLOSED)
@@ -1071,7 +1190,8 @@ cdef class SyncBatch:
         cdef double numbers[32]
         cdef double *values = NULL
         cdef const uint8_t *mask_data = NULL
-        cdef int part, parts
+        cdef be_call call
+        cdef int k
         if options:
             values = numbers
             self._fill_options(options, values)
@@ -1083,27 +1203,19 @@ cdef class SyncBatch:
         cdef be_arrays arrays
         self._point(held, &arrays)
         if mask is not None:
-            for part in range(self.num_info):
-                held[4 + 2 * part].fill(0)
+            for k in range(self.num_info):
+                held[4 + 2 * k].fill(0)
             self._require_reset("env.reset(options={'reset_mask': ...})")
             self._refuse_in_flight("reset() of some lanes", mask_data)
         words = self._words_of_seeds(seeds, mask)
-        if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
-            self._start_loop()
+        self._start_loop()
         if mask is None:
             self._drop_in_flight()
         self._seed(words)
-        parts = self._parts() if self.num_lanes >= 4096 else 1
-        for part in range(self.num_threads):
-            self.errors[part].status = BE_OK
-        if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
-            with nogil:
-                be_loop_reset(self.loop, self.num_threads, self.batch, mask_data, values, &arrays, &self.errors[0])
-        else:
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._reset_part(mask_data, values, &arrays, parts, part)
-        self._raise_first(parts)
+        be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
+        call.mask = mask_data
+        call.options = values
+        self._run(&call)
         self.has_reset = 1
         result = self._present(<object>PyTuple_GET_ITEM(held, 0)), self._reset_info(held, mask)
         if self.lane_by_lane:
@@ -1133,27 +1245,66 @@ cdef class SyncBatch:
 
     cdef int _seed(self, words) except -1:
         """Seeds lanes with `_words_of_seeds`. Allocates nothing: whatever can fail has not failed by now."""
-        cdef const uint32_t *word_data
-        cdef size_t num_words
+        cdef be_call call
         cdef int64_t lane
-        cdef int part, parts
         if isinstance(words, bytes):
-            word_data = <const uint32_t *><const char *><bytes>words
-            num_words = len(<bytes>words) // 4
-            parts = self._parts() if self.num_lanes >= 4096 else 1
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._seed_part(word_data, num_words, parts, part)
+            be_call_init(&call, BE_SEED, self.batch, self.isa_table, NULL)
+            call.words = <const uint32_t *><const char *><bytes>words
+            call.num_words = len(<bytes>words) // 4
+            self._run(&call)
             return 0
         for lane, own in words:
             be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4)
         return 0
 
+    cdef int _run(self, be_call *call) except -1:
+        """Does it in all lanes: on this thread, by OpenMP, or with the workers of types that take one lane a call. An
+        error, or what a signal's handler has raised, leaves the lanes torn."""
+        cdef int threads, part
+        cdef int most = 1 if be_forked() and not self.lane_by_lane else self.num_threads
+        if self.lane_by_lane and call.verb == BE_SEED:
+            most = 1  # of the lanes' own work, next to nothing: no worker is started for it
+        else:
+            self._start_loop()
+        call.look = _look_at_signals
+        call.look_context = <void *>self
+        with nogil:
+            be_call_begin(call, self.plans, most, self.loop)
+            if self.lane_by_lane:
+                be_call_run(call)
+            else:
+                threads = be_call_next(call)
+                while threads > 0:
+                    if threads == 1:
+                        be_call_work(call, 0)
+                    else:
+                        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                            be_call_work(call, part)
+                    threads = be_call_next(call)
+        if self.signal is not None:
+            self._tear("the last call was interrupted, and some lanes have done it, others have not")
+            lanes = np.empty(self.num_lanes, np.int64)
+            be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>lanes))  # nobody is to get them
+            self._raise_signal()
+        if call.error.status != BE_OK:
+            self._tear("the last call failed, and some lanes have done it, others have not")
+            _raise(&call.error)
+        return 0
+
+    cdef int _raise_signal(self) except -1:
+        """What a signal's handler has raised while we were at work."""
+        if self.signal is not None:
+            signal, self.signal = self.signal, None
+            raise signal
+        return 0
+
     cdef int _start_loop(self) except -1:
-        """Workers for `be_loop_step`: made when first needed, in a forked child again."""
+        """Workers for `_run` of types that take one lane a call: made when first needed, in a forked child again."""
         cdef be_pool_options options
         cdef char message[256]
         cdef cnp.ndarray cpus
+        if not self.lane_by_lane or self.plans[0].threads < 2:
+            return 0
         if self.loop != NULL and self.loop_process == be_fork_count():
             return 0
         memset(&options, 0, sizeof(options))
@@ -1163,10 +1314,13 @@ cdef class SyncBatch:
             cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
             options.num_cpus = len(cpus)
-        self.loop = be_pool_create(&options, message, sizeof(message))
+        with _Unbound():
+            self.loop = be_pool_create(&options, message, sizeof(message))
         self.loop_process = be_fork_count()
         if self.loop == NULL:
-            raise RuntimeError(f"cannot start {self.num_threads - 1} workers: {message.decode(errors='replace')}")
+            raise RuntimeError(f"cannot start {options.num_workers} workers: {message.decode(errors='replace')}")
+        if be_pool_num_workers(self.loop) < options.num_workers:
+            self._use_fewer(be_pool_num_workers(self.loop) + 1, options.num_workers + 1)
         return 0
 
     cdef void _end_workers(self) noexcept:
@@ -1191,27 +1345,6 @@ cdef class SyncBatch:
         self._end_workers()
         return True
 
-    cdef void _seed_part(self, const uint32_t *words, size_t num_words, int parts, int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        be_batch_seed(self.batch, words, num_words, begin, end)
-
-    cdef void _reset_part(self, const uint8_t *mask, const double *options, const be_arrays *arrays, int parts,
-                          int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        be_batch_reset(self.batch, begin, end, mask, options, arrays, &self.errors[part])
-
-    cdef int _parts(self) noexcept:
-        return 1 if be_forked() else self.plan.threads
-
-    cdef int _raise_first(self, int parts) except -1:
-        cdef int part
-        for part in range(parts):
-            if self.errors[part].status != BE_OK:
-                _raise(&self.errors[part])
-        return 0
-
     # -- step --------------------------------------------------------------------------------------------------------
 
     def step_alone(self, actions, out=None):
@@ -1228,10 +1361,8 @@ cdef class SyncBatch:
 
     cdef object _step(self, actions, out):
         cdef be_arrays arrays
-        cdef int64_t finished = 0
-        cdef int part, parts
-        cdef int timed
-        cdef double start = 0.0
+        cdef be_call call
+        cdef bint finished
         cdef tuple held
         cdef dict info
         cdef int64_t pending
@@ -1254,25 +1385,9 @@ cdef class SyncBatch:
                     f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
                     "env.reset(options={'reset_mask': terminations | truncations}) before stepping; "
                     "no lane has been stepped")
-        timed = self.plan.threads > 1 and self.plan.fork_ns >= 0
-        parts = self.plan.threads if self.plan.parallel and (self.lane_by_lane or not be_forked()) else 1
-        if parts > 1 and self.lane_by_lane:
-            self._start_loop()
-        with nogil:
-            if timed:
-                start = be_now_ns()
-            if parts == 1:
-                self.errors[0].status = BE_OK
-                finished = self.isa_table.step(self.batch, 0, self.num_lanes, &arrays, &self.errors[0])
-            elif self.lane_by_lane:
-                self.errors[0].status = BE_OK
-                finished = be_loop_step(self.loop, parts, self.batch, self.isa_table, &arrays, &self.errors[0])
-            else:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    finished += self._step_part(&arrays, parts, part)
-            if timed:
-                be_plan_note(&self.plan, be_now_ns() - start)
-        self._raise_first(1 if self.lane_by_lane else parts)
+        be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
+        self._run(&call)
+        finished = call.finished != 0
         info = self._step_info(held, self.started, self.num_lanes) if self.num_info else {}
         if finished and self.recording:
             self._tell_episodes(info, held, held[2] | held[3])
@@ -1375,12 +1490,6 @@ cdef class SyncBatch:
             info[row["name"]] = <object>PyTuple_GET_ITEM(held, 4 + 2 * k)
             info[row["mask"]] = present
         return info
-
-    cdef int64_t _step_part(self, const be_arrays *arrays, int parts, int part) noexcept nogil:
-        cdef int64_t begin, end
-        self.errors[part].status = BE_OK
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        return self.isa_table.step(self.batch, begin, end, arrays, &self.errors[part])
 
     cdef const void *_check_actions(self, object actions) except NULL:
         """The checked actions in the space's own dtype; the caller keeps `actions` alive."""
@@ -1653,17 +1762,19 @@ cdef class SyncBatch:
         """
         cdef be_arrays arrays
         cdef be_random_policy policy
-        cdef const be_random_policy *chosen = NULL
+        cdef be_call call
         cdef cnp.ndarray array
-        cdef int part, parts, k
+        cdef int k
         cdef bint same_step = self.autoreset == BE_SAME_STEP
         self._require_reset("env.rollout()")
+        be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
+        call.steps = steps
         self._refuse_in_flight("rollout()", NULL)
         if actions is None:
             actions = np.empty((steps, *self.action_shape), _dtypes_by_num[self.action_type])
             policy.key = key
             policy.first_step = first_step
-            chosen = &policy
+            call.policy = &policy
         else:
             actions = self._check_rollout_actions(actions, steps)
         array = actions
@@ -1680,20 +1791,7 @@ cdef class SyncBatch:
             for k in range(self.num_info):
                 array = final[1 + k]
                 arrays.final_info[k] = cnp.PyArray_DATA(array)
-        parts = self._parts() if steps * self.num_lanes >= 8192 else 1
-        for part in range(parts):
-            self.errors[part].status = BE_OK
-        if self.lane_by_lane and self.num_threads > 1 and self.num_lanes > 1:
-            parts = 1
-            self._start_loop()
-            with nogil:
-                be_loop_rollout(self.loop, self.num_threads, self.batch, self.isa_table, steps, &arrays, chosen,
-                                &self.errors[0])
-        else:
-            with nogil:
-                for part in prange(parts, num_threads=parts, schedule="static", chunksize=1):
-                    self._rollout_part(&arrays, chosen, steps, parts, part)
-        self._raise_first(parts)
+        self._run(&call)
         info = {}
         for k in range(self.num_info):
             info[self.info_rows[k]["name"]] = held[4 + 2 * k]
@@ -1707,12 +1805,6 @@ cdef class SyncBatch:
         if self.lane_by_lane:
             self._raise_failures(result)
         return result
-
-    cdef int64_t _rollout_part(self, const be_arrays *arrays, const be_random_policy *policy, int64_t steps, int parts,
-                               int part) noexcept nogil:
-        cdef int64_t begin, end
-        be_partition(self.num_lanes, parts, part, &begin, &end)
-        return self.isa_table.rollout(self.batch, begin, end, steps, arrays, policy, &self.errors[part])
 
     cdef list _final_indices(self, bint same_step):
         return [0] + [4 + 2 * k for k in range(self.num_info)] if same_step else []
@@ -1749,7 +1841,7 @@ cdef class SyncBatch:
         if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
             raise ValueError(f"action {array.max()} is not in 0..{self.batch.action_space.n - 1}; "
                              "no lane has been stepped")
-        array = np.ascontiguousarray(array, _dtypes_by_num[self.action_type])
+        array = _contiguous(array, _dtypes_by_num[self.action_type])
         rows = <const char *>cnp.PyArray_DATA(array)
         for t in range(steps):
             if self.isa_table.check_actions(self.batch, rows + t * count * cnp.PyArray_ITEMSIZE(array), dtype, 0, count,

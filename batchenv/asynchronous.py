@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -26,7 +25,7 @@ def affinity(value: Any, workers: int) -> list[int] | None:
     """
     if value is None:
         return None
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    allowed = _core.usable_cpus()
     if not isinstance(value, (list, tuple, range)) and np.ndim(value) == 0:
         offset = integer("thread_affinity", value, 0, None, "; or a list of CPUs")
         return [allowed[(offset + i) % len(allowed)] for i in range(workers)]

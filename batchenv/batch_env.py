@@ -62,8 +62,9 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
         num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
-            or a container's CPU limit say so). How many it does use is decided by measured cost. A child of os.fork()
-            always uses one, unless the environment's steps take microseconds.
+            or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
+            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of
+            os.fork() always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
@@ -281,8 +282,9 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
                 which lanes.
 
-        Ctrl-C is answered when all lanes have been stepped; with steps that take seconds, `step_async` and `step_wait`
-        answer it at once.
+        Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
+        `rollout` and `make`. A call that is interrupted has moved some lanes and not others, so after it the env wants
+        a reset of all lanes, or a snapshot of all of them back; `step_wait` and `recv` lose nothing.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
@@ -601,7 +603,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         of one, so that a call that is refused or fails has changed nothing."""
         core = self._core
         if core is None:
-            self._check_open()
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
         return core.hold(settle)
 
     def _held_step(self, actions: Any, out: Any):
@@ -627,17 +629,23 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         self._core.delivered()
         return result
 
+    @property
+    def num_threads(self) -> int:
+        """Most threads that a call may use."""
+        self._check_open()
+        return self._batch.num_threads
+
     def _check_open(self) -> None:
         if self.closed:
             raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
 
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
-        core = self._core
-        if core is None:  # called again from inside this call
-            return
-        core.close()
-        self._core = self._batch = self._core_step = self._core_send = self._core_recv = None
+        # Each line may be the last for now: a handler may interrupt here, or close again. Whoever closes next goes on.
+        if self._core is not None:
+            self._core.close()
+        self._core_step = self._core_send = self._core_recv = None
+        self._core = self._batch = None
         self.closed = True
         self._wake_task()
         if self._renderer is not None:

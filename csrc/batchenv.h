@@ -256,6 +256,12 @@ void be_space_discrete(be_space *space, int64_t n);
 /* The space of tuples of `size` values, value j in 0..n[j]-1. */
 void be_space_tuple(be_space *space, int size, const int64_t *n);
 
+/* ---- helpers for open() --------------------------------------------------------------------------- */
+
+/* To be asked between lanes, of which there may be thousands: 1 where the user wants no more (Ctrl-C); `error` is
+ * filled then, for open() to return its status. */
+int be_interrupted(const be_batch *batch, be_error *error);
+
 /* ---- options ---------------------------------------------------------------------------------------- */
 
 /* check_options for a table that starts with `low` and `high`: Gymnasium's maybe_parse_reset_bounds. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fp.h"
 #include "core/plan.h"
 
 #define CHUNK 256       /* lanes in an item at most */
@@ -236,8 +237,7 @@ static void step_one(be_async *async, const be_results *out, int64_t k, int64_t 
     if (async->isa->step_rows(async->batch, lane, 1, &rows, &error) < 0) lose(async, out, k, lane, &error);
 }
 
-static void work(void *context, const be_item *item, int worker) {
-    be_async *async = context;
+static void work_in_mode(be_async *async, const be_item *item, int worker) {
     scratch *own = &async->scratch[worker];
     const int n = item->count;
     const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
@@ -276,6 +276,12 @@ static void work(void *context, const be_item *item, int worker) {
     if (old > 0 && ns > OUTLIER * old) ns = OUTLIER * old;
     const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 8);
     atomic_store_explicit(&async->lane_ns, guess, memory_order_relaxed);
+}
+
+static void work(void *context, const be_item *item, int worker) {
+    const be_fp before = be_fp_enter();
+    work_in_mode(context, item, worker);
+    be_fp_leave(&before);
 }
 
 static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
@@ -556,6 +562,8 @@ int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int6
     }
     return count;
 }
+
+int be_async_num_workers(const be_async *async) { return be_pool_num_workers(async->pool); }
 
 int be_async_eventfd(be_async *async) { return be_pool_eventfd(async->pool); }
 

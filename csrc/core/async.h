@@ -54,6 +54,7 @@ be_pool_status be_async_clear(be_async *async);
 int64_t be_async_in_flight(const be_async *async);
 /* The lanes in flight that `mask` (NULL: all) has a 1 for, ascending, at most `room` of them; returns how many. */
 int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int64_t *lanes, int64_t room);
+int be_async_num_workers(const be_async *async); /* fewer than asked for where threads are short */
 int be_async_eventfd(be_async *async);
 double be_async_lane_ns(const be_async *async); /* what a step of a lane costs, lately */
 

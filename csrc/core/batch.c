@@ -1,5 +1,7 @@
 #include "core/batch.h"
 
+#include "core/fp.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -139,6 +141,17 @@ static int copy_grid(be_batch *batch, const be_grid *grid) {
     return 0;
 }
 
+#define LOOK_SECONDS 0.05
+
+int be_interrupted(const be_batch *batch, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    if (driver->look == NULL || be_now_seconds() < driver->next_look) return 0;
+    driver->next_look = be_now_seconds() + LOOK_SECONDS;
+    if (!driver->look(driver->look_context)) return 0;
+    be_fail(error, BE_ERROR_ENGINE, -1, "interrupted");
+    return 1;
+}
+
 be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
     const be_env_type *type = options->type;
     be_batch *batch = calloc(1, sizeof *batch);
@@ -152,6 +165,9 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
     batch->type = type;
     batch->num_lanes = options->num_lanes;
     batch->driver = driver;
+    driver->look = options->look;
+    driver->look_context = options->look_context;
+    driver->next_look = be_now_seconds() + LOOK_SECONDS;
     driver->autoreset = options->autoreset;
     driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
     driver->transform = options->transform ? *options->transform : (be_transform){.action_repeat = 1};
@@ -365,7 +381,7 @@ static int make_columns(be_batch *batch, const double *params, const double *con
     return BE_OK;
 }
 
-int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error) {
+static int configure(be_batch *batch, const double *params, const double *const *columns, be_error *error) {
     const be_param *table = batch->type->params;
     be_setup setup, first;
     int status = check_values("", table, params, error), any = 0;
@@ -421,6 +437,13 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
     memcpy(batch->params, params, sizeof batch->params);
     adopt(batch, &first);
     return BE_OK;
+}
+
+int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error) {
+    const be_fp before = be_fp_enter();
+    const int status = configure(batch, params, columns, error);
+    be_fp_leave(&before);
+    return status;
 }
 
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error) {
@@ -517,7 +540,7 @@ int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, co
     return status;
 }
 
-int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+static int observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
     const int transformed = batch->driver->transform.transform_observation;
     const be_io io = {.observation = transformed ? batch->driver->raw_observation : arrays->observation};
     int64_t lanes[BE_LIST];
@@ -529,6 +552,13 @@ int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_array
         if (transformed) be_transform_observations(batch, lanes, count, 0, arrays->observation, 1);
     }
     return BE_OK;
+}
+
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+    const be_fp before = be_fp_enter();
+    const int status = observe(batch, begin, end, arrays, error);
+    be_fp_leave(&before);
+    return status;
 }
 
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {

@@ -41,10 +41,11 @@ typedef struct be_isa {
      * for BE_LANE_BY_LANE, any one lane), with the rows of lane `first` instead of arrays. */
     int64_t (*step_rows)(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error);
 
-    /* Takes `steps` steps with the lanes begin..end-1, a few lanes at a time so that their state stays in the cache.
-     * Arrays are (steps, num_lanes, ...). With a policy the actions are drawn and written, without they are read. */
-    int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t steps, const be_arrays *arrays,
-                       const be_random_policy *policy, be_error *error);
+    /* Takes the steps first..first+steps-1 of a rollout with the lanes begin..end-1, a few lanes at a time so that
+     * their state stays in the cache. Arrays are (all steps, num_lanes, ...). With a policy the actions are drawn and
+     * written, without they are read. */
+    int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t first, int64_t steps,
+                       const be_arrays *arrays, const be_random_policy *policy, be_error *error);
 
     /* Checks `count` action values (rows flattened, first row belonging to lane `first_lane`) of dtype `dtype`: BE_I64
      * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's
@@ -68,6 +69,8 @@ typedef struct be_batch_options {
     const be_grid *grid;           /* copied; NULL where the type has none */
     const be_transform *transform; /* NULL: everything goes out as it is */
     const void *engine;            /* for the type's open() */
+    int (*look)(void *context);    /* NULL, or asked every 50 ms by an open() that takes long: not 0 ends it */
+    void *look_context;
 } be_batch_options;
 
 /* A new batch of zeroed lanes with the type's default params. */
@@ -153,6 +156,9 @@ size_t be_engine_bytes(const be_batch *batch); /* a lane's, beside the columns *
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
 struct be_driver {
+    int (*look)(void *context); /* during open() */
+    void *look_context;
+    double next_look; /* seconds */
     be_autoreset autoreset;
     int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
     uint8_t *pending;          /* finished, waiting for a reset */

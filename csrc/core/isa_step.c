@@ -1,6 +1,7 @@
 /* The driver's hot loops, compiled once per instruction set beside the env kernels. */
 #include "core/batch.h"
 #include "core/exact_math.h"
+#include "core/fp.h"
 #include "engines/list.h"
 #include "envs/list.h"
 
@@ -432,8 +433,8 @@ static void draw_actions(const be_batch *batch, const be_random_policy *policy, 
 /* Lanes whose state takes about this many bytes are rolled out together. */
 #define ROLLOUT_BYTES 20480
 
-static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t steps, const be_arrays *arrays,
-                       const be_random_policy *policy, be_error *error) {
+static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t first_step, int64_t steps,
+                       const be_arrays *arrays, const be_random_policy *policy, be_error *error) {
     size_t lane_bytes = sizeof *batch->elapsed + 1;
     for (const be_field *field = batch->type->state; field->name; field++) {
         lane_bytes += be_dtype_size(field->dtype) * (size_t)field->size;
@@ -443,7 +444,7 @@ static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t step
     int64_t finished = 0;
     for (int64_t first = begin; first < end; first += chunk) {
         const int64_t last = first + chunk < end ? first + chunk : end;
-        for (int64_t t = 0; t < steps; t++) {
+        for (int64_t t = first_step; t < first_step + steps; t++) {
             be_arrays rows = rows_from(batch, arrays, t * batch->num_lanes);
             if (policy) draw_actions(batch, policy, t, first, last, (void *)rows.action);
             int64_t count = step(batch, first, last, &rows, error);
@@ -519,8 +520,8 @@ static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t step
         }                                                                                                              \
     } while (0)
 
-static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
-                         int clip, void *canonical, be_error *error) {
+static int check_values(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
+                        int clip, void *canonical, be_error *error) {
     switch (dtype) {
     case BE_I64:
         CHECK_DISCRETE(int64_t);
@@ -539,9 +540,18 @@ static int check_actions(const be_batch *batch, const void *actions, be_dtype dt
     }
 }
 
+static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
+                         int clip, void *canonical, be_error *error) {
+    const be_fp before = be_fp_enter(); /* for doubles become floats */
+    const int status = check_values(batch, actions, dtype, first_lane, count, clip, canonical, error);
+    be_fp_leave(&before);
+    return status;
+}
+
 /* ---- probe ------------------------------------------------------------------------------------------ */
 
 static void probe(int64_t mismatches[5]) {
+    const be_fp before = be_fp_enter();
     static const double scales[] = {0.06, 0.2, 0.84, 2.0, 3.2, 30.0, 1e4, 1e8};
     be_rng rng;
     be_rng_seed_u64(&rng, 20261101);
@@ -579,6 +589,7 @@ static void probe(int64_t mismatches[5]) {
             }
         }
     }
+    be_fp_leave(&before);
 }
 
 /* ---- table ------------------------------------------------------------------------------------------ */

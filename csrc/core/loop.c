@@ -1,116 +1,256 @@
 #include "core/loop.h"
 
-#include <stdalign.h>
+#include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
-typedef void (*loop_body)(void *, int64_t, int64_t, int);
+#include "core/fp.h"
+#include "core/team.h"
 
-/* Lanes next to each other that a thread takes first: bookkeeping of neighbours shares cache lines, and a lane's state
- * is still in the cache of who stepped it last. */
-typedef struct share {
-    alignas(BE_CACHE_LINE) _Atomic int64_t next;
-    int64_t end;
-} share;
+#define LOOK_NS 50e6        /* between looks at signals */
+#define ROUND_NS 20e6       /* of work between two decisions how to go on */
+#define LONE_LANES 16384    /* of a kernel on one thread: looking at the clock in between costs nothing then */
+#define ROLLOUT_STEPS 65536 /* steps of lanes in a piece of a kernel's rollout, about: half a millisecond */
+#define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* before all threads meet */
+#define ROLLOUT_LEAST 16                  /* steps that lanes take before they leave the cache again */
+#define PIECES 4                          /* that a thread's lanes are cut into */
+#define BLOCK 256                         /* lanes that kernels are stepped by: see isa_step.c */
 
-typedef struct call {
-    be_batch *batch;
-    const be_isa *isa;
-    const uint8_t *mask;
-    const double *options;
-    int64_t steps;
-    const be_random_policy *policy;
-    const be_arrays *arrays;
-    be_error *error; /* the first */
-    _Atomic int failed;
-    _Atomic int64_t finished;
-    loop_body body;
-    const be_placement *placement; /* or NULL; then each node has a share, else each thread */
-    int num_shares, workers;
-    share shares[BE_MAX_NODES];
-} call;
+_Atomic int64_t be_plan_looks_after;
 
-static void note(call *c, const be_error *error) {
-    if (atomic_exchange(&c->failed, 1) == 0) *c->error = *error;
+void be_plans_start(be_plan plans[BE_NUM_PLANS], int64_t lanes, int threads, int by_lane) {
+    for (int i = 0; i < BE_NUM_PLANS; i++) be_plan_start(&plans[i], lanes, threads, by_lane);
 }
 
-static void step(void *context, int64_t begin, int64_t end, int worker) {
-    (void)worker;
-    call *c = context;
-    be_error error = {0};
-    int64_t finished = c->isa->step(c->batch, begin, end, c->arrays, &error);
-    if (finished < 0) {
-        note(c, &error);
-    } else {
-        atomic_fetch_add(&c->finished, finished);
+static be_plan *plan_of(const be_call *c, be_plan *plans) {
+    if (c->verb != BE_ROLLOUT) return &plans[c->verb];
+    int length = 0;
+    while (length + 1 < BE_ROLLOUT_PLANS && c->steps >> 3 * (length + 1)) length++;
+    return &plans[BE_ROLLOUT + length];
+}
+
+/* ---- deciding --------------------------------------------------------------------------------------- */
+
+static int64_t whole_blocks(int64_t lanes, int64_t least) {
+    const int64_t block = lanes >= BLOCK ? BLOCK : 64;
+    lanes = (lanes + block - 1) / block * block;
+    return lanes > least ? lanes : least;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The next steps of a rollout, of all lanes: few enough for the pieces to be short. */
+static void take_steps(be_call *c) {
+    const int64_t lanes = c->batch->num_lanes, rest = c->steps - c->first_step;
+    int64_t most = rest;
+    if (!c->by_lane) {
+        most = ROLLOUT_ROUND / lanes > ROLLOUT_LEAST ? ROLLOUT_ROUND / lanes : ROLLOUT_LEAST;
+    } else if (c->most > 1 && !c->plan->fixed && (c->plan->trying || !c->plan->parallel)) {
+        most = c->plan->trying ? 1 : ROLLOUT_LEAST;
+    }
+    c->num_steps = least(rest, most);
+}
+
+/* The lanes that are left go to `threads` threads. */
+static void deal(be_call *c, int64_t first, int threads) {
+    const int64_t lanes = c->batch->num_lanes - first;
+    const be_placement *placement = threads > 1 && first == 0 ? c->placement : NULL;
+    c->num_shares = placement ? placement->num_blocks : threads < BE_MAX_NODES ? threads : BE_MAX_NODES;
+    int open = 0;
+    int64_t start = first;
+    for (int i = 0; i < c->num_shares; i++) {
+        be_share *share = &c->shares[i];
+        atomic_store_explicit(&share->next, start, memory_order_relaxed);
+        if (placement) {
+            start = placement->blocks[i].end_lane;
+        } else if (c->by_lane) {
+            start = first + lanes * (i + 1) / c->num_shares;
+        } else {
+            int64_t unused;
+            be_partition(lanes, c->num_shares, i, &unused, &start);
+            start += first;
+        }
+        share->end = start;
+        open += atomic_load_explicit(&share->next, memory_order_relaxed) < start;
+    }
+    atomic_store_explicit(&c->open, open, memory_order_relaxed);
+}
+
+static void choose_grain(be_call *c) {
+    const int64_t lanes = c->batch->num_lanes;
+    if (c->by_lane) {
+        c->grain = 1;
+        return;
+    }
+    c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
+    if (c->threads > 1) c->grain = least(c->grain, whole_blocks(lanes / (c->threads * PIECES), 64));
+}
+
+void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool) {
+    c->by_lane = (c->batch->type->flags & BE_LANE_BY_LANE) != 0;
+    c->plan = plan_of(c, plans);
+    c->pool = pool;
+    c->most = threads < c->plan->threads ? threads : c->plan->threads;
+    c->timed = c->most > 1 && !c->plan->fixed;
+    c->placement = pool ? be_batch_placement(c->batch) : NULL;
+    c->num_steps = 1;
+}
+
+/* A round is over: what it has cost. */
+static void account(be_call *c) {
+    const int64_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
+    c->left -= done;
+    atomic_store_explicit(&c->done, 0, memory_order_relaxed);
+    if (c->timed && !c->stopped) {
+        be_plan_note(c->plan, c->threads > 1, (double)(done * c->num_steps), be_now_ns() - c->start);
     }
 }
 
-static void roll(void *context, int64_t begin, int64_t end, int worker) {
-    (void)worker;
-    call *c = context;
-    be_error error = {0};
-    if (c->isa->rollout(c->batch, begin, end, c->steps, c->arrays, c->policy, &error) < 0) note(c, &error);
+static int look(be_call *c, double now) {
+    c->next_look = now + LOOK_NS;
+    if (!c->look || !c->look(c->look_context)) return 0;
+    atomic_store_explicit(&c->stop, 1, memory_order_relaxed);
+    return 1;
 }
 
-static void reset(void *context, int64_t begin, int64_t end, int worker) {
-    (void)worker;
-    call *c = context;
-    be_error error = {0};
-    if (be_batch_reset(c->batch, begin, end, c->mask, c->options, c->arrays, &error) != BE_OK) note(c, &error);
+/* Whether there is something left to do; then it is the next steps of all lanes, or the rest of those under way. */
+static int go_on(be_call *c) {
+    const int64_t steps = c->verb == BE_ROLLOUT ? c->steps : 1;
+    if (c->left > 0) return 1;
+    if (c->threads) c->first_step += c->num_steps;
+    if (c->first_step >= steps) return 0;
+    if (c->verb == BE_ROLLOUT) take_steps(c);
+    c->left = c->batch->num_lanes;
+    return 1;
 }
 
-static int first_share(const call *c, int worker) {
-    const int is_caller = worker >= c->workers;
-    if (c->placement) return is_caller ? be_block_here(c->placement) : be_block_of_worker(c->placement, worker);
-    return is_caller ? 0 : (worker + 1) % c->num_shares;
-}
-
-/* The lanes of this thread's share, and when they are gone, one by one those that others have not come to. */
-static void run_share(void *context, int64_t begin, int64_t end, int worker) {
-    (void)begin, (void)end;
-    call *c = context;
-    const int first = first_share(c, worker);
-    for (int i = 0; i < c->num_shares; i++) {
-        share *from = &c->shares[(first + i) % c->num_shares];
-        while (atomic_load_explicit(&from->next, memory_order_relaxed) < from->end) {
-            const int64_t lane = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
-            if (lane < from->end) c->body(c, lane, lane + 1, worker);
+int be_call_next(be_call *c) {
+    const int before = c->threads;
+    if (before) {
+        account(c);
+        c->stopped = atomic_load_explicit(&c->stop, memory_order_relaxed);
+        if (c->stopped || !go_on(c)) return 0;
+    } else if (!go_on(c)) {
+        return 0;
+    }
+    const int fresh = c->left == c->batch->num_lanes;
+    int threads = c->most > 1 && be_plan_way(c->plan, (double)(c->left * c->num_steps)) ? c->most : 1;
+    if (threads > 1 && !c->pool) threads = be_team_size(threads, 0);
+    c->threads = threads;
+    if (fresh) {
+        deal(c, 0, threads);
+    } else if (threads > 1 && before == 1 && c->num_shares == 1) {
+        deal(c, atomic_load_explicit(&c->shares[0].next, memory_order_relaxed), threads);
+    }
+    choose_grain(c);
+    c->end = INFINITY;
+    if (c->timed || before || c->grain < c->left || c->verb == BE_ROLLOUT) {
+        c->start = be_now_ns();
+        if (!before) c->next_look = c->start + LOOK_NS;
+        if (c->start >= c->next_look && look(c, c->start)) {
+            c->stopped = 1;
+            return 0;
+        }
+        /* Lanes of which one takes long are not waited for, unless that is to learn something. */
+        if (c->timed && (c->plan->trying || !c->by_lane || threads == 1)) {
+            c->end = c->start + (c->plan->trying ? BE_PLAN_TRIAL_NS : ROUND_NS);
         }
     }
+    return threads;
 }
 
-static int run(be_pool *pool, int threads, call *c, loop_body body) {
-    const int64_t lanes = c->batch->num_lanes;
-    c->placement = be_batch_placement(c->batch);
-    c->workers = be_pool_num_workers(pool);
-    c->body = body;
-    if (threads < 1 || threads > c->workers + 1) threads = c->workers + 1;
-    if (threads > lanes) threads = (int)lanes;
-    c->num_shares = c->placement ? c->placement->num_blocks : threads < BE_MAX_NODES ? threads : BE_MAX_NODES;
-    for (int64_t i = 0, start = 0; i < c->num_shares; i++) {
-        atomic_init(&c->shares[i].next, start);
-        start = c->placement ? c->placement->blocks[i].end_lane : lanes * (i + 1) / c->num_shares;
-        c->shares[i].end = start;
+/* ---- working ---------------------------------------------------------------------------------------- */
+
+static int first_share(const be_call *c, int part) {
+    if (!c->placement || c->num_shares != c->placement->num_blocks) return part % c->num_shares;
+    return part == 0 ? be_block_here(c->placement) : be_block_of_worker(c->placement, part - 1);
+}
+
+static int is_time(be_call *c, int part) {
+    const double now = be_now_ns();
+    if (part == 0 && now >= c->next_look) look(c, now);
+    return now >= c->end || atomic_load_explicit(&c->stop, memory_order_relaxed);
+}
+
+static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
+    const int64_t last = c->first_step + c->num_steps;
+    if (!c->by_lane) {
+        return c->isa->rollout(c->batch, begin, end, c->first_step, c->num_steps, c->arrays, c->policy, error);
     }
-    be_pool_status status = be_pool_for(pool, threads, 1, threads, run_share, c);
-    if (status == BE_POOL_OK) return atomic_load(&c->failed) ? (int)c->error->status : BE_OK;
-    return be_fail(c->error, BE_ERROR_ENGINE, -1, "the workers cannot be used (status %d)", (int)status);
+    /* A lane's steps may take seconds. Where it stops in the middle, the others' have stopped too. */
+    for (int64_t t = c->first_step; t < last; t++) {
+        if (c->isa->rollout(c->batch, begin, end, t, 1, c->arrays, c->policy, error) < 0) return -1;
+        if (part == 0 && t + 1 < last) (void)is_time(c, part);
+        if (atomic_load_explicit(&c->stop, memory_order_relaxed)) break;
+    }
+    return 0;
 }
 
-int64_t be_loop_step(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, const be_arrays *arrays,
-                     be_error *error) {
-    call c = {.batch = batch, .isa = isa, .arrays = arrays, .error = error};
-    return run(pool, threads, &c, step) == BE_OK ? atomic_load(&c.finished) : -1;
+/* Returns how many lanes a step has finished, or -1. */
+static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
+    switch (c->verb) {
+    case BE_STEP:
+        return c->isa->step(c->batch, begin, end, c->arrays, error);
+    case BE_RESET:
+    case BE_RESET_SOME:
+        return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->arrays, error) == BE_OK ? 0 : -1;
+    case BE_SEED:
+        if (be_batch_seed(c->batch, c->words, c->num_words, begin, end) == 0) return 0;
+        be_fail(error, BE_ERROR_MEMORY, -1, "cannot seed: out of memory");
+        return -1;
+    case BE_ROLLOUT:
+        break;
+    }
+    return roll(c, part, begin, end, error);
 }
 
-int be_loop_rollout(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, int64_t steps,
-                    const be_arrays *arrays, const be_random_policy *policy, be_error *error) {
-    call c = {.batch = batch, .isa = isa, .steps = steps, .arrays = arrays, .policy = policy, .error = error};
-    return run(pool, threads, &c, roll);
+static void note_error(be_call *c, const be_error *error) {
+    if (atomic_exchange(&c->failed, 1) == 0) c->error = *error;
 }
 
-int be_loop_reset(be_pool *pool, int threads, be_batch *batch, const uint8_t *mask, const double *options,
-                  const be_arrays *arrays, be_error *error) {
-    call c = {.batch = batch, .mask = mask, .options = options, .arrays = arrays, .error = error};
-    return run(pool, threads, &c, reset);
+/* The lanes of this thread's share, and when they are gone, those that others have not come to. */
+void be_call_work(be_call *c, int part) {
+    const be_fp before = be_fp_enter();
+    const int first = first_share(c, part);
+    int64_t done = 0, finished = 0;
+    for (int i = 0; i < c->num_shares; i++) {
+        be_share *share = &c->shares[first + i < c->num_shares ? first + i : first + i - c->num_shares];
+        while (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
+            /* The caller does something in any case. */
+            if ((done || part) && is_time(c, part)) goto out;
+            const int64_t begin = atomic_fetch_add_explicit(&share->next, c->grain, memory_order_relaxed);
+            if (begin >= share->end) break;
+            const int64_t end = least(begin + c->grain, share->end);
+            if (end == share->end) atomic_fetch_sub_explicit(&c->open, 1, memory_order_relaxed);
+            be_error error;
+            const int64_t count = do_piece(c, part, begin, end, &error);
+            if (count < 0) note_error(c, &error);
+            finished += count > 0 ? count : 0;
+            done += end - begin;
+        }
+        if (atomic_load_explicit(&c->open, memory_order_relaxed) <= 0) break;
+    }
+out:
+    if (done) atomic_fetch_add_explicit(&c->done, done, memory_order_relaxed);
+    if (finished) atomic_fetch_add_explicit(&c->finished, finished, memory_order_relaxed);
+    be_fp_leave(&before);
+}
+
+static void work(void *context, int64_t begin, int64_t end, int worker) {
+    (void)begin, (void)end;
+    be_call *c = context;
+    be_call_work(c, worker == be_pool_num_workers(c->pool) ? 0 : worker + 1);
+}
+
+int be_call_run(be_call *c) {
+    for (int threads; (threads = be_call_next(c)) > 0;) {
+        if (threads == 1) {
+            be_call_work(c, 0);
+            continue;
+        }
+        const be_pool_status status = be_pool_for(c->pool, threads, 1, threads, work, c);
+        if (status == BE_POOL_OK) continue;
+        return be_fail(&c->error, BE_ERROR_ENGINE, -1, "the workers cannot be used (status %d)", (int)status);
+    }
+    return (int)c->error.status;
 }

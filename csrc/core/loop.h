@@ -1,22 +1,98 @@
-/* Steps, rollouts and resets of all lanes for types that take one lane a call (BE_LANE_BY_LANE): each thread has lanes
- * next to each other and, when it is done, takes those that others have not come to; the caller works too, and the call
- * returns when the work is done, not when every thread has come. */
+/* A step, reset, seeding or rollout of all lanes: cut into pieces that threads claim. Here it is decided how a call
+ * runs, for every kind of call and of env: on one thread or on several, by measured cost (core/plan.h), in pieces of
+ * what size, and when to look at signals and at the choice again.
+ *
+ * Each thread has lanes next to each other, the same ones in every call, and when it is done it takes those that others
+ * have not come to: a thread that comes late finds nothing left. The caller brings the threads, so that this knows no
+ * runtime:
+ *
+ *     be_call_init(&call, BE_STEP, batch, isa, arrays);
+ *     be_call_begin(&call, plans, threads, pool);
+ *     while ((n = be_call_next(&call)) > 0) be_call_work(&call, k) for k = 0..n-1, k = 0 being the calling thread
+ *
+ * _core.pyx does it with OpenMP's prange, and where one lane is a piece (BE_LANE_BY_LANE) with be_call_run. */
 #ifndef BE_LOOP_H
 #define BE_LOOP_H
 
+#include <stdalign.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "core/batch.h"
+#include "core/plan.h"
 #include "core/pool.h"
 
-/* As be_isa's step, for all lanes. */
-int64_t be_loop_step(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, const be_arrays *arrays,
-                     be_error *error);
+typedef enum be_verb { BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT } be_verb;
 
-/* As be_isa's rollout, for all lanes; BE_OK, or the first error. */
-int be_loop_rollout(be_pool *pool, int threads, be_batch *batch, const be_isa *isa, int64_t steps,
-                    const be_arrays *arrays, const be_random_policy *policy, be_error *error);
+/* A plan for each verb; for rollouts one for each length (1 to 7 steps, to 63, and so on): what a fork costs counts
+ * less and less. */
+#define BE_ROLLOUT_PLANS 5
+#define BE_NUM_PLANS (BE_ROLLOUT + BE_ROLLOUT_PLANS)
 
-/* As be_batch_reset, for all lanes. */
-int be_loop_reset(be_pool *pool, int threads, be_batch *batch, const uint8_t *mask, const double *options,
-                  const be_arrays *arrays, be_error *error);
+/* Lanes of which a thread takes first those that come first. */
+typedef struct be_share {
+    alignas(BE_CACHE_LINE) _Atomic int64_t next;
+    int64_t end;
+} be_share;
+
+typedef struct be_call {
+    /* What is to be done. */
+    be_verb verb;
+    be_batch *batch;
+    const be_isa *isa;
+    const be_arrays *arrays;
+    const uint8_t *mask;            /* BE_RESET_SOME */
+    const double *options;          /* resets */
+    const uint32_t *words;          /* BE_SEED: see be_batch_seed */
+    size_t num_words;               /* the same */
+    int64_t steps;                  /* BE_ROLLOUT */
+    const be_random_policy *policy; /* BE_ROLLOUT */
+    int (*look)(void *context);     /* NULL, or asked by the calling thread every 50 ms: not 0 stops the call */
+    void *look_context;
+
+    /* How it went. */
+    int stopped;              /* some lanes have done it, others have not */
+    _Atomic int64_t finished; /* BE_STEP: lanes that this step has finished */
+
+    /* The loop's own. */
+    be_plan *plan;
+    be_pool *pool;
+    const be_placement *placement; /* or NULL; then each thread has a share, else each node */
+    int by_lane, most, threads, timed;
+    int64_t first_step, num_steps; /* of the rollout: under way */
+    int64_t grain, left;           /* lanes: in a piece at most; not done */
+    double start, end, next_look;
+    _Atomic int64_t done;
+    _Atomic int stop, failed, open; /* shares that have lanes left */
+    int num_shares;
+    be_error error; /* the first; BE_OK: none */
+    be_share shares[BE_MAX_NODES];
+} be_call;
+
+void be_plans_start(be_plan plans[BE_NUM_PLANS], int64_t lanes, int threads, int by_lane);
+
+/* What every call needs; the rest of the upper half, and what is not needed, is zero. */
+static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, const be_isa *isa,
+                                const be_arrays *arrays) {
+    memset(call, 0, offsetof(be_call, error));
+    call->error.status = BE_OK;
+    call->verb = verb;
+    call->batch = batch;
+    call->isa = isa;
+    call->arrays = arrays;
+}
+
+/* After that. `threads`: at most so many; `pool`: that will run it (then
+ * its calls may take any thread), or NULL: the threads will be the OpenMP runtime's. */
+void be_call_begin(be_call *call, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool);
+
+/* On how many threads to go on; 0: all is done, or it was stopped. */
+int be_call_next(be_call *call);
+
+/* Thread `part`'s part of that. */
+void be_call_work(be_call *call, int part);
+
+/* All of it, on the calling thread and `pool`. BE_OK, or the error's status. */
+int be_call_run(be_call *call);
 
 #endif

@@ -1,5 +1,7 @@
 #include "core/moments.h"
 
+#include "core/fp.h"
+
 /* Columns are added side by side, so that a column's additions stay in row order whatever the vector width. */
 #define MOMENTS(NAME, TYPE)                                                                                            \
     static void NAME(const TYPE *restrict rows, int64_t count, int64_t size, TYPE *restrict mean,                      \
@@ -22,11 +24,13 @@ MOMENTS(moments_f32, float)
 MOMENTS(moments_f64, double)
 
 void be_moments(const void *rows, be_dtype dtype, int64_t count, int64_t size, void *mean, void *variance) {
+    const be_fp before = be_fp_enter();
     if (dtype == BE_F32) {
         moments_f32(rows, count, size, mean, variance);
     } else {
         moments_f64(rows, count, size, mean, variance);
     }
+    be_fp_leave(&before);
 }
 
 #define STANDARDIZE(TYPE)                                                                                              \
@@ -39,9 +43,11 @@ void be_moments(const void *rows, be_dtype dtype, int64_t count, int64_t size, v
 
 void be_standardize(const void *rows, be_dtype dtype, int64_t count, int64_t size, const void *mean,
                     const void *deviation, float *out) {
+    const be_fp before = be_fp_enter();
     if (dtype == BE_F32) {
         STANDARDIZE(float);
     } else {
         STANDARDIZE(double);
     }
+    be_fp_leave(&before);
 }

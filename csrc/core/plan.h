@@ -1,30 +1,41 @@
-/* Whether the next call goes parallel, by measured cost.
+/* Whether work runs on several threads, by measured cost. There is a plan for each kind of call: see be_verb.
  *
- * The first calls run on one thread and are timed; if the cost of a fork and join says that threads could pay, a few
- * calls try them; from then on the faster way is taken, and now and then the other is tried again, since the machine's
- * load and the user's loop change (threads that sleep between calls cost more to wake). Results do not depend on it. */
+ * The first work of a kind runs on one thread and is timed; if what a fork and join cost says that threads could pay,
+ * some is tried with them; from then on the faster way is taken, and now and then the other is tried again, since the
+ * machine's load and the user's loop change (threads that sleep between calls cost more to wake).
+ *
+ * What one thread costs is the least seen lately, what several cost is the mean: where other programs take cores away,
+ * a thread that has none keeps all others waiting for milliseconds, now and then, and that is a cost of having several.
+ * So whatever the neighbours do, work is about as fast as on one thread or faster. Where a look has lost milliseconds
+ * that way, all plans of the process do without for a while. Results do not depend on it. */
 #ifndef BE_PLAN_H
 #define BE_PLAN_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
 #define BE_PLAN_TRIALS 4
+#define BE_PLAN_TRIAL_NS 4e6  /* or less often, if they have taken this long */
 #define BE_PLAN_MIN_LANES 256 /* of a kernel: fewer are never worth a fork */
 #define BE_PLAN_MIN_NS 2000.0
 #define BE_PLAN_LONG_NS 8e3
-/* Calls until another look at the other way: twice as many after each look that confirms the choice. */
+/* Pieces of work until another look at the other way: twice as many after each look that confirms the choice. */
 #define BE_PLAN_PATIENCE 32
 #define BE_PLAN_PATIENCE_MAX 4096
+#define BE_PLAN_PATIENCE_NS 2e9
 #define BE_PLAN_MAX_LOSS_NS 3e5
+#define BE_PLAN_MEMORY 32 /* pieces of work that the mean is over, about */
 
 typedef struct be_plan {
-    int threads; /* 1: always serial, nothing is timed */
-    int calls;   /* since the last look */
-    int parallel, trying;
-    int chosen, patience;
-    double lost_ns;          /* in this look, beyond what the calls would have cost the other way */
-    double fork_ns, cost[2]; /* per call: serial, parallel; least seen lately */
+    int threads;  /* 1: always serial, nothing is timed */
+    int fixed;    /* neither: for tests and benchmarks */
+    int parallel; /* what to do next */
+    int trying, calls, patience;
+    double spent_ns, wait_ns; /* since the last look; and until the next one at least */
+    double lost_ns;           /* lately, beyond what the same would have cost the other way */
+    double fork_ns;
+    double cost[2]; /* of a unit of work: serial, the least seen lately; parallel, the mean */
 } be_plan;
 
 static inline double be_now_ns(void) {
@@ -33,61 +44,112 @@ static inline double be_now_ns(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+extern _Atomic int64_t be_plan_looks_after; /* be_now_ns() before which no plan looks whether threads pay */
+
 /* `by_lane`: single lanes are worth a thread, not whole blocks. */
 static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
     int64_t most = by_lane ? lanes : lanes < BE_PLAN_MIN_LANES ? 1 : (lanes + 63) / 64;
     if (threads > most) threads = (int)most;
-    *plan = (be_plan){.threads = threads, .patience = BE_PLAN_TRIALS};
+    *plan = (be_plan){.threads = threads, .trying = 1, .patience = BE_PLAN_PATIENCE / 2};
 }
 
-/* Whether threads could pay, going by the cost of one. The cost of a fork was measured once, perhaps in a busy moment:
- * long calls are worth a trial whatever it says. */
-static inline int be_plan_promising(const be_plan *plan) {
-    double serial = plan->cost[0];
+/* Whether threads could pay for so many units, going by the cost of one. The cost of a fork was measured once, perhaps
+ * in a busy moment: long work is worth a trial whatever it says. */
+static inline int be_plan_promising(const be_plan *plan, double units) {
+    const double serial = plan->cost[0] * units;
     return serial > BE_PLAN_LONG_NS ||
            (serial > BE_PLAN_MIN_NS && plan->fork_ns + serial / plan->threads < 0.9 * serial);
+}
+
+/* Which way `units` of work go now: 1 parallel. */
+static inline int be_plan_way(const be_plan *plan, double units) {
+    return plan->parallel && (plan->fixed || plan->trying || be_plan_promising(plan, units));
+}
+
+static inline void be_plan_forget(be_plan *plan) {
+    plan->calls = 0;
+    plan->spent_ns = plan->lost_ns = 0;
 }
 
 static inline void be_plan_try(be_plan *plan, int parallel) {
     plan->parallel = parallel;
     plan->trying = 1;
-    plan->calls = 0;
-    plan->lost_ns = 0;
     plan->cost[parallel] = 0;
+    be_plan_forget(plan);
 }
 
-/* Notes that a call took `ns` the way the plan said. */
-static inline void be_plan_note(be_plan *plan, double ns) {
-    double *cost = &plan->cost[plan->parallel];
-    if (*cost == 0 || ns < *cost) {
-        *cost = ns;
+/* The choice is made: `parallel`. The next look comes late enough for what this one has lost to be 1% or so. */
+static inline void be_plan_settle(be_plan *plan, int parallel) {
+    plan->wait_ns = 100 * plan->lost_ns;
+    if (plan->parallel && plan->lost_ns > BE_PLAN_MAX_LOSS_NS) {
+        atomic_store(&be_plan_looks_after, (int64_t)(be_now_ns() + plan->wait_ns));
+    }
+    plan->parallel = parallel;
+    plan->trying = 0;
+    be_plan_forget(plan);
+}
+
+static inline int be_plan_may_look(const be_plan *plan, double units) {
+    return be_plan_promising(plan, units) && be_now_ns() >= (double)atomic_load(&be_plan_looks_after);
+}
+
+static inline void be_plan_learn(be_plan *plan, int parallel, double each) {
+    double *cost = &plan->cost[parallel];
+    if (!parallel) {
+        if (*cost == 0 || each < *cost) {
+            *cost = each;
+        } else {
+            *cost += (each - *cost) * (1.0 / 64); /* forgets slowly what no longer holds */
+        }
+    } else if (*cost == 0 || (plan->trying && plan->calls == 2)) {
+        *cost = each; /* the first has to wake the threads */
     } else {
-        *cost += (ns - *cost) * (1.0 / 64); /* forgets slowly what no longer holds */
+        *cost += (each - *cost) / (plan->trying ? plan->calls - 1 : BE_PLAN_MEMORY);
+    }
+}
+
+/* Notes that `units` of work have taken `ns` this way. */
+static inline void be_plan_note(be_plan *plan, int parallel, double units, double ns) {
+    const double other = plan->cost[!parallel] * units;
+    if (plan->fixed || units <= 0) return;
+    if (parallel != plan->parallel) { /* too little for threads */
+        be_plan_learn(plan, parallel, ns / units);
+        return;
     }
     plan->calls++;
+    plan->spent_ns += ns;
+    plan->lost_ns += other > 0 ? ns - other : 0;
+    if (plan->lost_ns < 0) plan->lost_ns = 0;
+    be_plan_learn(plan, parallel, ns / units);
     if (plan->trying) {
-        double other = plan->cost[!plan->parallel];
-        if (ns > other) plan->lost_ns += ns - other;
-        /* Where a core is taken by another program, a parallel call can wait milliseconds for it: no second one. */
-        if (plan->calls < BE_PLAN_TRIALS && plan->lost_ns < BE_PLAN_MAX_LOSS_NS + 2 * other) return;
-        plan->trying = 0;
-        plan->calls = 0;
-        plan->parallel = plan->cost[1] < 0.95 * plan->cost[0];
-        if (plan->parallel != plan->chosen) plan->patience = BE_PLAN_PATIENCE / 2;
-        if (plan->patience < BE_PLAN_PATIENCE_MAX) plan->patience *= 2;
-        /* The next look comes late enough for this one's loss to be 1% or so of the calls in between. */
-        double calls = 100 * plan->lost_ns / plan->cost[plan->parallel];
-        if (calls > plan->patience) plan->patience = calls < 1e6 ? (int)calls : 1000000;
-        plan->chosen = plan->parallel;
-    } else if (plan->calls >= plan->patience) {
-        plan->calls = 0;
-        if (plan->parallel || be_plan_promising(plan)) {
-            be_plan_try(plan, !plan->parallel);
-        } else if (plan->patience < BE_PLAN_PATIENCE_MAX) {
-            plan->patience *= 2;
+        /* Where a core is taken by another program, a call can wait milliseconds for it: no second one. */
+        if (plan->calls < BE_PLAN_TRIALS + parallel && plan->spent_ns < BE_PLAN_TRIAL_NS &&
+            plan->lost_ns < BE_PLAN_MAX_LOSS_NS + 2 * other) {
+            return;
         }
-    } else if (plan->parallel && plan->cost[1] > plan->cost[0]) {
-        plan->parallel = plan->chosen = 0; /* threads no longer pay */
+        if (other == 0) { /* the very first look: at one thread */
+            be_plan_settle(plan, 0);
+            if (be_plan_may_look(plan, units)) be_plan_try(plan, 1);
+            return;
+        }
+        const int better = plan->cost[1] < 0.95 * plan->cost[0];
+        if (parallel != better && plan->patience < BE_PLAN_PATIENCE_MAX) {
+            plan->patience *= 2; /* what was chosen before is confirmed */
+        } else if (parallel == better) {
+            plan->patience = BE_PLAN_PATIENCE;
+        }
+        be_plan_settle(plan, better);
+    } else if ((plan->calls >= plan->patience || plan->spent_ns >= BE_PLAN_PATIENCE_NS) &&
+               plan->spent_ns >= plan->wait_ns) {
+        if (parallel || be_plan_may_look(plan, units)) {
+            be_plan_try(plan, !parallel);
+        } else {
+            if (plan->patience < BE_PLAN_PATIENCE_MAX && !be_plan_promising(plan, units)) plan->patience *= 2;
+            be_plan_forget(plan);
+        }
+    } else if (parallel && plan->cost[1] > plan->cost[0]) { /* threads no longer pay */
+        plan->patience = BE_PLAN_PATIENCE;
+        be_plan_settle(plan, 0);
     }
 }
 

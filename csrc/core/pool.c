@@ -315,8 +315,15 @@ static int usable_cpus(void) {
     return online > 0 ? (int)online : 1;
 }
 
+static void end_workers(be_pool *pool, int state) {
+    atomic_store(&pool->state, state);
+    be_gate_wake(&pool->items->filled, INT_MAX);
+    for (int i = 0; i < pool->num_started; i++) pthread_join(pool->workers[i].thread, NULL);
+    pool->num_started = 0;
+}
+
 /* Signals are for the program's own threads, except those that a thread brings upon itself: with them a crash is still
- * reported (faulthandler). */
+ * reported (faulthandler). Returns EAGAIN where there are not enough threads to be had: num_started then are. */
 static int start_workers(be_pool *pool, char *message, size_t size) {
     const be_pool_options *options = &pool->options;
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -331,11 +338,7 @@ static int start_workers(be_pool *pool, char *message, size_t size) {
         worker->index = i;
         worker->block = options->placement ? be_block_of_worker(options->placement, i) : 0;
         error = pthread_create(&worker->thread, NULL, run_worker, worker);
-        if (error) {
-            fail(message, size, "cannot start worker thread %d of %d: %s", i + 1, options->num_workers,
-                 strerror(error));
-            break;
-        }
+        if (error) break;
         pool->num_started++;
         if (options->placement) be_block_bind(&options->placement->blocks[worker->block], worker->thread);
         if (options->num_cpus <= 0) continue;
@@ -398,7 +401,16 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     atomic_init(&pool->event_read, -1);
     atomic_init(&pool->event_write, -1);
     be_gate_init(&pool->job.over, 0);
-    if (start_workers(pool, message, size)) {
+    /* Fewer workers do the same, only slower. They are started anew, since those that run know how many they are; and
+     * one less than there might be, as others may need a thread, too. */
+    int error;
+    while ((error = start_workers(pool, message, size)) == EAGAIN) {
+        const int had = pool->num_started;
+        end_workers(pool, STOPPING);
+        atomic_store(&pool->state, RUNNING);
+        pool->options.num_workers = had > 0 ? had - 1 : 0;
+    }
+    if (error) {
         be_pool_destroy(pool, 0);
         return NULL;
     }
@@ -409,9 +421,7 @@ void be_pool_destroy(be_pool *pool, int finish) {
     if (!pool) return;
     if (!forked(pool)) {
         if (finish && pool->options.num_workers == 0) be_pool_finish(pool, 0, BE_POOL_HELP);
-        atomic_store(&pool->state, finish ? FINISHING : STOPPING);
-        be_gate_wake(&pool->items->filled, INT_MAX);
-        for (int i = 0; i < pool->num_started; i++) pthread_join(pool->workers[i].thread, NULL);
+        end_workers(pool, finish ? FINISHING : STOPPING);
     }
     int in = atomic_load(&pool->event_read), out = atomic_load(&pool->event_write);
     if (in >= 0) close(in);

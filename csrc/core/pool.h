@@ -75,8 +75,9 @@ typedef struct be_pool_options {
     void (*deliver)(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker);
 } be_pool_options;
 
-/* NULL on failure, with the reason (bad option, memory, thread, CPU) in message[size]. A pool that is only to run
- * parallel loops leaves batch_rows 0 and deliver NULL. */
+/* NULL on failure, with the reason (bad option, memory, CPU) in message[size]. Where not so many threads can be started
+ * it has fewer workers, perhaps none: see be_pool_num_workers. A pool that is only to run parallel loops leaves
+ * batch_rows 0 and deliver NULL. */
 be_pool *be_pool_create(const be_pool_options *options, char *message, size_t size);
 
 /* Ends the workers: each completes its current item; with `finish`, also every queued one. NULL is fine. */

@@ -179,14 +179,20 @@ static void see_loop(void) {
     const be_isa isa = {.step_rows = step_rows, .step = step, .types = plain->types};
     be_batch *batch = make_batch("Synthetic", lanes, 500, 1);
     be_results rows;
-    be_error error;
     char message[256];
     make_rows(batch, &rows, (size_t)lanes);
     be_pool *pool = be_pool_create(
         &(be_pool_options){.num_workers = WORKERS - 1, .placement = batch->driver->placement}, message, sizeof message);
-    expect(pool && be_loop_reset(pool, WORKERS, batch, NULL, NULL, &rows.rows, &error) == BE_OK, "loop reset");
-    int good = 1;
-    for (int t = 0; t < 20; t++) good &= be_loop_step(pool, WORKERS, batch, &isa, &rows.rows, &error) >= 0;
+    be_plan plans[BE_NUM_PLANS];
+    be_plans_start(plans, lanes, WORKERS, 1);
+    for (int i = 0; i < BE_NUM_PLANS; i++) plans[i].parallel = plans[i].fixed = 1;
+    int good = pool != NULL;
+    for (int t = 0; t <= 20; t++) {
+        be_call call;
+        be_call_init(&call, t == 0 ? BE_RESET : BE_STEP, batch, &isa, &rows.rows);
+        be_call_begin(&call, plans, WORKERS, pool);
+        good &= be_call_run(&call) == BE_OK;
+    }
     const double share = near_share();
     printf("parallel loop: %.0f%% of the steps on the lanes' own node\n", 100 * share);
     expect(good && share > 0.5, "most of the loop's steps are done on the lanes' own node");

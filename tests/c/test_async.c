@@ -85,7 +85,14 @@ static be_batch *make_batch(const scenario *s) {
     const be_env_type *type = find_type(s->type);
     be_error error = {0};
     be_batch *batch = be_batch_create(
-        &(be_batch_options){type, s->lanes, s->autoreset, s->limit, type->grid ? &map : NULL, s->transform, NULL},
+        &(be_batch_options){
+            .type = type,
+            .num_lanes = s->lanes,
+            .autoreset = s->autoreset,
+            .max_episode_steps = s->limit,
+            .grid = type->grid ? &map : NULL,
+            .transform = s->transform,
+        },
         &error);
     CHECK(batch != NULL);
     set_params(batch, s, 0);
@@ -173,6 +180,24 @@ static void compare(const be_batch *batch, const be_results *ours, int64_t k, co
     }
 }
 
+/* ---- calls of all lanes -------------------------------------------------------------------------------- */
+
+/* All of it on up to three threads, kernels too: as measured, or (`fixed`) always in parallel. */
+static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool, const be_arrays *rows, int fixed) {
+    static be_plan measured[BE_NUM_PLANS]; /* kept from call to call, so that all ways are gone */
+    be_plan always[BE_NUM_PLANS];
+    be_call call;
+    be_plans_start(always, 4096, 3, 1);
+    if (measured[0].threads == 0) memcpy(measured, always, sizeof measured);
+    for (int i = 0; i < BE_NUM_PLANS; i++) always[i].parallel = always[i].fixed = 1;
+    be_call_init(&call, verb, batch, isa, rows);
+    call.steps = steps;
+    be_call_begin(&call, fixed ? always : measured, 3, pool);
+    const int status = be_call_run(&call);
+    CHECK(!call.stopped && call.left == 0);
+    return status;
+}
+
 /* ---- what a plain step gives ------------------------------------------------------------------------ */
 
 /* Results of the reset and of `steps` steps, params changing half way; BE_LANE_BY_LANE types on a loop's workers. */
@@ -193,16 +218,18 @@ static be_results *expect(const scenario *s, be_batch *batch) {
         be_arrays rows = all[t].rows;
         memset(all[t].failed, 0, n);
         if (t == 0 && pool) {
-            CHECK(be_loop_reset(pool, 3, batch, NULL, NULL, &rows, &error) == BE_OK);
+            CHECK(call_all(BE_RESET, 0, batch, pool, &rows, t % 2) == BE_OK);
         } else if (t == 0) {
             CHECK(be_batch_reset(batch, 0, s->lanes, NULL, NULL, &rows, &error) == BE_OK);
         } else {
             if (t == s->steps / 2 + 1) set_params(batch, s, 1);
             for (int64_t i = 0; i < s->lanes; i++) write_action(batch, i, t, actions + (size_t)i * bytes);
             rows.action = actions;
-            int64_t finished =
-                pool ? be_loop_step(pool, 3, batch, isa, &rows, &error) : isa->step(batch, 0, s->lanes, &rows, &error);
-            CHECK(finished >= 0);
+            if (pool) {
+                CHECK(call_all(BE_STEP, 0, batch, pool, &rows, t % 2) == BE_OK);
+            } else {
+                CHECK(isa->step(batch, 0, s->lanes, &rows, &error) >= 0);
+            }
         }
         int64_t count = be_batch_take_failures(batch, failures);
         for (int64_t k = 0; k < count; k++) all[t].failed[failures[k]] = 1;
@@ -235,26 +262,67 @@ static void roll(const scenario *s, const be_results *expected, int nodes) {
     const int steps = s->steps / 2;
     const int64_t rows_in_all = steps * s->lanes;
     const size_t bytes = batch->driver->action_bytes;
-    be_error error = {0};
     char message[256];
     be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
     CHECK(pool != NULL);
     be_results first, all;
     allocate(batch, &first, (size_t)s->lanes);
     allocate(batch, &all, (size_t)rows_in_all);
-    CHECK(be_loop_reset(pool, 3, batch, NULL, NULL, &first.rows, &error) == BE_OK);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &first.rows, 1) == BE_OK);
     unsigned char *actions = malloc((size_t)rows_in_all * bytes);
     for (int64_t k = 0; k < rows_in_all; k++) {
         write_action(batch, k % s->lanes, 1 + (int)(k / s->lanes), actions + (size_t)k * bytes);
         all.failed[k] = expected[1 + k / s->lanes].failed[k % s->lanes]; /* reported for a rollout as a whole */
     }
     all.rows.action = actions;
-    CHECK(be_loop_rollout(pool, 3, batch, isa, steps, &all.rows, NULL, &error) == BE_OK);
+    CHECK(call_all(BE_ROLLOUT, steps, batch, pool, &all.rows, nodes) == BE_OK);
     for (int64_t k = 0; k < rows_in_all; k++) {
         compare(batch, &all, k, &expected[1 + k / s->lanes], k % s->lanes, 0);
     }
     free(actions);
     release(&first);
+    release(&all);
+    be_pool_destroy(pool, 0);
+    be_batch_destroy(batch);
+}
+
+static int stop_at_once(void *context) {
+    (*(int *)context)++;
+    return 1;
+}
+
+/* A call that is stopped has been stopped in all threads when it returns, and says so; the next one is a call like any
+ * other. */
+static void interrupt(const scenario *s) {
+    be_batch *batch = make_batch(s);
+    const int steps = 8;
+    const size_t rows_in_all = (size_t)(steps * s->lanes);
+    char message[256];
+    int looks = 0;
+    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+    CHECK(pool != NULL);
+    be_results all;
+    allocate(batch, &all, rows_in_all);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &all.rows, 1) == BE_OK);
+    unsigned char *actions = calloc(rows_in_all, batch->driver->action_bytes);
+    all.rows.action = actions;
+    be_call call;
+    be_plan plans[BE_NUM_PLANS];
+    be_plans_start(plans, 4096, 3, 1);
+    be_call_init(&call, BE_ROLLOUT, batch, isa, &all.rows);
+    call.steps = steps;
+    call.look = stop_at_once;
+    call.look_context = &looks;
+    be_call_begin(&call, plans, 3, pool);
+    int rounds = 0;
+    for (int threads; (threads = be_call_next(&call)) > 0; rounds++) {
+        call.next_look = 0;
+        for (int part = 0; part < threads; part++) be_call_work(&call, part);
+    }
+    CHECK(rounds <= 1 && looks == call.stopped);
+    CHECK(call.stopped || !(batch->type->flags & BE_LANE_BY_LANE)); /* so few lanes of a kernel are one piece */
+    CHECK(call_all(BE_RESET, 0, batch, pool, &all.rows, 1) == BE_OK);
+    free(actions);
     release(&all);
     be_pool_destroy(pool, 0);
     be_batch_destroy(batch);
@@ -486,10 +554,9 @@ int main(int argc, char **argv) {
         }
         CHECK(finished > s->lanes / 2 && (failed > 0) == (s->fail_step > 0));
         const int64_t sizes[] = {1, 7, 64, s->lanes};
-        if (batch->type->flags & BE_LANE_BY_LANE) {
-            roll(s, expected, 0);
-            roll(s, expected, 1);
-        }
+        roll(s, expected, 0);
+        roll(s, expected, 1);
+        interrupt(s);
         for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4, 0);
         for (int i = 0; i < 4; i += 2) run(s, expected, sizes[i + (int)j % 2], 2 + (i + (int)j) % 3, 1);
         for (int t = 0; t <= s->steps; t++) release(&expected[t]);

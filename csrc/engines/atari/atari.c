@@ -156,6 +156,7 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
     a->machines = calloc((size_t)b->num_lanes, sizeof *a->machines);
     if (a->machines == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
     for (int64_t i = 0; i < b->num_lanes; i++) {
+        if (be_interrupted(b, error)) return (int)error->status;
         be_emulator *machine = a->type->open(&a->setup.cartridge, error);
         if (machine == NULL) return (int)error->status;
         a->machines[a->num_machines++] = machine;

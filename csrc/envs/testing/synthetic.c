@@ -14,7 +14,7 @@ static const be_field state[] = {
     {0},
 };
 
-enum { COST_US, TAIL_PROBABILITY, TAIL_FACTOR, END_PROBABILITY, WAIT, FAIL_STEP, FAIL_LANE, FAIL_RESET };
+enum { COST_US, TAIL_PROBABILITY, TAIL_FACTOR, END_PROBABILITY, WAIT, FAIL_STEP, FAIL_LANE, FAIL_RESET, RESET_US };
 static const be_param params[] = {
     [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "CPU time of a step, us (with `wait`: time)"},
     [TAIL_PROBABILITY] = {"tail_probability", BE_PARAM_FLOAT, 0.0, 0, 1, NULL, "chance that a step is a slow one"},
@@ -24,6 +24,7 @@ static const be_param params[] = {
     [FAIL_STEP] = {"fail_step", BE_PARAM_INT, 0, 0, INT32_MAX, NULL, "the step of an episode that fails; 0: none"},
     [FAIL_LANE] = {"fail_lane", BE_PARAM_INT, -1, -1, INT32_MAX, NULL, "the lane in which it fails; -1: all"},
     [FAIL_RESET] = {"fail_reset", BE_PARAM_INT, -1, -1, INT32_MAX, NULL, "the lane whose resets fail; -1: none"},
+    [RESET_US] = {"reset_us", BE_PARAM_FLOAT, 0.0, 0, 1e7, NULL, "the same as cost_us, of a reset"},
     {0},
 };
 
@@ -57,17 +58,6 @@ static void digest(be_batch *b, int64_t i, int64_t action) {
     total[i] = (int64_t)((x ^ x >> 32) & UINT32_MAX);
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
-    for (int64_t k = 0; k < count; k++) {
-        if (be_param_of(b, FAIL_RESET, lanes[k]) == (double)lanes[k]) {
-            return be_fail(error, BE_ERROR_ENGINE, lanes[k], "fail_reset=%lld", (long long)lanes[k]);
-        }
-        ((int64_t *)b->state[TOTAL])[lanes[k]] = 0;
-        digest(b, lanes[k], 0);
-    }
-    return observe(b, lanes, count, io, error);
-}
-
 static double now_us(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -94,6 +84,18 @@ static void spend(double us, int wait) {
         return;
     }
     work(us);
+}
+
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+    for (int64_t k = 0; k < count; k++) {
+        if (be_param_of(b, FAIL_RESET, lanes[k]) == (double)lanes[k]) {
+            return be_fail(error, BE_ERROR_ENGINE, lanes[k], "fail_reset=%lld", (long long)lanes[k]);
+        }
+        ((int64_t *)b->state[TOTAL])[lanes[k]] = 0;
+        digest(b, lanes[k], 0);
+        spend(be_param_of(b, RESET_US, lanes[k]), be_param_of(b, WAIT, lanes[k]) != 0);
+    }
+    return observe(b, lanes, count, io, error);
 }
 
 static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {

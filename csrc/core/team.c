@@ -1,0 +1,98 @@
+#include "core/team.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/fork.h"
+
+static size_t stack_size; /* of the OpenMP runtime's threads; 0: the system's own */
+
+/* "512", "2m", " 1 G ": a number of kilobytes, or of what the letter says. 0: not such a text. */
+static size_t read_size(const char *text) {
+    if (text == NULL) return 0;
+    while (isspace((unsigned char)*text)) text++;
+    if (!isdigit((unsigned char)*text)) return 0;
+    char *end;
+    const unsigned long long number = strtoull(text, &end, 10);
+    while (isspace((unsigned char)*end)) end++;
+    int shift = 10;
+    switch (tolower((unsigned char)*end)) {
+    case 'b':
+        shift = 0;
+        end++;
+        break;
+    case 'k':
+        end++;
+        break;
+    case 'm':
+        shift = 20;
+        end++;
+        break;
+    case 'g':
+        shift = 30;
+        end++;
+        break;
+    }
+    while (isspace((unsigned char)*end)) end++;
+    return *end == '\0' && number <= SIZE_MAX >> shift ? (size_t)number << shift : 0;
+}
+
+void be_team_init(void) {
+    stack_size = read_size(getenv("OMP_STACKSIZE"));
+    if (stack_size == 0) stack_size = read_size(getenv("GOMP_STACKSIZE"));
+}
+
+/* Ends when the mutex is free. */
+static void *wait_for(void *mutex) {
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+/* How many of `count` more threads can be had at the same time. */
+static int start(int count, size_t stack) {
+    pthread_t *threads = malloc((size_t)count * sizeof *threads);
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int started = 0;
+    if (threads == NULL || pthread_attr_init(&attributes) != 0) {
+        free(threads);
+        return 0;
+    }
+    if (stack) (void)pthread_attr_setstacksize(&attributes, stack); /* too small: the runtime's fails as well */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&mutex);
+    while (started < count && pthread_create(&threads[started], &attributes, wait_for, &mutex) == 0) started++;
+    pthread_mutex_unlock(&mutex);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    free(threads);
+    /* Where they are short, another may take one before the runtime does, and what it needs beside its stack has to
+     * come from somewhere: a quarter is left. */
+    return started == count ? count : started - (started + 3) / 4;
+}
+
+int be_team_size(int wanted, int again) {
+    static _Thread_local int size = 1, refused = 0, forks = 0;
+    if (forks != be_fork_count()) { /* a child has none of them */
+        forks = be_fork_count();
+        size = 1;
+        refused = 0;
+    }
+    if (again) refused = 0;
+    if (wanted > size) {
+        const int missing = refused && refused < wanted ? refused : wanted;
+        const int more = missing > size ? start(missing - size, stack_size) : 0;
+        if (size + more < wanted) refused = size + more;
+        wanted = size + more;
+    }
+    return size = wanted;
+}
+
+int be_workers_available(int wanted) { return wanted > 1 ? 1 + start(wanted - 1, 0) : wanted; }
