@@ -295,6 +295,7 @@ cdef extern from "core/loop.h" nogil:
         int64_t finished
     void be_plans_start(be_plan *, int64_t, int, int)
     void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_arrays *)
+    bint be_call_alone(be_call *, const be_plan *, int)
     void be_call_begin(be_call *, be_plan *, int, be_pool *)
     int be_call_next(be_call *)
     void be_call_work(be_call *, int)
@@ -1261,7 +1262,14 @@ cdef class SyncBatch:
         """Does it in all lanes: on this thread, by OpenMP, or with the workers of types that take one lane a call. An
         error, or what a signal's handler has raised, leaves the lanes torn."""
         cdef int threads, part
-        cdef int most = 1 if be_forked() and not self.lane_by_lane else self.num_threads
+        cdef int most = self.num_threads
+        cdef bint done
+        with nogil:
+            done = be_call_alone(call, self.plans, most)
+        if done:
+            return self._raise_failed_call(call)
+        if be_forked() and not self.lane_by_lane:
+            most = 1
         if self.lane_by_lane and call.verb == BE_SEED:
             most = 1  # of the lanes' own work, next to nothing: no worker is started for it
         else:
@@ -1286,6 +1294,9 @@ cdef class SyncBatch:
             lanes = np.empty(self.num_lanes, np.int64)
             be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>lanes))  # nobody is to get them
             self._raise_signal()
+        return self._raise_failed_call(call)
+
+    cdef int _raise_failed_call(self, be_call *call) except -1:
         if call.error.status != BE_OK:
             self._tear("the last call failed, and some lanes have done it, others have not")
             _raise(&call.error)

@@ -542,6 +542,9 @@ static int check_values(const be_batch *batch, const void *actions, be_dtype dty
 
 static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
                          int clip, void *canonical, be_error *error) {
+    if (dtype == BE_I64 || dtype == BE_I32) {
+        return check_values(batch, actions, dtype, first_lane, count, clip, canonical, error);
+    }
     const be_fp before = be_fp_enter(); /* for doubles become floats */
     const int status = check_values(batch, actions, dtype, first_lane, count, clip, canonical, error);
     be_fp_leave(&before);

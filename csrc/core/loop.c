@@ -208,6 +208,17 @@ static void note_error(be_call *c, const be_error *error) {
     if (atomic_exchange(&c->failed, 1) == 0) c->error = *error;
 }
 
+int be_call_alone(be_call *c, const be_plan plans[BE_NUM_PLANS], int threads) {
+    const int64_t lanes = c->batch->num_lanes;
+    if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT || lanes > LONE_LANES) return 0;
+    if (threads > 1 && plans[c->verb].threads > 1) return 0;
+    const be_fp before = be_fp_enter();
+    const int64_t finished = do_piece(c, 0, 0, lanes, &c->error);
+    be_fp_leave(&before);
+    if (finished > 0) atomic_store_explicit(&c->finished, finished, memory_order_relaxed);
+    return 1;
+}
+
 /* The lanes of this thread's share, and when they are gone, those that others have not come to. */
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();

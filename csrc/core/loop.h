@@ -86,6 +86,10 @@ static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, co
  * its calls may take any thread), or NULL: the threads will be the OpenMP runtime's. */
 void be_call_begin(be_call *call, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool);
 
+/* Instead of all that, after be_call_init: 1 if the call is one piece of work for the calling thread whatever it costs,
+ * and is done now. Where a call is some hundred nanoseconds, deciding how to run it would be a good part of it. */
+int be_call_alone(be_call *call, const be_plan plans[BE_NUM_PLANS], int threads);
+
 /* On how many threads to go on; 0: all is done, or it was stopped. */
 int be_call_next(be_call *call);
 
