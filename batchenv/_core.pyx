@@ -1110,6 +1110,10 @@ cdef class SyncBatch:
         """
         return Hold(self, settle)
 
+    @property
+    def closed(self):
+        return be_look(&self.busy) == CLOSED
+
     def close(self):
         """Ends the workers; nobody can take the batch any more. May be called again."""
         if be_look(&self.busy) == CLOSED:

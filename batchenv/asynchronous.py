@@ -94,7 +94,6 @@ class Asynchronous:
             RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
-        self._check_open()
         send = self._core_send
         if send is not None:
             send(actions, env_id)
@@ -118,7 +117,6 @@ class Asynchronous:
             LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
             RuntimeError: fewer than batch_size lanes are in flight: that batch would never come.
         """
-        self._check_open()
         if timeout is not None:
             timeout = number("timeout", timeout, "a number of seconds, or None")
             if not timeout >= 0:

@@ -110,6 +110,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
+    _core: Any = None  # there is nothing to close before it is made
+
     def __init__(
         self,
         env_id: str,
@@ -639,14 +641,28 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         if self.closed:
             raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has ended the env."""
+        core = self._core
+        return core is None or core.closed
+
+    def close(self, **kwargs: Any) -> None:
+        """Releases the lanes and the window; arrays handed out stay valid. May be called again.
+
+        Raises:
+            RuntimeError: another call is running; nothing has been closed.
+        """
+        self.close_extras(**kwargs)
+
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
         # Each line may be the last for now: a handler may interrupt here, or close again. Whoever closes next goes on.
-        if self._core is not None:
-            self._core.close()
+        core = self._core
+        if core is not None:
+            core.close()
         self._core_step = self._core_send = self._core_recv = None
         self._core = self._batch = None
-        self.closed = True
         self._wake_task()
         if self._renderer is not None:
             self._renderer.close()

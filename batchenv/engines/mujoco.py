@@ -148,7 +148,7 @@ class MuJoCo(Adapter):
 
     def release(self) -> None:
         """Lets go of the lanes; the batch keeps them until its workers have ended."""
-        del self.lanes
+        self.__dict__.pop("lanes", None)
 
     def model_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of `model_fields`."""

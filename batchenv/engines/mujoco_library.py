@@ -116,6 +116,14 @@ def _xml_error(what: str, error: Exception) -> ValueError:
     return ValueError(f"{what} is not a model that mujoco {mujoco.__version__} reads: {error}")
 
 
+def _compiler_error(what: str, error: RuntimeError) -> RuntimeError:
+    """MuJoCo's compiler starts threads, and tells of one that it cannot have by an error without a reason."""
+    return RuntimeError(
+        f"{what}: MuJoCo could not compile this model: {error}. If it can at other times, it lacked memory, or could "
+        "not start a thread: raise the limit (ulimit -u, ulimit -v, a container's), or use fewer threads elsewhere"
+    )
+
+
 def read_model(path: str | Path) -> Any:
     """The mjModel of an XML file.
 
@@ -126,10 +134,14 @@ def read_model(path: str | Path) -> Any:
     mujoco, _ = load()
     if "\0" in str(path) or not Path(path).exists():
         raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"xml_file={str(path)!r} is a folder: name a model's file")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, TypeError) as error:  # TypeError: a path that is no UTF-8
         raise _xml_error(f"xml_file={str(path)!r}", error) from None
+    except RuntimeError as error:
+        raise _compiler_error(f"xml_file={str(path)!r}", error) from error
 
 
 def parse_model(text: str) -> Any:
@@ -140,6 +152,8 @@ def parse_model(text: str) -> Any:
         return mujoco.MjModel.from_xml_string(text)
     except ValueError as error:  # UnicodeEncodeError is one
         raise _xml_error("xml", error) from None
+    except RuntimeError as error:
+        raise _compiler_error("xml", error) from error
 
 
 def fingerprint(model: Any) -> int:

@@ -248,7 +248,8 @@ static inline lane lane_of(be_batch *b, int64_t index) {
 #define I64(l, field) ((int64_t *)(l)->batch->state[field])[(l)->index]
 
 static int damaged(const lane *l, be_error *error) {
-    return be_fail(error, BE_ERROR_ENGINE, l->index, "the emulator's state cannot be restored");
+    return be_fail(error, BE_ERROR_ENGINE, l->index,
+                   "the emulator's state cannot be restored: it is damaged, or there is no memory for it");
 }
 
 /* One frame of the machine; adds to the players' points. */
