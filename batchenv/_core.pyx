@@ -1560,9 +1560,9 @@ cdef class SyncBatch:
         except Exception as error:
             raise ValueError(f"actions cannot be read as an array of shape {shape}: {error}") from None
         if array.ndim == 0:
-            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {shape}, one row a lane")
+            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {shape}, one row per lane")
         if array.shape != shape:
-            raise ValueError(f"actions have shape {array.shape}, but {shape[0]} lanes need shape {shape}: one row a "
+            raise ValueError(f"actions have shape {array.shape}, but {shape[0]} lanes need shape {shape}: one row per "
                              "lane; no lane has been stepped")
         if array.dtype.kind not in ("iu" if discrete else "iuf"):
             rule = "integers (int64 costs nothing extra)" if discrete else "numbers (float32 costs nothing extra)"

@@ -95,7 +95,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
             use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
-            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one a lane; the spaces
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the spaces
             are then wide enough for every lane.
 
     Attributes:
@@ -106,7 +106,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
 
     Raises:
-        TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how to fix it.
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 

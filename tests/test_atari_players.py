@@ -483,7 +483,7 @@ def test_wrong_envs_and_agents():
         batchenv.make_parallel("Pong-v5", env_type="dm")
     from batchenv.parallel import ParallelBatchEnv
 
-    with pytest.raises(ValueError, match="one player a lane"):
+    with pytest.raises(ValueError, match="one player per lane"):
         ParallelBatchEnv(batchenv.make("Pong-v5"))
     with pytest.raises(ValueError, match="'third_0' is none of"):
         batchenv.make_parallel("Pong-v5").action_space("third_0")

@@ -258,7 +258,7 @@ class Atari(Adapter):
         return AtariRenderer(self._values["game"])
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute: one value a lane."""
+        """A lane attribute: one value per lane."""
         lanes = len(batch.elapsed())
         if name == "game":
             return [self._values["game"]] * lanes

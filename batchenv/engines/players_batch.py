@@ -101,7 +101,7 @@ class PlayersBatch:
         return result
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
-        """As the batch's, a step at a time: there is one row of points a lane."""
+        """As the batch's, a step at a time: there is one row of points per lane."""
         joint: list[Any] = [None] * steps
         if actions is not None:
             given = np.asarray(actions)
@@ -139,7 +139,7 @@ class PlayersBatch:
     # ---- actions -----------------------------------------------------------------------------------------------------
 
     def _joint(self, actions: Any, rows: int, lanes: Any = None, ending: str = "no lane has been stepped"):
-        """The checked actions (rows, players) as one number a lane."""
+        """The checked actions (rows, players) as one number per lane."""
         shape = (rows, self._players)
         try:
             array = np.asarray(actions)
@@ -148,7 +148,7 @@ class PlayersBatch:
         if array.shape != shape:
             raise ValueError(
                 f"actions have shape {array.shape}, but {rows} lanes of {self._players} players need shape {shape}: "
-                f"one row a lane, one column a player; {ending}"
+                f"one row per lane, one column per player; {ending}"
             )
         if array.dtype.kind not in "iu":
             raise TypeError(f"actions have dtype {array.dtype}, but the action space needs integers; {ending}")
