@@ -104,8 +104,15 @@ static const be_grid *grid_for(const be_env_type *type) {
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
                     const be_transform *transform) {
     be_error error = {0};
-    be_batch *batch =
-        be_batch_create(&(be_batch_options){type, lanes, mode, 50, grid_for(type), transform, NULL}, &error);
+    const be_batch_options options = {
+        .type = type,
+        .num_lanes = lanes,
+        .autoreset = mode,
+        .max_episode_steps = 50,
+        .grid = grid_for(type),
+        .transform = transform,
+    };
+    be_batch *batch = be_batch_create(&options, &error);
     check(batch != NULL, error.message, type->name, lanes);
     arrays a = allocate(batch);
     be_arrays rows = rows_of(&a);
