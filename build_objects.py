@@ -87,7 +87,8 @@ class Builder:
     def __init__(self, compiler, jobs=None):
         self.compiler = compiler
         self.command = list(compiler.compiler_so)
-        self.jobs = jobs or len(os.sched_getaffinity(0))
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.jobs = jobs or cpus or 1
         version = self.run([*self.command[: self.compiler_words()], "--version"]).stdout
         key = digest(*self.command, version, sysconfig.get_config_var("EXT_SUFFIX") or "", *build_config.C_FLAGS)
         self.folder = ROOT / "build" / "objects" / key

@@ -12,6 +12,7 @@ cdef class Batch(SyncBatch):
     cdef cnp.ndarray last_ids
 
     def __dealloc__(self):
+        PyObject_ClearWeakRefs(self)  # or another thread could bring this back to life while workers end
         self._end_workers()  # before `buffers` goes, which the base's __dealloc__ would be too late for
 
     def set_queue(self, int64_t batch_rows, affinity):
@@ -180,6 +181,9 @@ cdef class Batch(SyncBatch):
             ids = self._coerce_ids(env_id)
         if cnp.PyArray_DIM(ids, 0) == 0:
             raise ValueError("env_id is empty: send at least one lane")
+        # The actions first: reading them may run code of the user's, and lets other threads run, and after the numbers
+        # are checked nothing may change them.
+        rows = self._check_sent(actions, ids)
         bad = be_async_check(self.queue, <const int64_t *>cnp.PyArray_DATA(ids), cnp.PyArray_DIM(ids, 0), &what)
         if bad >= 0:
             self._raise_bad_id(ids[bad], bad, what)
@@ -189,7 +193,6 @@ cdef class Batch(SyncBatch):
                     raise LanePendingError(
                         f"lane {lane} has finished its episode and autoreset_mode is DISABLED: reset it with "
                         "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
-        rows = self._check_sent(actions, ids)
         self._submit(ids, rows, NULL)
         return ids
 
@@ -330,6 +333,7 @@ cdef class Batch(SyncBatch):
         self.undelivered = <tuple>self.buffers[buffer]
         self._set_buffer(buffer, self.upcoming)
         self.upcoming = None
+        PyErr_CheckSignals()  # what a handler raises must not come when the batch has been given away
         return 0
 
     cdef object _result(self, tuple held):

@@ -83,6 +83,7 @@ cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
     PyObject *PyList_GET_ITEM(object, Py_ssize_t)
     unsigned long PyThread_get_thread_ident() nogil
+    void PyObject_ClearWeakRefs(object)
 
 cdef extern from "batchenv.h" nogil:
     ctypedef enum be_status:
@@ -565,8 +566,9 @@ class _Unbound:
 def _warn_of_threads(int wanted, int had, str what):
     from batchenv.limits import thread_limits
 
-    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {had} are used; what may limit "
-                f"them: {thread_limits()}. Raise that limit, or make the env with num_threads={had}",
+    used = f"{had} are used" if had else "the calling thread does the work"
+    logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {used}; what may limit "
+                f"them: {thread_limits()}. Raise that limit, or make the env with num_threads={max(1, had)}",
                 category=RuntimeWarning, stacklevel=2)
 
 
@@ -577,6 +579,7 @@ cdef double _measure_fork(int threads):
     cdef int _, p, total = 0
     if _fork_ns == 0.0:
         with nogil:
+            threads = be_team_size(threads, 0)
             for _ in range(20):
                 start = be_now_ns()
                 for p in prange(threads, num_threads=threads, schedule="static", chunksize=1):
@@ -767,7 +770,7 @@ cdef class Hold:
     """Takes a batch for the length of a `with` block: see SyncBatch.hold."""
 
     cdef SyncBatch batch
-    cdef bint settle
+    cdef bint settle, held
 
     def __cinit__(self, SyncBatch batch, bint settle):
         self.batch = batch
@@ -778,9 +781,18 @@ cdef class Hold:
             self.batch._enter()
         else:
             self.batch._enter_only()
+        self.held = True
 
     def __exit__(self, *problem):
-        be_set(&self.batch.busy, 0)
+        self._leave()
+
+    def __dealloc__(self):
+        self._leave()  # where an exception came between __enter__ and the block
+
+    cdef void _leave(self) noexcept:
+        if self.held:
+            self.held = False
+            be_set(&self.batch.busy, 0)
 
 
 cdef int _look_at_signals(void *batch) noexcept with gil:
@@ -1115,8 +1127,8 @@ cdef class SyncBatch:
         return be_look(&self.busy) == CLOSED
 
     def close(self):
-        """Ends the workers; nobody can take the batch any more. May be called again."""
-        if be_look(&self.busy) == CLOSED:
+        """Ends the workers; nobody can take the batch any more. May be called again, and at exit."""
+        if be_swap(&self.busy, EXITED, CLOSED) or be_look(&self.busy) == CLOSED:
             return
         self._enter_only()
         self._end_workers()
@@ -1185,6 +1197,11 @@ cdef class SyncBatch:
         if self.torn is not None:
             raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
         raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
+
+    @property
+    def needs_reset(self):
+        """Whether lanes have to be reset before anything else: never were, or are torn."""
+        return not self.has_reset
 
     # -- reset -------------------------------------------------------------------------------------------------------
 
@@ -1388,7 +1405,7 @@ cdef class SyncBatch:
         if out is None:
             held = self._output()
         else:
-            self.check_out(out, actions, (), _dtypes_by_num[self.observation_type])
+            out = self.check_out(out, actions, (), _dtypes_by_num[self.observation_type])
             held = self._put(out, self._output())
         self._point(held, &arrays)
         be_batch_point_final(self.batch, &arrays)
@@ -1669,13 +1686,13 @@ cdef class SyncBatch:
         """How observations of a Tuple space are written into one array."""
         return f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and place == 0 else ""
 
-    cdef tuple _put(self, object out, tuple ours):
+    cdef tuple _put(self, tuple out, tuple ours):
         """`ours`, with the arrays of a checked `out` in the first four places where it has one."""
         return tuple([ours[i] if out[i] is None else out[i] for i in range(4)]) + ours[4:]
 
     def check_out(self, object out, object actions, tuple steps, object dtype):
-        """TypeError or ValueError unless `out` is four arrays that results can be written into, None in any place.
-        steps: (T,) where they are those of T steps; dtype: the observations'. Changes nothing; needs no hold."""
+        """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
+        any place. steps: (T,) where they are those of T steps; dtype: the observations'. Needs no hold."""
         cdef cnp.ndarray array
         cdef const char *low[5]
         cdef const char *high[5]
@@ -1683,6 +1700,7 @@ cdef class SyncBatch:
         if not isinstance(out, (tuple, list)) or len(out) != 4:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
+        out = tuple(out)  # a list's class may be the user's, and give others the second time
         for i in range(4):
             given = out[i]
             if given is None:
@@ -1712,6 +1730,7 @@ cdef class SyncBatch:
             for j in range(i):
                 if low[i] < high[j] and low[j] < high[i]:
                     raise ValueError("out's arrays must not overlap each other or the actions")
+        return out
 
     cdef int _add_final(self, dict info, tuple held) except -1:
         """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
@@ -1796,7 +1815,7 @@ cdef class SyncBatch:
         arrays.action = cnp.PyArray_DATA(array)
         held = self._rollout_output(steps)
         if out is not None:
-            self.check_out(out, actions, (steps,), _dtypes_by_num[self.observation_type])
+            out = self.check_out(out, actions, (steps,), _dtypes_by_num[self.observation_type])
             held = self._put(out, held)
         final = [np.zeros((steps, *held[k].shape[1:]), held[k].dtype) for k in self._final_indices(same_step)]
         self._point(held, &arrays)

@@ -95,8 +95,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
             use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
-            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the spaces
-            are then wide enough for every lane.
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the
+            spaces are then wide enough for every lane.
 
     Attributes:
         num_envs, batch_size, autoreset_mode, render_mode: as given.
@@ -106,7 +106,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
 
     Raises:
-        TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how to fix it.
+        TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
+            to fix it.
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
@@ -548,7 +549,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             "closed": False,
             "id": self._id,
             "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
-            "snapshot": None if self._seeds is None else self._snapshot(np.arange(self.num_envs)),
+            "snapshot": None if self._core.needs_reset else self._snapshot(np.arange(self.num_envs)),
             "seeds": self._seeds,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
@@ -594,8 +595,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None
         with self._hold():
-            if self._seeds is None:
-                raise _core.ResetNeeded("render() before the first reset: call env.reset() first")
+            if self._core.needs_reset:
+                raise _core.ResetNeeded(
+                    "render() before the first reset, or after an interrupted call: call env.reset() first"
+                )
             return self._renderer.draw(self._batch, chosen)
 
     # ---- one call at a time --------------------------------------------------------------------------------------
@@ -628,14 +631,16 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         except _core.LaneError:
             self._core.delivered()
             raise
-        self._core.delivered()
+        self._batch.delivered()
         return result
 
     @property
     def num_threads(self) -> int:
         """Most threads that a call may use."""
-        self._check_open()
-        return self._batch.num_threads
+        core = self._core
+        if core is None:
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
+        return core.num_threads
 
     def _check_open(self) -> None:
         if self.closed:
@@ -646,6 +651,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         """Whether `close` has ended the env."""
         core = self._core
         return core is None or core.closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        if value and not self.closed:  # Gymnasium's wrappers set it
+            self.close()
 
     def close(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid. May be called again.
@@ -664,7 +674,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         self._core_step = self._core_send = self._core_recv = None
         self._core = self._batch = None
         self._wake_task()
-        if self._renderer is not None:
-            self._renderer.close()
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            renderer.close()
         if hasattr(self._adapter, "release"):
             self._adapter.release()

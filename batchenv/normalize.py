@@ -54,13 +54,16 @@ class Normalizer:
         return out
 
     def check(self) -> None:
-        """ValueError where a user has set moments that are of another shape than observations."""
+        """TypeError or ValueError where a user has set moments that are no numbers of an observation's shape."""
         self._moment("mean", self._shape)
         self._moment("var", self._shape)
+        self._moment("count", ())
 
     def _moment(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """`obs_rms.mean` or `obs_rms.var`, which users may set, in the shape of an observation."""
         value = getattr(self.obs_rms, name)
+        if np.asarray(value).dtype.kind not in "iuf":
+            raise TypeError(f"env.normalizer.obs_rms.{name}={value!r} must be numbers")
         try:
             return np.broadcast_to(value, shape)
         except ValueError:
@@ -125,27 +128,36 @@ class NormalizedBatch:
         return self._treated(result, target)
 
     def recv(self, timeout: float | None):
-        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come. A
-        batch that the batch gives again is not counted again."""
+        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come.
+        What the batch gives again is not counted again."""
         self._normalizer.check()
         try:
             result = self._batch.recv(timeout)
         except _core.LaneError as error:
             error.result = self._treated(error.result, None)
             raise
-        return self._treated(result, None)
-
-    def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
-        rows, rewards, terminations, truncations, infos = result
+        rows = result[0]
+        target = np.empty(rows.shape, np.float32)  # the batch may have to give its rows again, as they are
         if self._counted is not rows:
             self._normalizer.update(rows)
             self._counted = rows
+        return self._finished(result, target)
+
+    def delivered(self) -> None:
+        """As the batch's."""
+        self._counted = None
+        self._batch.delivered()
+
+    def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
+        self._normalizer.update(result[0])
+        return self._finished(result, target)
+
+    def _finished(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
+        rows, rewards, terminations, truncations, infos = result
         if "final_obs" in infos:
             done = infos["_final_obs"]
             infos["final_obs"] = _core.scatter(self._normalizer.apply(np.stack(list(infos["final_obs"][done]))), done)
-        normalized = self._normalized(rows, target)
-        self._counted = None
-        return normalized, rewards, terminations, truncations, infos
+        return self._normalized(rows, target), rewards, terminations, truncations, infos
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
         """As the batch's; the same as that many steps."""
@@ -174,12 +186,14 @@ class NormalizedBatch:
         return result, *others, infos, actions
 
     def _normalized(self, rows: NDArray[Any], target: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """In place where the dtype allows it: the rows are the batch's to give."""
-        return self._normalizer.apply(rows, rows if rows.dtype == np.float32 else target)
+        """In `target`; None: in place where the dtype allows it, for the rows are the batch's to give."""
+        if target is None and rows.dtype == np.float32:
+            target = rows
+        return self._normalizer.apply(rows, target)
 
     def _split(self, out: Any, actions: Any, *steps: int) -> tuple[NDArray[np.float32] | None, Any]:
         """Takes the caller's observation array out of `out`, where the batch cannot write into it."""
         if out is None or self._batch.observation_layout()[1] == np.float32:
             return None, out
-        self._batch.check_out(out, actions, steps, np.dtype(np.float32))
+        out = self._batch.check_out(out, actions, steps, np.dtype(np.float32))
         return out[0], (None, *out[1:])

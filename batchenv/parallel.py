@@ -38,7 +38,9 @@ class ParallelBatchEnv:
     def __init__(self, env: BatchEnv):
         space = env.single_action_space
         if "players" not in env._keywords or not isinstance(space, spaces.MultiDiscrete):
-            raise ValueError(f"{env!r} has one player per lane: make it with players=2, such as make_parallel('Pong-v5')")
+            raise ValueError(
+                f"{env!r} has one player per lane: make it with players=2, such as make_parallel('Pong-v5')"
+            )
         self.env = env
         self.possible_agents = [f"{name}_0" for name in _NAMES[: len(space.nvec)]]
         self.observation_spaces = dict.fromkeys(self.possible_agents, env.single_observation_space)

@@ -229,3 +229,78 @@ def test_resets_of_some_lanes_come_after_one_of_all():
     env = batchenv.make("CartPole-v1", 2)
     with pytest.raises(ResetNeeded):
         env.reset(options={"reset_mask": np.array([True, False])})
+
+
+def test_env_ids_that_change_while_actions_are_read():
+    """Actions may be an object whose reading runs the user's code; the numbers are checked after that."""
+    env = batchenv.make("CartPole-v1", 4, batch_size=2)
+    env.reset(seed=0)
+    ids = np.array([0, 1])
+
+    class Actions:
+        def __array__(self, *arguments, **keywords):
+            ids[0] = 10**9
+            return np.zeros(2, np.int64)
+
+    with pytest.raises(ValueError, match=r"env_id\[0\]=1000000000"):
+        env.send(Actions(), ids)
+    env.send([0, 0], [2, 3])
+    assert sorted(env.recv()[4]["env_id"]) == [2, 3]
+
+
+def test_arrays_for_results_are_looked_at_once():
+    env = batchenv.make("CartPole-v1", 64)
+    env.reset(seed=0)
+    good = [np.empty((64, 4), np.float32), None, None, None]
+
+    class Changing(list):
+        asked = 0
+
+        def __getitem__(self, place):
+            self.asked += 1
+            return super().__getitem__(place) if self.asked <= 4 or place else np.empty((1, 4), np.float32)
+
+    assert env.step(np.zeros(64, int), out=Changing(good))[0] is good[0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+@pytest.mark.parametrize("normalize", [False, True])
+def test_an_exception_of_a_handler_during_recv_loses_nothing(normalize):
+    """Also where the batch comes before the wait looks at signals."""
+    env, twin = (slow(2, cost_us=20_000.0, normalize_observation=normalize) for _ in range(2))
+    for each in (env, twin):
+        each.reset(seed=1)
+
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    interrupted = 0
+    try:
+        for round in range(10):
+            for each in (env, twin):
+                each.send([0, 1], [0, 1])
+            signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.002 * round)
+            try:
+                result = env.recv(5)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+                result = env.recv(5)
+            np.testing.assert_array_equal(result[0], twin.recv(5)[0])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+def test_points_of_steps_that_nobody_got_are_forgotten():
+    pytest.importorskip("multi_agent_ale_py")
+    env, twin = (batchenv.make("Pong-v5", 2, players=2) for _ in range(2))
+    for each in (env, twin):
+        each.reset(seed=1)
+    env._batch._rewards[:] = 7  # as a step leaves them whose results were dropped
+    for each in (env, twin):
+        each.reset(seed=2)
+    actions = np.zeros((2, 2), int)
+    np.testing.assert_array_equal(env.step(actions)[4]["rewards"], twin.step(actions)[4]["rewards"])

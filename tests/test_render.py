@@ -394,8 +394,9 @@ def test_human(env_id, single):
     assert env.render() is None
     pixels.close()
     assert pygame.display.get_surface() is not None  # closing an env without a window closes no window
+    renderer = batch._renderer
     env.close()
-    assert batch._renderer._env is None and pygame.display.get_surface() is None
+    assert renderer._env is None and pygame.display.get_surface() is None
 
 
 def test_closing_one_leaves_the_others():
@@ -406,8 +407,9 @@ def test_closing_one_leaves_the_others():
     frames = first.render()
     assert_same_frames(second.render(), frames)
     for env in (second, window):
+        renderer = env._renderer
         env.close()
-        assert env._renderer._env is None
+        assert renderer._env is None
         assert_same_frames(first.render(), frames)
 
 

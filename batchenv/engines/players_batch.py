@@ -74,8 +74,10 @@ class PlayersBatch:
         try:
             result = self._batch.reset(seeds, mask, options)
         except _core.LaneError as error:
+            self._rewards[slice(None) if mask is None else mask] = 0
             self._tell_reset(error.result[1], mask)
             raise
+        self._rewards[slice(None) if mask is None else mask] = 0  # of steps whose results nobody got
         self._tell_reset(result[1], mask)
         return result
 
@@ -83,6 +85,12 @@ class PlayersBatch:
         """As the batch's."""
         self._batch.queue_reset(seeds, options)
         self._rewards[:] = 0  # of steps whose results were dropped; resets write none
+
+    def load(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        """As the batch's."""
+        observations = self._batch.load(data, rows, lanes)
+        self._rewards[lanes] = 0
+        return observations
 
     def send(self, actions: Any, env_id: Any):
         """As the batch's."""

@@ -152,7 +152,7 @@ int be_interrupted(const be_batch *batch, be_error *error) {
     return 1;
 }
 
-be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
+static be_batch *create(const be_batch_options *options, be_error *error) {
     const be_env_type *type = options->type;
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
@@ -213,6 +213,13 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     lay_out(batch, driver->arena, NULL);
+    return batch;
+}
+
+be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
+    const be_fp before = be_fp_enter(); /* types compute tables when they are opened and configured */
+    be_batch *batch = create(options, error);
+    be_fp_leave(&before);
     return batch;
 }
 

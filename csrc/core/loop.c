@@ -47,6 +47,10 @@ static void take_steps(be_call *c) {
         most = ROLLOUT_ROUND / lanes > ROLLOUT_LEAST ? ROLLOUT_ROUND / lanes : ROLLOUT_LEAST;
     } else if (c->most > 1 && !c->plan->fixed && (c->plan->trying || !c->plan->parallel)) {
         most = c->plan->trying ? 1 : ROLLOUT_LEAST;
+    } else if (c->most > 1 && c->plan->cost[1] > 0) {
+        /* Who has no lane left waits for those who have, and looks at no signal meanwhile. */
+        most = (int64_t)(LOOK_NS / (c->plan->cost[1] * (double)c->most));
+        if (most < 1) most = 1;
     }
     c->num_steps = least(rest, most);
 }

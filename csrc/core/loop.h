@@ -82,8 +82,8 @@ static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, co
     call->arrays = arrays;
 }
 
-/* After that. `threads`: at most so many; `pool`: that will run it (then
- * its calls may take any thread), or NULL: the threads will be the OpenMP runtime's. */
+/* To be called after be_call_init. The call uses at most `threads` threads: those of `pool`, or, where that is NULL,
+ * the OpenMP runtime's. */
 void be_call_begin(be_call *call, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool);
 
 /* Instead of all that, after be_call_init: 1 if the call is one piece of work for the calling thread whatever it costs,

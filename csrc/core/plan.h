@@ -7,7 +7,7 @@
  * What one thread costs is the least seen lately, what several cost is the mean: where other programs take cores away,
  * a thread that has none keeps all others waiting for milliseconds, now and then, and that is a cost of having several.
  * So whatever the neighbours do, work is about as fast as on one thread or faster. Where a look has lost milliseconds
- * that way, all plans of the process do without for a while. Results do not depend on it. */
+ * that way, no plan of the process tries threads again for a while. Results do not depend on it. */
 #ifndef BE_PLAN_H
 #define BE_PLAN_H
 

@@ -323,7 +323,8 @@ static void end_workers(be_pool *pool, int state) {
 }
 
 /* Signals are for the program's own threads, except those that a thread brings upon itself: with them a crash is still
- * reported (faulthandler). Returns EAGAIN where there are not enough threads to be had: num_started then are. */
+ * reported (faulthandler). Returns EAGAIN where there are not enough threads to be had; num_started says how many could
+ * be. */
 static int start_workers(be_pool *pool, char *message, size_t size) {
     const be_pool_options *options = &pool->options;
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};

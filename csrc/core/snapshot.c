@@ -1,4 +1,5 @@
 #include "core/snapshot.h"
+#include "core/fp.h"
 
 #include <string.h>
 
@@ -275,9 +276,11 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
         }
     }
     const size_t engine_bytes = be_engine_bytes(batch);
+    const be_fp before = be_fp_enter(); /* engines compute again what their state does not hold */
     for (int64_t k = 0; k < count && engine_bytes; k++) {
         batch->type->load(batch, lanes[k], starts[num_columns] + (size_t)rows[k] * engine_bytes);
     }
+    be_fp_leave(&before);
     if (batch->driver->episode_start) { /* an episode's seconds count from here: clocks differ between machines */
         const double now = be_now_seconds();
         for (int64_t k = 0; k < count; k++) batch->driver->episode_start[lanes[k]] = now;

@@ -92,7 +92,8 @@ int be_team_size(int wanted, int again) {
         if (size + more < wanted) refused = size + more;
         wanted = size + more;
     }
-    return size = wanted;
+    if (!again) size = wanted; /* the region comes now; else it may never come */
+    return wanted;
 }
 
 int be_workers_available(int wanted) { return wanted > 1 ? 1 + start(wanted - 1, 0) : wanted; }
