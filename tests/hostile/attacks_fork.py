@@ -232,7 +232,7 @@ def a_child_of_pongs_step_resets():
     running.result()
 
 
-@attack(needs=("memory that forks",))
+@attack(needs=("no sanitizer",))
 def a_child_of_making_makes():
     stop = threading.Event()
 

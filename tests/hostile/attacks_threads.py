@@ -139,7 +139,7 @@ def stacks_that_nobody_has():
     two_threads_as_one()
 
 
-@attack(env={"OMP_STACKSIZE": "16k"})
+@attack(needs=("no sanitizer",), env={"OMP_STACKSIZE": "16k"})
 def stacks_too_small():
     two_threads_as_one()
 
