@@ -179,11 +179,9 @@ cdef class Batch(SyncBatch):
             ids = <cnp.ndarray>env_id
         else:
             ids = self._coerce_ids(env_id)
+        ids = cnp.PyArray_NewCopy(ids, cnp.NPY_CORDER)  # reading the actions may run code that changes the caller's
         if cnp.PyArray_DIM(ids, 0) == 0:
             raise ValueError("env_id is empty: send at least one lane")
-        # The actions first: reading them may run code of the user's, and lets other threads run, and after the numbers
-        # are checked nothing may change them.
-        rows = self._check_sent(actions, ids)
         bad = be_async_check(self.queue, <const int64_t *>cnp.PyArray_DATA(ids), cnp.PyArray_DIM(ids, 0), &what)
         if bad >= 0:
             self._raise_bad_id(ids[bad], bad, what)
@@ -193,6 +191,7 @@ cdef class Batch(SyncBatch):
                     raise LanePendingError(
                         f"lane {lane} has finished its episode and autoreset_mode is DISABLED: reset it with "
                         "env.reset(options={'reset_mask': mask}) before sending it; nothing was sent")
+        rows = self._check_sent(actions, ids)
         self._submit(ids, rows, NULL)
         return ids
 

@@ -591,7 +591,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         """
         self._check_open()
         chosen = lane_indices(lanes, self.num_envs)
-        if self._renderer is None:
+        if self.render_mode is None:
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None
         with self._hold():

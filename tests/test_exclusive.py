@@ -232,7 +232,7 @@ def test_resets_of_some_lanes_come_after_one_of_all():
 
 
 def test_env_ids_that_change_while_actions_are_read():
-    """Actions may be an object whose reading runs the user's code; the numbers are checked after that."""
+    """Actions may be an object whose reading runs the user's code: the numbers are those of before."""
     env = batchenv.make("CartPole-v1", 4, batch_size=2)
     env.reset(seed=0)
     ids = np.array([0, 1])
@@ -242,10 +242,8 @@ def test_env_ids_that_change_while_actions_are_read():
             ids[0] = 10**9
             return np.zeros(2, np.int64)
 
-    with pytest.raises(ValueError, match=r"env_id\[0\]=1000000000"):
-        env.send(Actions(), ids)
-    env.send([0, 0], [2, 3])
-    assert sorted(env.recv()[4]["env_id"]) == [2, 3]
+    env.send(Actions(), ids)
+    assert sorted(env.recv()[4]["env_id"]) == [0, 1]
 
 
 def test_arrays_for_results_are_looked_at_once():
