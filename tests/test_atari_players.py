@@ -413,7 +413,7 @@ def test_wrong_keywords(env_id, keywords, error, told):
     "actions, error, told",
     [
         (np.zeros(3, int), ValueError, r"shape \(3,\), but 3 lanes of 2 players need shape \(3, 2\)"),
-        (np.zeros((2, 3), int), ValueError, "one column a player"),
+        (np.zeros((2, 3), int), ValueError, "one column per player"),
         (np.zeros((3, 2)), TypeError, "float64"),
         ([[0, 0], [0, 6], [0, 0]], ValueError, r"action 6 of lane 1, player 2, is not in 0\.\.5"),
         ([[-1, 0], [0, 0], [0, 0]], ValueError, "action -1 of lane 0, player 1"),

@@ -16,12 +16,14 @@ needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs torch: pip install
 
 def run(*command, path=()):
     path = os.pathsep.join([*map(str, path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # An example finds its neighbours beside itself, whatever the other tests ask of Python.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     return subprocess.run(
         [sys.executable, *map(str, command)],
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**inherited, "PYTHONPATH": path},
     )
 
 
