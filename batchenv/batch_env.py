@@ -575,8 +575,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
     def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
         """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
 
-        Gymnasium draws them one by one, at about a millisecond each, and a frame of CartPole takes 720 kB: of many
-        lanes, choose a few.
+        Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
+        frame of CartPole takes 720 kB: of many lanes, choose a few.
 
         Args:
             lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.

@@ -31,7 +31,10 @@ WARM_UP = 64  # calls: lanes start together, so at first no episode ends
 SYNC_MAX_LANES = 4096
 OURS = "batchenv"
 ENVPOOL_IDS = {"Taxi-v4": "Taxi-v3"}  # where EnvPool has an older version only
-PACKAGES = ("numpy", "gymnasium", "mujoco", "ale-py", "multi-agent-ale-py", "dm-env", "pygame", "torch", "envpool")
+PACKAGES = (
+    *("numpy", "gymnasium", "mujoco", "ale-py", "multi-agent-ale-py", "dm-env", "pygame", "pygame-ce", "torch"),
+    "envpool",
+)
 INSTALL = {"EnvPool": "pip install envpool", "matplotlib": "pip install matplotlib"}
 
 

@@ -41,7 +41,9 @@ def unknown_id(env_id: str, known: Iterable[str]) -> str:
     shown = repr(env_id) if len(env_id) <= 100 else f"{env_id[:100]!r}..."
     head = f"no environment {shown} in batchenv"
     module, colon, name = env_id.rpartition(":")
-    elsewhere = bool(colon) or name in gymnasium.registry
+    # Gymnasium lists the old versions of MuJoCo's tasks, and has them no more.
+    moved = "mujoco" in str(getattr(gymnasium.registry.get(name), "entry_point", "")) and name.endswith(("-v2", "-v3"))
+    elsewhere = bool(colon) or (name in gymnasium.registry and not moved)
     instead = f"gymnasium.make_vec({shown}, num_envs) steps it"
     near = similar_ids(env_id, known)
     if near:

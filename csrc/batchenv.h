@@ -8,7 +8,7 @@
  *
  *     const be_env_type BE_ENV(cartpole) = { .name = "CartPole", ... };
  *
- * plus one line in envs/list.h. envs/classic/mountain_car.c is a short example; CONTRIBUTING.md walks through it.
+ * plus one line in envs/list.h. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks through it.
  */
 #ifndef BATCHENV_H
 #define BATCHENV_H

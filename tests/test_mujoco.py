@@ -807,3 +807,18 @@ def test_more_actuators_than_the_table_of_bounds_has_room_for():
             env.step(actions)
     drawn = env.rollout(20, policy="random", seed=1).actions
     assert drawn.min() >= -2 and drawn.max() <= 3 and drawn[..., -1].max() > 2 and drawn[..., -1].min() < -1
+
+
+def test_fields_of_chosen_lanes_alone_are_looked_at():
+    """One row per chosen lane: nothing is asked of the others, which get none."""
+    env = batchenv.make("Hopper-v5", 4)
+    env.reset(seed=0)
+    masses = env.get_attr("model")[0].body_mass * np.array([[1.5], [2.0]])
+    env.set_params(lanes=[1, 3], body_mass=masses)
+    found = [model.body_mass for model in env.get_attr("model")]
+    np.testing.assert_array_equal(found[1], masses[0])
+    np.testing.assert_array_equal(found[3], masses[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    masses[1, 2] = -1
+    with pytest.raises(ValueError, match=r"body_mass\[2\] of lane 3 must be more than 0"):
+        env.set_params(lanes=[1, 3], body_mass=masses)

@@ -65,7 +65,7 @@ def _write(model: Any, name: str, value: NDArray[np.float64]) -> None:
         setattr(owner, name, float(value))
 
 
-def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.float64]:
+def check(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], name: str, value: Any) -> NDArray[np.float64]:
     """`value` as float64 of shape (lanes, *the field's).
 
     Raises:
@@ -89,21 +89,21 @@ def check(lanes: mujoco_library.Lanes, name: str, value: Any) -> NDArray[np.floa
             f"{name} has shape {array.shape}, but must have the model's shape {shape}, or one row per "
             f"lane: {(count, *shape)}"
         )
-    if not np.isfinite(array).all():
-        lane = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(f"{name} of lane {lane} must be finite numbers, got {array[lane]}")
-    if name in _AMOUNTS:
-        _check_amounts(name, read(lanes.model, name), array)
+    for lane in chosen.tolist():
+        if not np.isfinite(array[lane]).all():
+            raise ValueError(f"{name} of lane {lane} must be finite numbers, got {array[lane]}")
+        if name in _AMOUNTS:
+            _check_amounts(name, lane, read(lanes.model, name), array[lane])
     return array
 
 
-def _check_amounts(name: str, present: NDArray[np.float64], array: NDArray[np.float64]) -> None:
+def _check_amounts(name: str, lane: int, present: NDArray[np.float64], array: NDArray[np.float64]) -> None:
     needed = (present > 0) & (name != "dof_armature")
     wrong = np.argwhere((array < 0) | ((array == 0) & needed))
     if len(wrong):
-        lane, *place = wrong[0].tolist()
+        place = wrong[0].tolist()
         rule = "more than 0, as in the model" if needed[tuple(place)] else "0 or more"
-        raise ValueError(f"{name}{place} of lane {lane} must be {rule}, got {array[(lane, *place)]:g}")
+        raise ValueError(f"{name}{place} of lane {lane} must be {rule}, got {array[tuple(place)]:g}")
 
 
 def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: d
         TypeError, ValueError: see `check`; or MuJoCo finds that forces do not determine how such a model moves.
     """
     mujoco, _ = mujoco_library.load()
-    arrays = {name: check(lanes, name, value) for name, value in values.items()}
+    arrays = {name: check(lanes, chosen, name, value) for name, value in values.items()}
     scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
     models = {}
     for lane in chosen.tolist():
