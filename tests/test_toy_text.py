@@ -541,7 +541,7 @@ def test_rates_by_lane():
         ({"reward_schedule": (1, 0, np.inf)}, "reward_frozen"),
         ({"reward_schedule": ("a", 0, 0)}, "reward_goal"),
         ({"reward_schedule": (1, 0, 0), "reward_hole": 2}, "give one of them"),
-        ({"slippery": True}, "'slippery'.*desc.*is_slippery"),
+        ({"slippery": True}, "'slippery'.*did you mean is_slippery"),
     ],
     ids=str,
 )
