@@ -371,7 +371,7 @@ def test_pickles():
         ({"game": "poong"}, ValueError, "poong"),
         ({"game": "combat"}, ValueError, "two players: pass players=2"),
         ({"mode": 7}, ValueError, "mode=7 is none of this game's: 1, 2"),
-        ({"mode": -1}, ValueError, "mode=-1 must be at least 0"),
+        ({"mode": -2}, ValueError, "mode=-2 must be at least"),
         ({"difficulty": 9}, ValueError, "difficulty=9"),
         ({"img_height": 211}, ValueError, "img_height=211"),
         ({"img_width": 161}, ValueError, "img_width=161"),
