@@ -234,7 +234,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
     def _builtin_keywords(cls) -> list[str]:
         """Names of the keywords that every environment takes."""
         parameters = inspect.signature(cls.__init__).parameters.values()
-        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        return ["num_envs", *(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)]
 
     def _make_renderer(self, type_name: str) -> Any:
         if hasattr(self._adapter, "renderer"):
