@@ -926,7 +926,7 @@ cdef class SyncBatch:
         self._start_plans()
         self.batch_rows = num_lanes
         self.process = be_fork_count()
-        _alive.add(self)
+        _alive[<size_t><void *>self] = weakref.ref(self)
 
     cdef int _start_plans(self) except -1:
         """Finds out how many threads can be had, and warns if they are fewer than asked for."""
@@ -952,6 +952,8 @@ cdef class SyncBatch:
         return 0
 
     def __dealloc__(self):
+        if _alive is not None:
+            _alive.pop(<size_t><void *>self, None)
         self._end_workers()
         be_batch_destroy(self.batch)
         PyMem_Free(self.action_buffer)
@@ -1944,7 +1946,9 @@ cdef class SyncBatch:
         return self._present(held[0])
 
 
-_alive = weakref.WeakSet()
+# {address: a reference}. Not a WeakSet: its callback is Python code, and a Ctrl-C that comes while an env is let go of
+# would be raised, and lost, in there.
+_alive = {}
 
 
 @atexit.register
@@ -1954,7 +1958,9 @@ def _end_all_workers(double patience=10.0):
     patience: seconds to wait for calls that daemon threads are in.
     """
     cdef double end = be_now_ns() + 1e9 * patience
-    for batch in list(_alive):
+    for batch in [reference() for reference in list(_alive.values())]:
+        if batch is None:
+            continue
         while not (<SyncBatch>batch)._end_at_exit() and be_now_ns() < end:
             time.sleep(0.001)
 
