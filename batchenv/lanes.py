@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.hints import unknown_keyword
 from batchenv.snapshot import Snapshot
-from batchenv.values import integer as integer  # also found here
 
 
 def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
