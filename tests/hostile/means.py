@@ -301,19 +301,39 @@ def little_memory(more: int = 0) -> Iterator[None]:
 
 
 def few_threads(more: int) -> None:
-    """From now on no more than `more` threads can be started. Gives up root's rights, to which no limit applies."""
+    """From now on no more than `more` threads can be started by this thread and those it starts.
+
+    The limit counts the threads of a real user, and holds for neither root nor who may go past limits. A process of
+    root's therefore becomes a real user of its own; its effective user stays root, so that every file can still be
+    read.
+    """
     import resource
 
     present = len(os.listdir("/proc/self/task"))
     if os.geteuid() == 0:
         stranger = 1_000_000 + os.getpid()  # nobody else's, so that only our threads are counted
-        os.setgroups([])
-        os.setresgid(stranger, stranger, stranger)
-        os.setresuid(stranger, stranger, stranger)
+        os.setresuid(stranger, 0, 0)
+        _give_up_capabilities(21, 24)  # CAP_SYS_ADMIN, CAP_SYS_RESOURCE
     else:
         assert more == 0, "others of this user's threads would be counted, too"
         present = 1
     resource.setrlimit(resource.RLIMIT_NPROC, (present + more, present + more))
+
+
+def _give_up_capabilities(*numbers: int) -> None:
+    """The calling thread, and those that it starts, lose these capabilities (capabilities(7))."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this thread
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, for capabilities 0 to 31, then 32 to 63
+    if libc.capget(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capget")
+    for number in numbers:
+        for kind in range(3):
+            sets[number // 32 * 3 + kind] &= ~(1 << number % 32)
+    if libc.capset(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 def _pointer(function: Any) -> int:
