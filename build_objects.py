@@ -147,7 +147,7 @@ class Builder:
 
     def units(self):
         macros = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in build_config.ISA_FLAGS else []
-        openmp = ["-fopenmp", "-DBE_HAVE_OPENMP=1"] if self.openmp else []
+        openmp = ["-fopenmp"] if self.openmp else []
         if os.environ.get("BATCHENV_NO_OPENMP") == "1":
             openmp = ["-DBE_OPENMP_DECLINED=1"]
         for isa, flags in build_config.ISA_FLAGS.items():
