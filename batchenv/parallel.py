@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.batch_env import BatchEnv
-from batchenv.engines.players import MODES
-from batchenv.registry import lookup, make
 
 _NAMES = ("first", "second", "third", "fourth")
 _OF_ALL = ("rewards", "player_lives", "players")
@@ -236,29 +234,3 @@ class ParallelBatchEnv:
     def close(self) -> None:
         """Releases the lanes and the window."""
         self.env.close()
-
-
-def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:
-    """Makes `num_envs` lanes of a game for several players, with PettingZoo's parallel API around them.
-
-    Args:
-        env_id: an Atari id, such as "Pong-v5".
-        num_envs: number of lanes.
-        players: 2 to 4, as the game's modes allow; None: the id's own number, or else 2.
-        **kwargs: as `make`.
-
-    Raises:
-        TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
-            to fix it.
-        gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
-    """
-    name, entry = lookup(env_id)
-    if entry.type_name != "Atari":
-        raise ValueError(f"{name} is for one player; the Atari games {', '.join(MODES)} are for more")
-    if players is None:
-        players = entry.kwargs.get("players", 2)
-    if players == 1:
-        raise ValueError("players=1 has nobody to play with: use batchenv.make, or players=2")
-    if kwargs.get("env_type", "gymnasium") != "gymnasium":
-        raise TypeError(f"env_type={kwargs['env_type']!r} cannot be used with make_parallel")
-    return ParallelBatchEnv(make(name, num_envs, players=players, **kwargs))

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 
+from batchenv.integrations.registration import entry_point
 from batchenv.registry import TABLE
 
 _FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.", "gymnasium.envs.mujoco.")
@@ -122,6 +123,6 @@ def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:
     if any(asked[name] is not None and len(asked[name]) > 0 for name in ("vector_kwargs", "wrappers")):
         return None
     spec = copy.deepcopy(spec)
-    spec.vector_entry_point = f"batchenv.entry_points:vector {spec.id}"
+    spec.vector_entry_point = entry_point("vector", spec.id)
     spec.kwargs = {"clip_actions": True, **spec.kwargs}
     return spec

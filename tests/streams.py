@@ -1,4 +1,4 @@
-"""The random streams of csrc/core/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))).
+"""The random streams of csrc/include/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))).
 
 The product draws inside its kernels alone, so the library that tests call is built here, with the product's flags.
 """
@@ -34,7 +34,7 @@ def library():
     ]
     with tempfile.TemporaryDirectory() as folder:
         target = f"{folder}/streams.so"
-        flags = [*build_config.C_FLAGS, "-fPIC", "-shared", "-Icsrc"]
+        flags = [*build_config.C_FLAGS, "-fPIC", "-shared", *(f"-I{path}" for path in build_config.INCLUDE)]
         command = [*compiler, *flags, *sources, "-o", target, *build_config.LINK_FLAGS]
         subprocess.run(command, cwd=ROOT, check=True)
         return ctypes.CDLL(target)

@@ -492,4 +492,4 @@ def test_wrong_envs_and_agents():
 def test_import_stays_light():
     code = "import batchenv, sys; print([m for m in sys.modules if m.startswith('batchenv.') and 'para' in m])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.parallel"
+    assert told.strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.make"

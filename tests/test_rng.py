@@ -1,4 +1,4 @@
-"""csrc/core/rng.h against numpy.random.Generator(PCG64(SeedSequence(seed))): every value and the state afterwards,
+"""csrc/include/rng.h against numpy.random.Generator(PCG64(SeedSequence(seed))): every value and the state afterwards,
 exactly."""
 
 import random

@@ -5,7 +5,6 @@ EnvPool's own package is neither needed nor looked at.
 
 from __future__ import annotations
 
-import contextlib
 from collections import namedtuple
 from typing import Any
 
@@ -14,6 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv._core import LaneError
+from batchenv.registry import list_envs
 from batchenv.transforms import flag
 from batchenv.values import brief, integer
 
@@ -163,28 +163,6 @@ class PoolSpec:
         return f"PoolSpec({self.observation_space}, {self.action_space}, {self.config})"
 
 
-def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any):
-    """EnvPool's name for `batchenv.make`."""
-    from batchenv.registry import make
-
-    return make(env_id, num_envs, **kwargs)
-
-
-def make_dm(env_id: str, num_envs: int = 1, **kwargs: Any):
-    """EnvPool's name for `batchenv.make(..., env_type="dm")`."""
-    from batchenv.registry import make
-
-    return make(env_id, num_envs, env_type="dm", **kwargs)
-
-
-def make_spec(env_id: str, num_envs: int = 1, **kwargs: Any) -> PoolSpec:
-    """The spaces and the configuration of what `make` would make of the same arguments; see `PoolSpec`."""
-    with contextlib.closing(make_gymnasium(env_id, num_envs, **kwargs)) as env:
-        return PoolSpec(env)
-
-
 def list_all_envs() -> list[str]:
     """EnvPool's name for `batchenv.list_envs`."""
-    from batchenv.registry import list_envs
-
     return list_envs()

@@ -1,5 +1,5 @@
-/* The random streams of core/rng.h, many draws a call, for tests/streams.py. */
-#include "core/rng.h"
+/* The random streams of rng.h, many draws a call, for tests/streams.py. */
+#include "rng.h"
 
 #define FILL(name, type, draw, ...)                                                                                    \
     void stream_##name(be_rng *rng, type *out, int64_t n, __VA_ARGS__) {                                               \
