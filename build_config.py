@@ -15,6 +15,7 @@ SANITIZE = os.environ.get("BATCHENV_SANITIZE")  # such as "address,undefined"
 # change no value; they let the compiler vectorise comparisons and inline rounding.
 C_FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", *WERROR]
 CYTHON_FLAGS = ["-O2", "-std=gnu11", "-Wno-psabi"]
+INCLUDE = ["csrc", "csrc/include"]  # the core's own folder, and what authors of envs include
 LINK_FLAGS = ["-lm", "-ldl", "-pthread"]
 if SANITIZE:
     C_FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
@@ -36,10 +37,10 @@ def _found(*patterns):
 
 # Compiled once per instruction set: every env, and the driver's hot loops. Envs over engines are among them only where
 # they have hot loops of their own: see csrc/engines/list.h.
-KERNEL_SOURCES = [*_found("csrc/envs/**/*.c", "csrc/engines/atari/*.c"), "csrc/core/isa_step.c"]
+KERNEL_SOURCES = _found("csrc/envs/**/*.c", "csrc/engines/atari/*.c", "csrc/core/isa/*.c")
 COMMON_SOURCES = [
     path
-    for path in _found("csrc/core/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
+    for path in _found("csrc/core/**/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
     if path not in KERNEL_SOURCES
 ]
 CYTHON_SOURCE = "batchenv/_core.pyx"

@@ -163,7 +163,11 @@ class Builder:
         return self.unit("common", GENERATED, [*(f"-I{include[name]}" for name in ("include", "platinclude")), *flags])
 
     def unit(self, folder, source, flags):
-        return Unit(source, self.folder / folder / f"{source.replace('/', '-')}.o", ["-Icsrc", *flags])
+        return Unit(
+            source,
+            self.folder / folder / f"{source.replace('/', '-')}.o",
+            [*(f"-I{folder}" for folder in build_config.INCLUDE), *flags],
+        )
 
     # ---- what has changed
 

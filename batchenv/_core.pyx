@@ -160,7 +160,7 @@ cdef extern from "core/moments.h" nogil:
     void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
     void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
 
-cdef extern from "core/numa.h" nogil:
+cdef extern from "core/place/numa.h" nogil:
     enum:
         BE_MAX_NODES
     ctypedef struct be_cpus:
@@ -313,16 +313,16 @@ cdef extern from "core/team.h" nogil:
     int be_team_size(int, int)
     int be_workers_available(int)
 
-cdef extern from "core/fork.h" nogil:
+cdef extern from "core/place/fork.h" nogil:
     void be_fork_watch()
     bint be_forked()
     int be_fork_count()
 
-cdef extern from "core/numpy_f32.h" nogil:
+cdef extern from "numpy_f32.h" nogil:
     void be_set_numpy_f32_fused(int)
     int64_t be_numpy_f32_mismatches(int, const float *, const float *, const float *, int64_t)
 
-cdef extern from "core/libm.h" nogil:
+cdef extern from "libm.h" nogil:
     void be_libm_begin()
     int be_libm_choose(const char *, const double *, const double *, const double *, int64_t, int64_t *)
     void be_libm_choose_sincos(const double *, int64_t)

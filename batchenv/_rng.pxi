@@ -1,10 +1,10 @@
-# The streams of csrc/core/rng.h for tests and debugging: numpy.random.Generator(PCG64(SeedSequence(seed))), bit for
+# The streams of csrc/include/rng.h for tests and debugging: numpy.random.Generator(PCG64(SeedSequence(seed))), bit for
 # bit. Included by _core.pyx, after `import numpy as np` and `cimport numpy as cnp`.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "core/rng.h" nogil:
+cdef extern from "rng.h" nogil:
     ctypedef struct be_rng:
         uint64_t state_lo, state_hi, inc_lo, inc_hi
         uint32_t buffered, has_buffered

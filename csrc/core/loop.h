@@ -20,7 +20,7 @@
 
 #include "core/batch.h"
 #include "core/plan.h"
-#include "core/pool.h"
+#include "core/queue/pool.h"
 
 typedef enum be_verb { BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT } be_verb;
 

@@ -40,8 +40,8 @@
 #ifndef BE_POOL_H
 #define BE_POOL_H
 
-#include "core/numa.h"
-#include "core/stream.h"
+#include "core/place/numa.h"
+#include "core/queue/stream.h"
 
 typedef struct be_pool be_pool;
 

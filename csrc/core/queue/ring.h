@@ -25,7 +25,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-#include "core/gate.h"
+#include "core/queue/gate.h"
 
 #define BE_CACHE_LINE 64
 

@@ -1,10 +1,11 @@
-/* batchenv: the contract between an env and the driver. This header is all that an env's author includes.
+/* batchenv: the contract between an env and the driver. An env's author includes this header, and what
+ * else of this folder the env computes with.
  *
  * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
  * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
  * time limits, the autoreset modes, action checks, threads, snapshots. C here knows no Python.
  *
- * A kernel file is compiled once per instruction set (see core/simd.h), and ends with
+ * A kernel file is compiled once per instruction set (see simd.h), and ends with
  *
  *     const be_env_type BE_ENV(cartpole) = { .name = "CartPole", ... };
  *
@@ -16,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/rng.h"
-#include "core/simd.h"
+#include "rng.h"
+#include "simd.h"
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 

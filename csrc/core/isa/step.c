@@ -1,12 +1,7 @@
-/* The driver's hot loops, compiled once per instruction set beside the env kernels. */
-#include "core/batch.h"
-#include "core/exact_math.h"
-#include "core/fp.h"
-#include "engines/list.h"
-#include "envs/list.h"
+/* A step of some lanes: resets that are due, the kernel, time limits, autoreset, what goes out. */
+#include "core/isa/isa.h"
 
-/* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
-#define BLOCK BE_LIST
+#include <math.h>
 
 /* Bit i is set where flags[i] is 1, of 64 flags. */
 static inline uint64_t flag_bits(const uint8_t *flags) {
@@ -196,32 +191,6 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     return finished;
 }
 
-static inline void *row_of(const void *rows, int64_t row, size_t bytes) {
-    return rows ? (unsigned char *)rows + (size_t)row * bytes : NULL;
-}
-
-/* The same arrays from row `row` on: a lane, or num_lanes * t of a rollout's. */
-static be_arrays rows_from(const be_batch *batch, const be_arrays *arrays, int64_t row) {
-    const struct be_driver *driver = batch->driver;
-    be_arrays rows = {
-        .action = row_of(arrays->action, row, driver->action_bytes),
-        .observation = row_of(arrays->observation, row, driver->observation_bytes),
-        .reward = arrays->reward + row,
-        .terminated = arrays->terminated + row,
-        .truncated = arrays->truncated + row,
-        .final_observation = row_of(arrays->final_observation, row, driver->observation_bytes),
-        .started = row_of(arrays->started, row, 1),
-        .episode_return = row_of(arrays->episode_return, row, sizeof(double)),
-        .episode_seconds = row_of(arrays->episode_seconds, row, sizeof(double)),
-        .episode_length = row_of(arrays->episode_length, row, sizeof(int64_t)),
-    };
-    for (int j = 0; j < driver->num_info; j++) {
-        rows.info[j] = row_of(arrays->info[j], row, driver->info_bytes[j]);
-        rows.final_info[j] = row_of(arrays->final_info[j], row, driver->info_bytes[j]);
-    }
-    return rows;
-}
-
 /* The lanes after the last whole block go through padded rows of the driver's own, so that no kernel needs to know how
  * to step less than a block. */
 static int step_tail(const block *b, const uint8_t *skip, be_error *error) {
@@ -370,7 +339,7 @@ static inline double seconds_for(const be_batch *batch) {
     return batch->driver->transform.record_statistics ? be_now_seconds() : 0;
 }
 
-static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+int64_t be_isa_step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
     int64_t finished = 0;
     block b = {.batch = batch, .now = seconds_for(batch)};
     for (b.first = begin; b.first < end; b.first += b.n) {
@@ -384,7 +353,7 @@ static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays
     return finished;
 }
 
-static int64_t step_rows(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
+int64_t be_isa_step_rows(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
     int64_t finished = 0;
     block b = {.batch = batch, .now = seconds_for(batch)};
     for (b.first = first; b.first < first + n; b.first += b.n) {
@@ -397,222 +366,3 @@ static int64_t step_rows(be_batch *batch, int64_t first, int64_t n, const be_arr
     }
     return finished;
 }
-
-/* ---- rollouts --------------------------------------------------------------------------------------- */
-
-/* The output function of SplitMix64 (Steele, Lea and Flood, 2014). */
-static inline uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static void draw_actions(const be_batch *batch, const be_random_policy *policy, int64_t step, int64_t begin,
-                         int64_t end, void *actions) {
-    const be_space *space = &batch->action_space;
-    const int64_t size = be_space_row_size(space);
-    const uint64_t gamma = UINT64_C(0x9e3779b97f4a7c15);
-    const uint64_t stream = mix(policy->key + gamma * (policy->first_step + (uint64_t)step));
-    if (space->kind == BE_SPACE_DISCRETE) {
-        int64_t *restrict action = actions;
-        const uint64_t n = (uint64_t)space->n;
-        for (int64_t i = begin; i < end; i++)
-            action[i] = (int64_t)((mix(stream + gamma * (uint64_t)i) >> 32) * n >> 32);
-        return;
-    }
-    float *restrict action = actions;
-    const int64_t bounds = be_num_bounds(space);
-    for (int64_t i = begin * size; i < end * size; i++) {
-        const float low = (float)space->low[i % bounds], high = (float)space->high[i % bounds];
-        float u = (float)(mix(stream + gamma * (uint64_t)i) >> 40) * 0x1p-24f;
-        float value = low + (high - low) * u;
-        action[i] = value > high ? high : value;
-    }
-}
-
-/* Lanes whose state takes about this many bytes are rolled out together. */
-#define ROLLOUT_BYTES 20480
-
-static int64_t rollout(be_batch *batch, int64_t begin, int64_t end, int64_t first_step, int64_t steps,
-                       const be_arrays *arrays, const be_random_policy *policy, be_error *error) {
-    size_t lane_bytes = sizeof *batch->elapsed + 1;
-    for (const be_field *field = batch->type->state; field->name; field++) {
-        lane_bytes += be_dtype_size(field->dtype) * (size_t)field->size;
-    }
-    int64_t chunk = (int64_t)(ROLLOUT_BYTES / lane_bytes / BLOCK * BLOCK);
-    if (chunk < BLOCK) chunk = BLOCK;
-    int64_t finished = 0;
-    for (int64_t first = begin; first < end; first += chunk) {
-        const int64_t last = first + chunk < end ? first + chunk : end;
-        for (int64_t t = first_step; t < first_step + steps; t++) {
-            be_arrays rows = rows_from(batch, arrays, t * batch->num_lanes);
-            if (policy) draw_actions(batch, policy, t, first, last, (void *)rows.action);
-            int64_t count = step(batch, first, last, &rows, error);
-            if (count < 0) return -1;
-            finished += count;
-        }
-    }
-    return finished;
-}
-
-/* ---- actions ---------------------------------------------------------------------------------------- */
-
-#define CHECK_DISCRETE(TYPE)                                                                                           \
-    do {                                                                                                               \
-        const TYPE *restrict values = actions;                                                                         \
-        const uint64_t n = (uint64_t)batch->action_space.n;                                                            \
-        int64_t bad = 0;                                                                                               \
-        for (int64_t i = 0; i < count; i++) bad |= -(int64_t)((uint64_t)(int64_t)values[i] >= n);                      \
-        if (__builtin_expect(bad != 0, 0)) {                                                                           \
-            for (int64_t i = 0; i < count; i++) {                                                                      \
-                if ((uint64_t)(int64_t)values[i] >= n) {                                                               \
-                    return be_fail(error, BE_ERROR_VALUE, first_lane + i,                                              \
-                                   "action %lld of lane %lld is not in 0..%lld: pass integers from the action "        \
-                                   "space; no lane has been stepped",                                                  \
-                                   (long long)values[i], (long long)(first_lane + i), (long long)n - 1);               \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        if (canonical) {                                                                                               \
-            int64_t *restrict target = canonical;                                                                      \
-            for (int64_t i = 0; i < count; i++) target[i] = values[i];                                                 \
-        }                                                                                                              \
-    } while (0)
-
-/* The bounds hold for the value as the env will see it: rounded to float32. */
-#define CHECK_BOX(TYPE)                                                                                                \
-    do {                                                                                                               \
-        const TYPE *restrict values = actions;                                                                         \
-        const int64_t size = be_space_row_size(&batch->action_space), bounds = be_num_bounds(&batch->action_space);    \
-        const double *restrict low = batch->action_space.low, *restrict high = batch->action_space.high;               \
-        int bad = 0;                                                                                                   \
-        if (size == 1) {                                                                                               \
-            const float bottom = clip ? -3.4e38f : (float)low[0], top = clip ? 3.4e38f : (float)high[0];               \
-            for (int64_t i = 0; i < count; i++) {                                                                      \
-                bad |= !(((float)values[i] >= bottom) & ((float)values[i] <= top));                                    \
-            }                                                                                                          \
-        } else {                                                                                                       \
-            for (int64_t i = 0; i < count; i++) {                                                                      \
-                float value = (float)values[i];                                                                        \
-                const int64_t b = i % bounds;                                                                          \
-                bad |= clip ? !isfinite(value) : !((double)value >= low[b] && (double)value <= high[b]);               \
-            }                                                                                                          \
-        }                                                                                                              \
-        for (int64_t i = 0; bad && i < count; i++) {                                                                   \
-            int64_t lane = first_lane + i / size, j = i % size, b = j % bounds;                                        \
-            float value = (float)values[i];                                                                            \
-            if (!isfinite(value)) {                                                                                    \
-                return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
-                               "action %.9g of lane %lld (component %lld) is not a finite float32 number; no "         \
-                               "lane has been stepped",                                                                \
-                               (double)values[i], (long long)lane, (long long)j);                                      \
-            }                                                                                                          \
-            if (!clip && !((double)value >= low[b] && (double)value <= high[b])) {                                     \
-                return be_fail(error, BE_ERROR_VALUE, lane,                                                            \
-                               "action %.9g of lane %lld (component %lld) is not between %.9g and %.9g: clip "         \
-                               "it, or make the env with clip_actions=True; no lane has been stepped",                 \
-                               (double)values[i], (long long)lane, (long long)j, low[b], high[b]);                     \
-            }                                                                                                          \
-        }                                                                                                              \
-        if (canonical) {                                                                                               \
-            float *restrict target = canonical;                                                                        \
-            for (int64_t i = 0; i < count; i++) target[i] = (float)values[i];                                          \
-        }                                                                                                              \
-    } while (0)
-
-static int check_values(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
-                        int clip, void *canonical, be_error *error) {
-    switch (dtype) {
-    case BE_I64:
-        CHECK_DISCRETE(int64_t);
-        return BE_OK;
-    case BE_I32:
-        CHECK_DISCRETE(int32_t);
-        return BE_OK;
-    case BE_F32:
-        CHECK_BOX(float);
-        return BE_OK;
-    case BE_F64:
-        CHECK_BOX(double);
-        return BE_OK;
-    default:
-        return be_fail(error, BE_ERROR_VALUE, -1, "actions of dtype %d cannot be checked", (int)dtype);
-    }
-}
-
-static int check_actions(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
-                         int clip, void *canonical, be_error *error) {
-    if (dtype == BE_I64 || dtype == BE_I32) {
-        return check_values(batch, actions, dtype, first_lane, count, clip, canonical, error);
-    }
-    const be_fp before = be_fp_enter(); /* for doubles become floats */
-    const int status = check_values(batch, actions, dtype, first_lane, count, clip, canonical, error);
-    be_fp_leave(&before);
-    return status;
-}
-
-/* ---- probe ------------------------------------------------------------------------------------------ */
-
-static void probe(int64_t mismatches[5]) {
-    const be_fp before = be_fp_enter();
-    static const double scales[] = {0.06, 0.2, 0.84, 2.0, 3.2, 30.0, 1e4, 1e8};
-    be_rng rng;
-    be_rng_seed_u64(&rng, 20261101);
-    for (int j = 0; j < 5; j++) mismatches[j] = 0;
-    for (int s = 0; s < 8; s++) {
-        for (int round = 0; round < 2048 / BE_MANY; round++) {
-            double angle[BE_MANY], sines[BE_MANY], cosines[BE_MANY], squares[BE_MANY];
-            double only_sines[BE_MANY], only_cosines[BE_MANY], angle_f32[BE_MANY], squares_f32[BE_MANY];
-            for (int i = 0; i < BE_MANY; i++) angle[i] = be_rng_uniform(&rng, -scales[s], scales[s]);
-            be_sincos_many(angle, sines, cosines, BE_MANY);
-            be_sin_many(angle, only_sines, BE_MANY);
-            be_cos_many(angle, only_cosines, BE_MANY);
-            be_square_many(angle, squares, BE_MANY);
-            for (int i = 0; i < BE_MANY; i++) angle_f32[i] = (double)(float)angle[i];
-            be_square_f32_many(angle_f32, squares_f32, BE_MANY);
-            for (int k = 0; k < BE_MANY; k += BE_VL) {
-                be_vd x = be_load(angle + k), sine, cosine;
-                if (s < 3) {
-                    be_sincos_small(x, &sine, &cosine);
-                } else {
-                    be_sincos(x, &sine, &cosine);
-                }
-                be_vd modulo = be_fmod_positive(be_abs(x), be_set1(6.283185307179586));
-                for (int i = 0; i < BE_VL; i++) {
-                    double y = x[i], right_sine = be_math.sin(y), right_cosine = be_math.cos(y),
-                           right_square = be_libm_square(y);
-                    mismatches[0] +=
-                        sine[i] != right_sine || sines[k + i] != right_sine || only_sines[k + i] != right_sine;
-                    mismatches[1] += cosine[i] != right_cosine || cosines[k + i] != right_cosine ||
-                                     only_cosines[k + i] != right_cosine;
-                    mismatches[2] += squares[k + i] != right_square;
-                    mismatches[3] += squares_f32[k + i] != (double)be_libm_square_f32((float)y);
-                    mismatches[4] += modulo[i] != be_math.fmod(fabs(y), 6.283185307179586);
-                }
-            }
-        }
-    }
-    be_fp_leave(&before);
-}
-
-/* ---- table ------------------------------------------------------------------------------------------ */
-
-#define DECLARE(name) extern const be_env_type BE_ENV(name);
-BE_ENV_LIST(DECLARE)
-#define POINTER(name) &BE_ENV(name),
-#define DECLARE_ENGINE(name) extern const be_env_type be_env_##name;
-BE_ENGINE_LIST(DECLARE_ENGINE)
-#define ENGINE_POINTER(name) &be_env_##name,
-static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) BE_ENGINE_LIST(ENGINE_POINTER) NULL};
-
-#define TEXT2(x) #x
-#define TEXT(x) TEXT2(x)
-const be_isa BE_ISA_NAME(be_isa) = {
-    .name = TEXT(BE_ISA_SUFFIX),
-    .types = types,
-    .step = step,
-    .step_rows = step_rows,
-    .rollout = rollout,
-    .check_actions = check_actions,
-    .probe = probe,
-};

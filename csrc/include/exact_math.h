@@ -19,7 +19,7 @@
 #ifndef BE_EXACT_MATH_H
 #define BE_EXACT_MATH_H
 
-#include "core/libm.h"
+#include "libm.h"
 #include "simd.h"
 #include "trig_table.h"
 

@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/pool.h"
+#include "core/queue/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

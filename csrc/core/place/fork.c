@@ -1,4 +1,4 @@
-#include "core/fork.h"
+#include "core/place/fork.h"
 
 #include <pthread.h>
 

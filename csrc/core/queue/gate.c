@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/gate.h"
+#include "core/queue/gate.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "core/ring.h"
+#include "core/queue/ring.h"
 
 #include <string.h>
 

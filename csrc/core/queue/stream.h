@@ -18,8 +18,8 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-#include "core/gate.h"
-#include "core/ring.h"
+#include "core/queue/gate.h"
+#include "core/queue/ring.h"
 
 typedef struct be_stream {
     uint32_t magic;

@@ -1,4 +1,4 @@
-#include "core/stream.h"
+#include "core/queue/stream.h"
 
 #define MAGIC 0x62657374u /* "best" */
 
