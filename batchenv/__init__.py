@@ -17,10 +17,10 @@ __path__.append(f"{__path__[0]}/_moved")  # where old names of modules are found
 
 from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
-from batchenv.faces.envpool import list_all_envs  # noqa: E402
+from batchenv.integrations.envpool import list_all_envs  # noqa: E402
+from batchenv.integrations.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.integrations.registration import register_with_gymnasium, spec  # noqa: E402
 from batchenv.make import make, make_dm, make_gymnasium, make_mujoco, make_parallel, make_spec  # noqa: E402
-from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.registry import list_envs  # noqa: E402
 from batchenv.rollout import Rollout  # noqa: E402
 from batchenv.snapshot import Snapshot  # noqa: E402

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from batchenv.batch_env import BatchEnv
-from batchenv.faces.envpool import PoolSpec, keywords
+from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import lookup
 
 if TYPE_CHECKING:
-    from batchenv.parallel import ParallelBatchEnv
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
 ENV_TYPES = ("gymnasium", "gym", "dm")
 
@@ -23,8 +23,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     Args:
         env_id: such as "CartPole-v1"; see `list_envs()`.
         num_envs: number of lanes, at least 1.
-        env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.faces.gym.GymBatchEnv`. "dm":
-            one with dm_env's, see `batchenv.faces.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
+        env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
+            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
             understood where they can be honoured (docs/from-envpool.md).
@@ -62,11 +62,11 @@ def _wrapper(env_type: Any) -> Any:
     if not isinstance(env_type, str) or env_type not in ENV_TYPES:
         raise ValueError(f"env_type={env_type!r} must be 'gymnasium', 'gym' or 'dm'")
     if env_type == "gym":
-        from batchenv.faces.gym import GymBatchEnv
+        from batchenv.integrations.gym import GymBatchEnv
 
         return GymBatchEnv
     if env_type == "dm":
-        from batchenv.faces.dm import DmBatchEnv
+        from batchenv.integrations.dm import DmBatchEnv
 
         return DmBatchEnv
     return None
@@ -112,7 +112,7 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
     """
     from batchenv.engines.players import MODES
-    from batchenv.parallel import ParallelBatchEnv
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     name, entry = lookup(env_id)
     if entry.extra != "atari":

@@ -14,8 +14,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv.batch_env import BatchEnv
+from batchenv.integrations.single_env import SingleEnv
 from batchenv.registry import NAMESPACE, TABLE, lookup
-from batchenv.single_env import SingleEnv
 
 _MAKERS = {"single": SingleEnv, "vector": BatchEnv}
 

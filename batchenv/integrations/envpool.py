@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from batchenv._core import LaneError
 from batchenv.registry import list_envs
 from batchenv.transforms import flag
-from batchenv.values import brief, integer
+from batchenv.values import integer
 
 # Keywords that can have one value here: that value, and what there is instead of the others.
 _COMMON = {
@@ -66,71 +63,6 @@ def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-class PoolNames:
-    """EnvPool's attributes of an env that can be said in a line."""
-
-    num_envs: int
-
-    def __len__(self) -> int:
-        return self.num_envs
-
-    @property
-    def all_env_ids(self) -> NDArray[np.int64]:
-        """0, 1, ..., num_envs - 1: every lane's number."""
-        return np.arange(self.num_envs)
-
-
-class Pool(PoolNames):
-    """The part of BatchEnv that has EnvPool's names."""
-
-    _arguments: dict[str, Any]
-    _keywords: dict[str, Any]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
-        values = {**self._arguments, "batch_size": self.batch_size, **self._keywords, **self.get_params()}
-        return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
-
-    def _reset_lanes(self, env_id: Any, seed: Any, options: Any):
-        """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
-        if not isinstance(env_id, (list, tuple, np.ndarray)):
-            raise TypeError(
-                f"env_id={env_id!r} must be a list or array of lanes; a seed is given by its name, reset(seed=...)"
-            )
-        if isinstance(options, dict) and "reset_mask" in options:
-            raise TypeError("env_id says what options['reset_mask'] says: give one of them")
-        lanes = np.asarray(env_id)
-        wrong = lanes.ndim != 1 or lanes.dtype.kind not in "iu" or not len(lanes)
-        if wrong or ((lanes < 0) | (lanes >= self.num_envs)).any() or len(np.unique(lanes)) != len(lanes):
-            raise ValueError(
-                f"env_id={brief(env_id)} must be some of the lanes 0..{self.num_envs - 1}, as integers, each once"
-            )
-        mask = np.zeros(self.num_envs, np.bool_)
-        mask[lanes] = True
-        try:
-            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
-        except LaneError as error:
-            error.result = _of_lanes(error.result, lanes)
-            raise
-        return _of_lanes(result, lanes)
-
-
-def _of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
-    """The rows of these lanes in what `reset` returns."""
-    observations, infos = result
-    return _rows(observations, lanes), {**_rows(infos, lanes), "env_id": lanes.astype(np.int64)}
-
-
-def _rows(value: Any, lanes: NDArray[Any]) -> Any:
-    """The rows of these lanes, of arrays in tuples and dicts too."""
-    if isinstance(value, dict):
-        return {key: _rows(part, lanes) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_rows(part, lanes) for part in value)
-    return value[lanes]
-
-
 class PoolSpec:
     """What `make_spec` returns: one lane's spaces, and the configuration.
 
@@ -149,13 +81,13 @@ class PoolSpec:
 
     def observation_spec(self) -> Any:
         """dm_env's spec of one lane's observation; its field names are those of `DmBatchEnv`."""
-        from batchenv.faces.dm import observation_spec
+        from batchenv.integrations.dm import observation_spec
 
         return observation_spec(self.observation_space, self.config.num_envs)
 
     def action_spec(self) -> Any:
         """dm_env's spec of one lane's action."""
-        from batchenv.faces.dm import action_spec
+        from batchenv.integrations.dm import action_spec
 
         return action_spec(self.action_space)
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
-from batchenv.faces.envpool import PoolNames
+from batchenv.integrations.wrapper import Wrapper
+from batchenv.seeds import check_seed, entropy
 
 
-class GymBatchEnv(PoolNames):
+class GymBatchEnv(Wrapper):
     """A BatchEnv as old gym code expects it; `.env` is the BatchEnv, and attributes not found here are looked up there.
 
     Spaces are Gymnasium's, and batched: `single_observation_space` and `single_action_space` are a lane's.
@@ -29,7 +30,7 @@ class GymBatchEnv(PoolNames):
     DEFAULTS = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(self, env: BatchEnv):
-        self.env = env
+        super().__init__(env)
         self._next_seed: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -43,7 +44,7 @@ class GymBatchEnv(PoolNames):
         Raises:
             TypeError, ValueError: a wrong seed.
         """
-        self._next_seed = self.env._entropy() if seed is None else self.env._check_seed(seed)
+        self._next_seed = entropy() if seed is None else check_seed(seed, self.env.num_envs)
 
     def reset(
         self,
@@ -114,19 +115,8 @@ class GymBatchEnv(PoolNames):
             infos["final_observation"], infos["_final_observation"] = infos["final_obs"], infos["_final_obs"]
         return observations, rewards, terminations | truncations, infos
 
-    def render(self, *args: Any, **kwargs: Any) -> Any:
-        """As `BatchEnv.render`."""
-        return self.env.render(*args, **kwargs)
-
-    def close(self) -> None:
-        """Releases the lanes."""
-        self.env.close()
-
     def __enter__(self) -> GymBatchEnv:
         return self
 
     def __exit__(self, *args: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"GymBatchEnv({self.env!r})"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.batch_env import BatchEnv
-from batchenv.faces.envpool import PoolNames
+from batchenv.integrations.wrapper import Wrapper
 
 try:
     import dm_env
@@ -51,7 +51,7 @@ def action_spec(space: spaces.Space) -> specs.Array:
     return _spec(space, "action")
 
 
-class DmBatchEnv(PoolNames, dm_env.Environment):
+class DmBatchEnv(Wrapper, dm_env.Environment):
     """A BatchEnv as a dm_env environment whose time steps hold arrays over lanes; `.env` is the BatchEnv.
 
     Autoreset is "NextStep", dm_env's own rule: the step of a lane after its LAST ignores the action and is the FIRST of
@@ -61,28 +61,16 @@ class DmBatchEnv(PoolNames, dm_env.Environment):
         ValueError: the BatchEnv has another autoreset mode.
     """
 
-    DEFAULTS: dict[str, Any] = {}
-
     def __init__(self, env: BatchEnv):
         if env.autoreset_mode is not AutoresetMode.NEXT_STEP:
             raise ValueError(
                 f"autoreset_mode={env.autoreset_mode.value!r} must be 'NextStep' with env_type='dm': "
                 "in dm_env the step after LAST starts the next episode"
             )
-        self.env = env
+        super().__init__(env)
         self._env_id = np.arange(env.num_envs, dtype=np.int32)
         self._env_id.flags.writeable = False
         self._done: NDArray[np.bool_] | None = None
-
-    @property
-    def num_envs(self) -> int:
-        """Number of lanes."""
-        return self.env.num_envs
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """As `BatchEnv.config`."""
-        return self.env.config
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -169,14 +157,3 @@ class DmBatchEnv(PoolNames, dm_env.Environment):
     def action_spec(self) -> specs.Array:
         """The spec of one lane's action."""
         return action_spec(self.env.single_action_space)
-
-    def render(self, *args: Any, **kwargs: Any) -> Any:
-        """As `BatchEnv.render`."""
-        return self.env.render(*args, **kwargs)
-
-    def close(self) -> None:
-        """Releases the lanes."""
-        self.env.close()
-
-    def __repr__(self) -> str:
-        return f"DmBatchEnv({self.env!r})"

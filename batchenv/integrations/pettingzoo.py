@@ -35,7 +35,7 @@ class ParallelBatchEnv:
 
     def __init__(self, env: BatchEnv):
         space = env.single_action_space
-        if "players" not in env._keywords or not isinstance(space, spaces.MultiDiscrete):
+        if env.config.get("players", 1) == 1 or not isinstance(space, spaces.MultiDiscrete):
             raise ValueError(
                 f"{env!r} has one player per lane: make it with players=2, such as make_parallel('Pong-v5')"
             )
@@ -45,7 +45,7 @@ class ParallelBatchEnv:
         self.action_spaces = {
             agent: spaces.Discrete(int(n)) for agent, n in zip(self.possible_agents, space.nvec, strict=True)
         }
-        self.metadata = {**env.metadata, "name": env._id, "is_parallelizable": True}
+        self.metadata = {**env.metadata, "name": env.id, "is_parallelizable": True}
         shape = (env.num_envs, len(self.possible_agents))
         # Of the last step: lives, who was out, and which lanes' episodes ended.
         self._lives, self._out, self._ended = np.zeros(shape, np.int32), np.zeros(shape, bool), np.zeros(shape[0], bool)

@@ -1,1 +1,0 @@
-"""Other APIs over a BatchEnv: the old gym's and dm_env's."""
