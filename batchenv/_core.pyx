@@ -21,7 +21,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp
 
 include "_rng.pxi"
 
@@ -125,8 +125,21 @@ cdef extern from "batchenv.h" nogil:
         const uint8_t *cells
         int64_t rows, columns
     ctypedef struct be_batch
-    ctypedef struct be_env_type:
+    ctypedef struct be_setting:
         const char *name
+        double value
+        const char *text
+    ctypedef struct be_id:
+        const char *name
+        int32_t max_episode_steps
+        const double *reward_threshold
+        be_setting settings[8]
+        int unlisted
+    ctypedef struct be_env_type:
+        int frames_per_second
+        const char *name
+        const be_id *ids
+        const char *family
         const be_field *state
         const be_field *info
         const be_param *params
@@ -142,7 +155,7 @@ cdef extern from "batchenv.h" nogil:
         int32_t *elapsed
         double params[32]
         be_space observation_space, action_space
-    int BE_MAX_PARAMS
+    int BE_MAX_PARAMS, BE_MAX_SETTINGS
     unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/transform.h" nogil:
@@ -197,12 +210,13 @@ cdef extern from "core/batch.h" nogil:
         uint64_t key, first_step
     ctypedef struct be_isa:
         const char *name
-        const be_env_type *const *types
         int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
         int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
+    const be_env_type *be_type_at(const be_isa *, int64_t)
+    const be_env_type *be_type_named(const be_isa *, const char *)
     ctypedef struct be_batch_options:
         const be_env_type *type
         int64_t num_lanes
@@ -595,12 +609,57 @@ cdef double _measure_fork(int threads):
 # ---- env types -----------------------------------------------------------------------------------------------------
 
 cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
-    cdef const be_env_type *const *env_type = isa.types
-    while env_type[0] != NULL:
-        if env_type[0].name.decode() == name:
-            return env_type[0]
-        env_type += 1
-    raise ValueError(f"no env type {name!r} in the C core")
+    cdef const be_env_type *env_type = be_type_named(isa, name.encode())
+    if env_type == NULL:
+        raise ValueError(f"no env type {name!r} in the C core")
+    return env_type
+
+
+def env_types():
+    """What the built-in env types say of themselves: a list of dicts with "name", "family", "render_fps", and "ids", a
+    list of dicts with "name", "max_episode_steps", "reward_threshold" (None where there is none), "kwargs", "listed".
+    """
+    cdef const be_env_type *env_type
+    cdef int64_t index = 0
+    types = []
+    while True:
+        env_type = be_type_at(be_isa_supported()[0], index)
+        if env_type == NULL:
+            return types
+        index += 1
+        types.append({"name": env_type.name.decode(), "render_fps": env_type.frames_per_second,
+                      "family": None if env_type.family == NULL else env_type.family.decode(),
+                      "ids": _id_table(env_type)})
+
+
+cdef list _id_table(const be_env_type *env_type):
+    cdef const be_id *row = env_type.ids
+    rows = []
+    while row != NULL and row.name != NULL:
+        rows.append({
+            "name": row.name.decode(), "max_episode_steps": row.max_episode_steps or None,
+            "reward_threshold": None if row.reward_threshold == NULL else row.reward_threshold[0],
+            "kwargs": _settings(row, env_type.params), "listed": not row.unlisted,
+        })
+        row += 1
+    return rows
+
+
+cdef dict _settings(const be_id *row, const be_param *params):
+    """The keywords that an id sets: params of the type in their own kind, others as text."""
+    cdef const be_setting *setting = &row.settings[0]
+    cdef const be_param *param
+    values = {}
+    while setting < row.settings + BE_MAX_SETTINGS and setting.name != NULL:
+        param = params
+        while param != NULL and param.name != NULL and strcmp(param.name, setting.name) != 0:
+            param += 1
+        if setting.text != NULL or param == NULL or param.name == NULL:
+            values[setting.name.decode()] = setting.text.decode()
+        else:
+            values[setting.name.decode()] = _param_value(param, setting.value)
+        setting += 1
+    return values
 
 
 cdef list _param_table(const be_param *table):

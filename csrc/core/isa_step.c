@@ -2,8 +2,6 @@
 #include "core/batch.h"
 #include "core/exact_math.h"
 #include "core/fp.h"
-#include "engines/list.h"
-#include "envs/list.h"
 
 /* Lanes stepped before their flags are looked at: their rows stay in the L1 cache in between. */
 #define BLOCK BE_LIST
@@ -597,19 +595,9 @@ static void probe(int64_t mismatches[5]) {
 
 /* ---- table ------------------------------------------------------------------------------------------ */
 
-#define DECLARE(name) extern const be_env_type BE_ENV(name);
-BE_ENV_LIST(DECLARE)
-#define POINTER(name) &BE_ENV(name),
-#define DECLARE_ENGINE(name) extern const be_env_type be_env_##name;
-BE_ENGINE_LIST(DECLARE_ENGINE)
-#define ENGINE_POINTER(name) &be_env_##name,
-static const be_env_type *const types[] = {BE_ENV_LIST(POINTER) BE_ENGINE_LIST(ENGINE_POINTER) NULL};
-
-#define TEXT2(x) #x
-#define TEXT(x) TEXT2(x)
 const be_isa BE_ISA_NAME(be_isa) = {
-    .name = TEXT(BE_ISA_SUFFIX),
-    .types = types,
+    .name = BE_TEXT(BE_ISA_SUFFIX),
+    .types = &BE_ISA_NAME(be_library),
     .step = step,
     .step_rows = step_rows,
     .rollout = rollout,
