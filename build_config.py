@@ -24,6 +24,7 @@ C_FLAGS = [
     *WERROR,
 ]
 CYTHON_FLAGS = ["-O2", "-std=gnu11", "-Wno-psabi"]
+INCLUDE = ["csrc", "csrc/include"]  # the core's own folder, and what authors of envs include
 LINK_FLAGS = ["-lm", "-ldl", "-pthread", "-Wl,-Bsymbolic"]
 if SANITIZE:
     C_FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
@@ -45,11 +46,11 @@ def _found(*patterns):
 
 # Compiled once per instruction set: every env, and the driver's hot loops. Envs over engines are among them only where
 # they have hot loops of their own; the time of the others is spent in the engine.
-KERNEL_SOURCES = [*_found("csrc/envs/**/*.c", "csrc/engines/atari/*.c"), "csrc/core/isa_step.c"]
+KERNEL_SOURCES = _found("csrc/envs/**/*.c", "csrc/engines/atari/*.c", "csrc/core/isa/*.c")
 COMMON_SOURCES = [
     path
-    for path in _found("csrc/core/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
+    for path in _found("csrc/core/**/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
     if path not in KERNEL_SOURCES
 ]
 CYTHON_SOURCE = "batchenv/_core.pyx"
-CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/*.pxi", "batchenv/*.pxd")]
+CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/_core/*.p*")]

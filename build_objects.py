@@ -147,7 +147,7 @@ class Builder:
 
     def units(self):
         macros = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in build_config.ISA_FLAGS else []
-        openmp = ["-fopenmp", "-DBE_HAVE_OPENMP=1"] if self.openmp else []
+        openmp = ["-fopenmp"] if self.openmp else []
         if os.environ.get("BATCHENV_NO_OPENMP") == "1":
             openmp = ["-DBE_OPENMP_DECLINED=1"]
         for isa, flags in build_config.ISA_FLAGS.items():
@@ -163,7 +163,11 @@ class Builder:
         return self.unit("common", GENERATED, [*(f"-I{include[name]}" for name in ("include", "platinclude")), *flags])
 
     def unit(self, folder, source, flags):
-        return Unit(source, self.folder / folder / f"{source.replace('/', '-')}.o", ["-Icsrc", *flags])
+        return Unit(
+            source,
+            self.folder / folder / f"{source.replace('/', '-')}.o",
+            [*(f"-I{folder}" for folder in build_config.INCLUDE), *flags],
+        )
 
     # ---- what has changed
 

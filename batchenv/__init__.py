@@ -9,19 +9,23 @@ observations, rewards, terminations, truncations, infos = env.step(env.action_sp
 from typing import TYPE_CHECKING
 
 from batchenv import _built, _openmp
+from batchenv._built import build_info
 
 _built.check()
 _openmp.share_runtime()
+__path__.append(f"{__path__[0]}/_moved")  # where old names of modules are found
 
 from batchenv._core import LaneError  # noqa: E402
 from batchenv.batch_env import BatchEnv  # noqa: E402
-from batchenv.faces.envpool import list_all_envs, make_dm, make_gymnasium, make_spec  # noqa: E402
-from batchenv.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
-from batchenv.registry import build_info, list_envs, make, make_mujoco, register_with_gymnasium, spec  # noqa: E402
+from batchenv.integrations.envpool import list_all_envs  # noqa: E402
+from batchenv.integrations.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
+from batchenv.integrations.registration import register_with_gymnasium, spec  # noqa: E402
+from batchenv.make import make, make_dm, make_gymnasium, make_mujoco, make_parallel, make_spec  # noqa: E402
+from batchenv.registry import list_envs  # noqa: E402
 from batchenv.rollout import Rollout  # noqa: E402
 from batchenv.snapshot import Snapshot  # noqa: E402
 
-__version__ = "0.1.0"
+__version__ = _built.VERSION
 __all__ = [
     "BatchEnv",
     "LaneError",
@@ -44,7 +48,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from batchenv.check import check_vector_env as check_vector_env
-    from batchenv.parallel import make_parallel as make_parallel
 
 register_with_gymnasium()
 
@@ -54,10 +57,6 @@ def __getattr__(name: str):
         from batchenv.check import check_vector_env
 
         return check_vector_env
-    if name == "make_parallel":
-        from batchenv.parallel import make_parallel
-
-        return make_parallel
     if name == "make_gym":
         raise AttributeError(
             "batchenv has no make_gym: EnvPool's does what make_gymnasium does (step returns five values). For the API "

@@ -1,13 +1,19 @@
-"""Says what to do where batchenv's Python files are found without their compiled module."""
+"""What the compiled module can do, and what to do where batchenv's Python files are found without it."""
+
+from __future__ import annotations
 
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
+
+VERSION = "0.1.0"
 
 
 def check():
     """Raises ImportError unless the compiled module for this Python is there."""
-    if importlib.util.find_spec("batchenv._core") is None:
+    found = importlib.util.find_spec("batchenv._core")
+    if found is None or found.origin is None:  # a folder without __init__.py: that of the module's sources
         raise ImportError(advice(Path(__file__).resolve().parent), name="batchenv._core")
 
 
@@ -24,3 +30,20 @@ def advice(folder: Path) -> str:
         f"batchenv's installation is incomplete ({folder}: {found}): "
         f"{sys.executable} -m pip install --force-reinstall batchenv"
     )
+
+
+def build_info() -> dict[str, Any]:
+    """What this build can do and what it chose on this machine.
+
+    Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); numa_nodes ({"node0": how many
+    of its CPUs this process may use}, {} if unknown); isa (instruction set in use) and isas (all that this CPU has);
+    libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C library's: an instruction
+    set with any is not used); linked_mismatches (in how many of 2,048 arguments a function of the C library that this
+    build linked differs from Python's `math`: then the process's own one is called instead); python_mismatches (the
+    same for the functions that are called: any comes with a RuntimeWarning); numpy_mismatches (in how many arguments
+    NumPy's scalar functions differ from the C library's: any means that this NumPy, and so Gymnasium, differs from us
+    in the last bit).
+    """
+    from batchenv import _core  # which may be missing where `check` is called
+
+    return {"version": VERSION, **_core.build_info()}

@@ -13,6 +13,7 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.seeds import check_seed
 from batchenv.values import integer, number
 
 
@@ -67,18 +68,17 @@ class Asynchronous:
             TypeError, ValueError: a wrong seed or option.
         """
         self._check_open()
-        seeds = self._check_seed(seed)
+        seeds = check_seed(seed, self.num_envs)
         mask, values = self._check_options(options)
         if mask is not None and not mask.all():
             raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
         with self._hold(settle=False):
-            seeds = self._fill_seeds(seeds)
+            seeds = self._seeder.fill(seeds)
             try:
                 self._batch.queue_reset(seeds, values)
             except TypeError as refusal:
                 raise ValueError(str(refusal)) from None
-            if seeds is not None:
-                self._note_seeds(seeds, None)
+            self._seeder.note(seeds, None)
             self._step_pending = False
 
     def send(self, actions: Any, env_id: Any = None) -> None:

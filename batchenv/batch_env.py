@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
-from batchenv.faces.envpool import Pool
 from batchenv.hints import unknown_keyword
-from batchenv.lanes import Lanes, lane_indices
+from batchenv.lanes import Lanes, lane_indices, result_of_lanes
 from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
 from batchenv.render import Renderer, check_mode, render_modes
 from batchenv.rollout import Rollouts
+from batchenv.seeds import Seeder, check_seed
 from batchenv.transforms import DEFAULTS, Transforms, flag
-from batchenv.values import integer
+from batchenv.values import brief, integer
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
@@ -52,7 +52,7 @@ def _space(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -160,7 +160,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         if render_mode is not None:
             check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
-        self._first_seed = None if seed is None else integer("seed", seed, 0, None)
+        self._seeder = Seeder(self.num_envs, None if seed is None else integer("seed", seed, 0, None))
         params = {**entry.kwargs, **params}
         self._adapter, grid = entry.make_adapter(), None
         self._keywords: dict[str, Any] = {}
@@ -215,7 +215,6 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             **self._transforms.keywords,
         }
         self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
-        self._seeds: Any = None
         self._set_spaces()
         self.normalizer: Normalizer | None = None
         if normalize_observation:
@@ -338,7 +337,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         self._check_open()
         if env_id is not None:
             return self._reset_lanes(env_id, seed, options)
-        seeds = self._check_seed(seed)
+        seeds = check_seed(seed, self.num_envs)
         mask, values = self._check_options(options)
         if mask is not None and mask.all():
             mask = None  # all lanes: may be the first reset
@@ -348,11 +347,34 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             self.render()
         return observations, infos
 
+    def _reset_lanes(self, env_id: Any, seed: Any, options: Any):
+        """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
+        if not isinstance(env_id, (list, tuple, np.ndarray)):
+            raise TypeError(
+                f"env_id={env_id!r} must be a list or array of lanes; a seed is given by its name, reset(seed=...)"
+            )
+        if isinstance(options, dict) and "reset_mask" in options:
+            raise TypeError("env_id says what options['reset_mask'] says: give one of them")
+        lanes = np.asarray(env_id)
+        wrong = lanes.ndim != 1 or lanes.dtype.kind not in "iu" or not len(lanes)
+        if wrong or ((lanes < 0) | (lanes >= self.num_envs)).any() or len(np.unique(lanes)) != len(lanes):
+            raise ValueError(
+                f"env_id={brief(env_id)} must be some of the lanes 0..{self.num_envs - 1}, as integers, each once"
+            )
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[lanes] = True
+        try:
+            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
+        except _core.LaneError as error:
+            error.result = result_of_lanes(error.result, lanes)
+            raise
+        return result_of_lanes(result, lanes)
+
     def _reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """`reset` with checked arguments, while the batch is held."""
-        if mask is not None and self._seeds is None:
+        if mask is not None and self._seeder.known is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
-        seeds = self._fill_seeds(seeds)
+        seeds = self._seeder.fill(seeds)
         failure = None
         try:
             result = self._batch.reset(seeds, mask, options)
@@ -361,39 +383,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             raise ValueError(str(refusal)) from None
         except _core.LaneError as error:  # the other lanes have been reset
             failure = error
-        if seeds is not None:
-            self._note_seeds(seeds, mask)
+        self._seeder.note(seeds, mask)
         self._step_pending = self._step_pending and mask is not None
         if failure is not None:
             raise failure
         return result
-
-    def _fill_seeds(self, seeds: Any) -> Any:
-        """Seeds for lanes that have none yet."""
-        if self._seeds is not None:
-            return seeds
-        if seeds is None:
-            return self._first_seed if self._first_seed is not None else self._entropy()
-        if isinstance(seeds, list) and None in seeds:
-            entropy = self._entropy()
-            return [entropy + i if s is None else s for i, s in enumerate(seeds)]
-        return seeds
-
-    @staticmethod
-    def _entropy() -> int:
-        return int(np.random.SeedSequence().entropy)
-
-    def _check_seed(self, seed: Any) -> Any:
-        if seed is None:
-            return None
-        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim > 0):
-            if len(seed) != self.num_envs:
-                raise ValueError(
-                    "If seeds are passed as a list the length must match "
-                    f"num_envs={self.num_envs} but got length={len(seed)}."
-                )
-            return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
-        return integer("seed", seed, 0, None)
 
     def _check_options(self, options: Any) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
         if options is None:
@@ -417,30 +411,33 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             )
         return mask, values
 
-    def _note_seeds(self, seeds: Any, mask: NDArray[np.bool_] | None) -> None:
-        if isinstance(seeds, int) and mask is None:
-            self._seeds = seeds
-            return
-        known = list(self._lane_seeds()) if self._seeds is not None else [None] * self.num_envs
-        chosen = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
-        for i in chosen:
-            new = seeds + i if isinstance(seeds, int) else seeds[i]
-            known[i] = known[i] if new is None else new
-        self._seeds = known
+    def __len__(self) -> int:
+        return self.num_envs
+
+    @property
+    def all_env_ids(self) -> NDArray[np.int64]:
+        """0, 1, ..., num_envs - 1: every lane's number."""
+        return np.arange(self.num_envs)
+
+    @property
+    def id(self) -> str:
+        """The environment's id, without a namespace: "CartPole-v1"."""
+        return self._id
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
+        values = {**self._arguments, "batch_size": self.batch_size, **self._keywords, **self.get_params()}
+        return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:
         """Each lane's seed, as of its last seeded reset."""
         self._check_open()
-        if self._seeds is None:
+        if self._seeder.known is None:
             self.reset()
         with self._hold(settle=False):
-            return self._lane_seeds()
-
-    def _lane_seeds(self) -> tuple[int, ...]:
-        if isinstance(self._seeds, int):
-            return tuple(range(self._seeds, self._seeds + self.num_envs))
-        return tuple(self._seeds)
+            return self._seeder.of_lanes()
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:
@@ -449,7 +446,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
         A copy: drawing from it does not advance the lane.
         """
         self._check_open()
-        if self._seeds is None:
+        if self._seeder.known is None:
             self.reset()
         with self._hold():
             return self._lane_generators()
@@ -550,7 +547,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             "id": self._id,
             "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
             "snapshot": None if self._core.needs_reset else self._snapshot(np.arange(self.num_envs)),
-            "seeds": self._seeds,
+            "seeds": self._seeder.known,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
             "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
@@ -568,7 +565,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, Pool, VectorEnv[NDArray[Any], NDAr
             self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
-        self._seeds = state["seeds"]
+        self._seeder.known = state["seeds"]
         self._action_stream = state["action_stream"]
         self.__dict__.update(state["extra"])
 

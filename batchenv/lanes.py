@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.hints import unknown_keyword
+from batchenv.seeds import Seeder, entropy
 from batchenv.snapshot import Snapshot
 
 
@@ -76,6 +77,21 @@ def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.in
     return everywhere
 
 
+def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
+    """The rows of these lanes in what `reset` returns."""
+    observations, infos = result
+    return rows_of(observations, lanes), {**rows_of(infos, lanes), "env_id": lanes.astype(np.int64)}
+
+
+def rows_of(value: Any, lanes: NDArray[Any]) -> Any:
+    """The rows of these lanes, of arrays in tuples and dicts too."""
+    if isinstance(value, dict):
+        return {key: rows_of(part, lanes) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(rows_of(part, lanes) for part in value)
+    return value[lanes]
+
+
 class Lanes:
     """The part of BatchEnv that reads, changes, saves and restores lanes."""
 
@@ -83,7 +99,7 @@ class Lanes:
     _id: str
     _batch: Any
     _adapter: Any
-    _seeds: Any
+    _seeder: Seeder
 
     def get_params(self) -> dict[str, Any]:
         """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
@@ -215,7 +231,7 @@ class Lanes:
                 f"{len(sources)} lanes of the snapshot cannot go into {len(targets)} lanes: "
                 "choose as many, or one for all"
             )
-        if self._seeds is None and len(targets) != self.num_envs:
+        if self._seeder.known is None and len(targets) != self.num_envs:
             raise _core.ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
         sources, targets = np.ascontiguousarray(sources), np.ascontiguousarray(targets)
         chosen = np.zeros(self.num_envs, np.uint8)
@@ -223,8 +239,8 @@ class Lanes:
         self._batch.refuse_in_flight("restore()", chosen)
         self._take_params(data, sources, targets)
         observations = self._batch.load(data, sources, targets)
-        if self._seeds is None:
-            self._seeds = self._entropy()
+        if self._seeder.known is None:
+            self._seeder.note(entropy(), None)
         return observations
 
     def _take_params(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> None:

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.seeds import entropy
 from batchenv.values import integer
 
 
@@ -76,8 +77,8 @@ class Rollouts:
         with self._hold():
             key, first = self._action_stream
             if seed is not None or key == 0:
-                entropy = self._entropy() if seed is None else seed
-                key, first = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]) or 1, 0
+                start = entropy() if seed is None else seed
+                key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
             try:
                 result = self._roll(None, steps, key, first, out)
             except _core.LaneError:  # the steps were taken

@@ -41,10 +41,10 @@ def test_attributes_of_an_env():
 @pytest.mark.parametrize(
     "where",
     [
-        "batchenv.faces.gym:GymBatchEnv",
-        "batchenv.faces.dm:DmBatchEnv",
-        "batchenv.faces.envpool:PoolSpec",
-        "batchenv.parallel:ParallelBatchEnv",
+        "batchenv.integrations.gym:GymBatchEnv",
+        "batchenv.integrations.dm:DmBatchEnv",
+        "batchenv.integrations.envpool:PoolSpec",
+        "batchenv.integrations.pettingzoo:ParallelBatchEnv",
         "batchenv.normalize:Normalizer",
         "batchenv.check:Report",
         "batchenv:Snapshot",

@@ -481,7 +481,7 @@ def test_wrong_envs_and_agents():
         batchenv.make_parallel("Pong-v5", players=1)
     with pytest.raises(TypeError, match="env_type"):
         batchenv.make_parallel("Pong-v5", env_type="dm")
-    from batchenv.parallel import ParallelBatchEnv
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     with pytest.raises(ValueError, match="one player per lane"):
         ParallelBatchEnv(batchenv.make("Pong-v5"))
@@ -490,6 +490,6 @@ def test_wrong_envs_and_agents():
 
 
 def test_import_stays_light():
-    code = "import batchenv, sys; print([m for m in sys.modules if m.startswith('batchenv.') and 'para' in m])"
+    code = "import batchenv, sys; print([m for m in sys.modules if m.startswith('batchenv.') and 'pettingzoo' in m])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.parallel"
+    assert told.strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.make"

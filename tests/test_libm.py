@@ -30,7 +30,7 @@ __attribute__((visibility("hidden"))) double sin(double x) {
 }
 """
 DOORS = """
-#include "core/libm.h"
+#include "libm.h"
 double chosen_sin(double x) { return be_math.sin(x); }
 double chosen_sincos(double x) { double s, c; be_math.sincos(x, &s, &c); return s; }
 """
@@ -50,7 +50,7 @@ def foreign(tmp_path_factory):
     (folder / "wrong.c").write_text(WRONG)
     (folder / "doors.c").write_text(DOORS)
     sources = [ROOT / "csrc/core/libm.c", folder / "wrong.c", folder / "doors.c"]
-    command = [compiler, "-shared", "-fPIC", "-O2", f"-I{ROOT / 'csrc'}", *sources, "-o", folder / "foreign.so"]
+    command = [compiler, "-shared", "-fPIC", "-O2", f"-I{ROOT / 'csrc/include'}", *sources, "-o", folder / "foreign.so"]
     subprocess.run([*command, "-lm", "-ldl"], check=True)
     library = ctypes.CDLL(str(folder / "foreign.so"))
     for door in (library.chosen_sin, library.chosen_sincos):

@@ -25,7 +25,7 @@ LANES = "8,64,1024,4096,65536,1048576"
 def build(folder, shared=False):
     """The program's path, or with `shared` the library's."""
     sys.path.insert(0, str(ROOT))
-    from build_config import C_FLAGS, COMMON_SOURCES, ISA_FLAGS, KERNEL_SOURCES
+    from build_config import C_FLAGS, COMMON_SOURCES, INCLUDE, ISA_FLAGS, KERNEL_SOURCES
 
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in ISA_FLAGS else []
@@ -38,7 +38,7 @@ def build(folder, shared=False):
             *C_FLAGS,
             "-fPIC",
             *extra,
-            f"-I{ROOT / 'csrc'}",
+            *(f"-I{ROOT / folder}" for folder in INCLUDE),
             "-c",
             str(ROOT / source),
             "-o",

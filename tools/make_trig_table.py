@@ -1,6 +1,6 @@
-"""Write csrc/core/trig_table.h: sin(k/128) and cos(k/128), k = 0..127, each as an unevaluated sum of two doubles.
+"""Write csrc/include/trig_table.h: sin(k/128) and cos(k/128), k = 0..127, each as an unevaluated sum of two doubles.
 
-Run: python tools/make_trig_table.py > csrc/core/trig_table.h   (needs mpmath)
+Run: python tools/make_trig_table.py > csrc/include/trig_table.h   (needs mpmath)
 """
 
 import mpmath

@@ -13,6 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from batchenv.check.rules import brief, said
 from batchenv.hints import similar_ids
+from batchenv.make import make
 from batchenv.registry import TABLE, list_envs
 
 
@@ -109,8 +110,6 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
             raise ValueError(f"{text!r} must be a function that makes a vector env, not {type(found).__name__}")
         return _factory(text, text, found, num_envs)
     if text.removeprefix("batchenv/") in TABLE and vectorization_mode is None:
-        from batchenv.registry import make
-
         return Target(text, text, lambda options: make(text, num_envs, **options), num_envs)
     try:
         if colon:

@@ -8,7 +8,7 @@
 #define BE_ASYNC_H
 
 #include "core/batch.h"
-#include "core/pool.h"
+#include "core/queue/pool.h"
 
 typedef struct be_async be_async;
 

@@ -3,7 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
-#include "core/numa.h"
+#include "core/place/numa.h"
 #include "core/transform.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
@@ -82,8 +82,8 @@ typedef struct be_batch_options {
 be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
-/* Lanes get their memory where `placement` has them, and workers take them by it: see core/numa.h. Takes it over; NULL:
- * nothing happens. Once, before any lane is reset and any worker made. */
+/* Lanes get their memory where `placement` has them, and workers take them by it: see core/place/numa.h. Takes it over;
+ * NULL: nothing happens. Once, before any lane is reset and any worker made. */
 void be_batch_place(be_batch *batch, be_placement *placement);
 const be_placement *be_batch_placement(const be_batch *batch);
 

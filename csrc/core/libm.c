@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #endif
-#include "core/libm.h"
+#include "libm.h"
 
 #include <dlfcn.h>
 #include <math.h>

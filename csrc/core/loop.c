@@ -14,7 +14,7 @@
 #define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* before all threads meet */
 #define ROLLOUT_LEAST 16                  /* steps that lanes take before they leave the cache again */
 #define PIECES 4                          /* that a thread's lanes are cut into */
-#define BLOCK 256                         /* lanes that kernels are stepped by: see isa_step.c */
+#define BLOCK 256                         /* lanes that kernels are stepped by: see core/isa/isa.h */
 
 _Atomic int64_t be_plan_looks_after;
 

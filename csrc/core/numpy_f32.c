@@ -1,8 +1,8 @@
-#include "core/numpy_f32.h"
+#include "numpy_f32.h"
 
 #include <math.h>
 
-#include "core/libm.h"
+#include "libm.h"
 
 static int numpy_f32_fused = 1;
 

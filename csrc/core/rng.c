@@ -1,8 +1,8 @@
-#include "core/rng.h"
+#include "rng.h"
 
 #include <math.h>
 
-#include "core/libm.h"
+#include "libm.h"
 #include "core/ziggurat.h"
 
 /* ---- seeding ------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/fork.h"
+#include "core/place/fork.h"
 
 static size_t stack_size; /* of the OpenMP runtime's threads; 0: the system's own */
 

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 flags=(-std=gnu11 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Icsrc)
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Icsrc -Icsrc/include)
 avx2=(-mavx2 -mfma -mbmi -mbmi2)
 declare -A isa=([BASELINE]="")
 if [[ $(uname -m) == x86_64 ]]; then
@@ -15,15 +15,12 @@ if [[ $(uname -m) == x86_64 ]]; then
     flags+=(-DBE_HAVE_X86_VECTORS=1)
 fi
 for name in "${!isa[@]}"; do
-    for source in csrc/core/isa_step.c csrc/envs/*/*.c csrc/engines/atari/*.c; do
+    for source in csrc/core/isa/*.c csrc/envs/*/*.c csrc/engines/atari/*.c; do
         # shellcheck disable=SC2086
         printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
-core=()
-for source in csrc/core/*.c csrc/engines/*.c csrc/engines/mujoco/*.c csrc/engines/mujoco/*/*.c; do
-    [[ $source == */isa_step.c ]] || core+=("$source")
-done
+core=(csrc/core/*.c csrc/core/queue/*.c csrc/core/place/*.c csrc/engines/*.c csrc/engines/mujoco/*.c csrc/engines/mujoco/*/*.c)
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -ldl -lpthread
 "$build/test_core"
 for name in "${!isa[@]}"; do

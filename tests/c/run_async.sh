@@ -14,9 +14,9 @@ elif grep -qw avx2 /proc/cpuinfo; then
     isa="-DBE_ISA=BE_ISA_AVX2 $vectors"
 fi
 flags="-std=gnu11 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
-    -fno-omit-frame-pointer -Icsrc"
+    -fno-omit-frame-pointer -Icsrc -Icsrc/include"
 sources=(tests/c/test_async.c csrc/envs/*/*.c)
-for source in csrc/core/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
+for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
     [[ $source == */isa.c ]] || sources+=("$source")
 done
 declare -A kinds=(

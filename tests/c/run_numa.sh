@@ -9,12 +9,12 @@ cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 sources=(tests/c/numa_machine.c csrc/envs/*/*.c)
-for source in csrc/core/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
+for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
     [[ $source == */isa.c ]] || sources+=("$source")
 done
 for source in "${sources[@]}"; do
     echo gcc -std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi \
-        -DBE_ISA=BE_ISA_BASELINE -Icsrc -c "$source" -o "$build/$(basename "$source").o"
+        -DBE_ISA=BE_ISA_BASELINE -Icsrc -Icsrc/include -c "$source" -o "$build/$(basename "$source").o"
 done | xargs -P 2 -d '\n' -n 1 sh -c
 mkdir "$build/root"
 gcc -static "$build"/*.o -o "$build/root/init" -lm -ldl -lpthread 2>"$build/warnings" # dlopen, which is not called

@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-sources=(tests/c/test_pool.c csrc/core/{gate,ring,stream,pool,numa}.c)
-flags=(-std=gnu11 -g -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer -Icsrc)
+sources=(tests/c/test_pool.c csrc/core/queue/*.c csrc/core/place/*.c)
+flags=(-std=gnu11 -g -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer -Icsrc -Icsrc/include)
 declare -A kinds=(
     [plain]="-O3"
     [threads]="-O1 -fsanitize=thread"
@@ -20,7 +20,7 @@ for kind in plain addresses threads no-futex no-futex-threads; do
     echo "-- $kind"
     "$build/$kind" "${1:-1}" | tail -n 1
     # shellcheck disable=SC2086
-    gcc "${flags[@]}" ${kinds[$kind]} tests/c/test_numa.c csrc/core/numa.c -o "$build/$kind-numa"
+    gcc "${flags[@]}" ${kinds[$kind]} tests/c/test_numa.c csrc/core/place/numa.c -o "$build/$kind-numa"
     "$build/$kind-numa"
 done
 gcc "${flags[@]}" -O2 tools/bench_pool.c "${sources[@]:1}" -o "$build/bench_pool" -lpthread # that it still builds

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/exact_math.h"
+#include "exact_math.h"
 
 static uint64_t random_state = 20261121;
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/pool.h"
+#include "core/queue/pool.h"
 
 #define MS INT64_C(1000000)
 #define PATIENCE (60000 * MS) /* for what must come: a failure instead of a hang */

@@ -202,11 +202,10 @@ def a_child_of_a_call_is_told_to_reset():
     during_calls({"is told": work})
 
 
-@attack(needs=("mujoco",))
-def a_child_of_hoppers_step_resets():
-    env = make("Hopper-v5", 8, frame_skip=500)
+def child_resets_during_rollout(env, steps):
+    """A child forked while a thread of the parent's rolls lanes out: it can reset and use them."""
     env.reset(seed=1)
-    running = inside(lambda: env.rollout(zeros(env, steps=5)))
+    running = inside(lambda: env.rollout(zeros(env, steps=steps)))
 
     def work():
         env.reset(seed=7)
@@ -215,21 +214,16 @@ def a_child_of_hoppers_step_resets():
 
     forked(work)
     running.result()
+
+
+@attack(needs=("mujoco",))
+def a_child_of_hoppers_step_resets():
+    child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=500), steps=5)
 
 
 @attack(needs=("ale",))
 def a_child_of_pongs_step_resets():
-    env = make("Pong-v5", 2)
-    env.reset(seed=1)
-    running = inside(lambda: env.rollout(zeros(env, steps=200)))
-
-    def work():
-        env.reset(seed=7)
-        env.step(zeros(env))
-        env.close()
-
-    forked(work)
-    running.result()
+    child_resets_during_rollout(make("Pong-v5", 2), steps=200)
 
 
 @attack(needs=("no sanitizer",))

@@ -391,26 +391,25 @@ def rounding_modes_of_hopper():
 # ---- the same process-wide switches --------------------------------------------------------------------------------
 
 
-@attack()
-def build_info_beside_steps():
-    env, twin = (make("CartPole-v1", 20_000) for _ in range(2))
+def build_info_beside(env_id, lanes):
+    """Rollouts are the same while another thread asks for build_info()."""
+    env, twin = (make(env_id, lanes) for _ in range(2))
     for one in (env, twin):
         one.reset(seed=0)
     running = inside(lambda: [env.rollout(zeros(env, steps=20))[0].tobytes() for _ in range(15)])
     while running.running:
         batchenv.build_info()
     same(running.result(), [twin.rollout(zeros(twin, steps=20))[0].tobytes() for _ in range(15)])
+
+
+@attack()
+def build_info_beside_steps():
+    build_info_beside("CartPole-v1", 20_000)
 
 
 @attack()
 def build_info_beside_acrobot():
-    env, twin = (make("Acrobot-v1", 4000) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
-    running = inside(lambda: [env.rollout(zeros(env, steps=20))[0].tobytes() for _ in range(15)])
-    while running.running:
-        batchenv.build_info()
-    same(running.result(), [twin.rollout(zeros(twin, steps=20))[0].tobytes() for _ in range(15)])
+    build_info_beside("Acrobot-v1", 4000)
 
 
 @attack()

@@ -131,7 +131,7 @@ def explore(shared, threads, invariant=None, final=None, limit=3_000_000):
     return Result(len(states), transitions, len(finals))
 
 
-# ---- gates: csrc/core/gate.h --------------------------------------------------------------------------------------
+# ---- gates: csrc/core/queue/gate.h --------------------------------------------------------------------------------
 
 
 def gate(name):

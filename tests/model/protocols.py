@@ -1,4 +1,4 @@
-"""The protocols of csrc/core as programs for explore.py. Each function builds one small case and explores it.
+"""The protocols of csrc/core/queue as programs for explore.py. Each function builds one small case and explores it.
 
 `bug` seeds a mistake that must be found; without one everything must be in order. Labels name what the C does.
 """

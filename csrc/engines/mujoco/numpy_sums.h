@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "core/libm.h"
+#include "libm.h"
 
 /* np.sum of n values, where value(i) is an expression of i: pairwise, eight running sums in a block of up to 128. */
 #define BE_PAIRWISE(name, type, source_type, term)                                                                     \

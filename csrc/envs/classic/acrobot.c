@@ -4,8 +4,8 @@
  * the order of operations of gymnasium.envs.classic_control.AcrobotEnv, with one fourth-order Runge-Kutta step.
  */
 #include "batchenv.h"
-#include "core/exact_math.h"
-#include "core/numpy_f32.h"
+#include "exact_math.h"
+#include "numpy_f32.h"
 
 #define PI 3.141592653589793
 

@@ -4,7 +4,7 @@
  * the cart-pole system", in the order of operations of gymnasium.envs.classic_control.CartPoleEnv.
  */
 #include "batchenv.h"
-#include "core/exact_math.h"
+#include "exact_math.h"
 
 enum { X, X_DOT, THETA, THETA_DOT };
 static const be_field state[] = {

@@ -3,7 +3,7 @@
  * Moore (1990), in the order of operations of gymnasium.envs.classic_control.MountainCarEnv.
  */
 #include "batchenv.h"
-#include "core/exact_math.h"
+#include "exact_math.h"
 
 enum { POSITION, VELOCITY };
 static const be_field state[] = {

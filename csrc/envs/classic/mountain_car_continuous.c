@@ -5,7 +5,7 @@
  * the clipping assignments bring in Python floats, which NumPy compares in the precision of the other side (NEP 50).
  */
 #include "batchenv.h"
-#include "core/exact_math.h"
+#include "exact_math.h"
 
 enum { POSITION, VELOCITY };
 static const be_field state[] = {

@@ -4,7 +4,7 @@
  * are float32 products; squares are pow(x, 2), as NumPy's scalars compute them.
  */
 #include "batchenv.h"
-#include "core/exact_math.h"
+#include "exact_math.h"
 
 #define PI 3.141592653589793
 

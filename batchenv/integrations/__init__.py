@@ -1,0 +1,1 @@
+"""Other APIs around a BatchEnv."""

@@ -1,0 +1,66 @@
+"""batchenv's ids in Gymnasium's registry, and what Gymnasium calls when it makes one.
+
+An entry point such as "batchenv.integrations.registration:vector CartPole-v1" is an attribute that is made when it is
+asked for, so that a registered id needs no keyword that would show up in its spec.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from batchenv.batch_env import BatchEnv
+from batchenv.integrations.single_env import SingleEnv
+from batchenv.registry import NAMESPACE, TABLE, lookup
+
+_MAKERS = {"single": SingleEnv, "vector": BatchEnv}
+
+
+def __getattr__(name: str) -> Any:
+    kind, _, env_id = name.partition(" ")
+    if kind in _MAKERS and env_id in TABLE:
+        maker = partial(_MAKERS[kind], env_id)
+        maker.metadata = BatchEnv.class_metadata(env_id)
+        return maker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def entry_point(kind: str, name: str) -> str:
+    """What Gymnasium imports to make the id `name`. kind: "single" or "vector"."""
+    return f"{__name__}:{kind} {name}"
+
+
+def gymnasium_id(name: str) -> str:
+    """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5).
+
+    Two games have one name: the Atari one stands aside, or Gymnasium would take it for a newer version of the other.
+    """
+    if name == "Blackjack-v5":
+        return f"{NAMESPACE}/Atari-Blackjack-v5"
+    return f"{NAMESPACE}/{name.replace('/', '-')}"
+
+
+def spec(env_id: str) -> EnvSpec:
+    """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
+    name, _ = lookup(env_id)
+    return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
+
+
+def register_with_gymnasium() -> None:
+    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
+    for name, entry in TABLE.items():
+        registered = gymnasium_id(name)
+        if registered not in gymnasium.registry:
+            # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+            gymnasium.registry[registered] = EnvSpec(
+                registered,
+                entry_point=entry_point("single", name),
+                vector_entry_point=entry_point("vector", name),
+                max_episode_steps=entry.max_episode_steps,
+                reward_threshold=entry.reward_threshold,
+                kwargs=dict(entry.kwargs),
+            )

@@ -1,0 +1,51 @@
+"""What all APIs around a BatchEnv share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.batch_env import BatchEnv
+
+
+class Wrapper:
+    """Another API around a BatchEnv, which is its `.env`.
+
+    DEFAULTS: keywords of the BatchEnv that this API wants otherwise than `make` has them.
+    """
+
+    DEFAULTS: dict[str, Any] = {}
+
+    def __init__(self, env: BatchEnv):
+        self.env = env
+
+    def __len__(self) -> int:
+        return len(self.env)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
+    @property
+    def num_envs(self) -> int:
+        """Number of lanes."""
+        return self.env.num_envs
+
+    @property
+    def all_env_ids(self) -> NDArray[np.int64]:
+        """As `BatchEnv.all_env_ids`."""
+        return self.env.all_env_ids
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """As `BatchEnv.config`."""
+        return self.env.config
+
+    def render(self, lanes: Any = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes, as `BatchEnv.render`."""
+        return self.env.render(lanes)
+
+    def close(self) -> None:
+        """Releases the lanes and the window."""
+        self.env.close()

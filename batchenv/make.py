@@ -1,0 +1,142 @@
+"""Makes environments: `make` and its sisters. Nothing else brings ids, BatchEnv and other APIs together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from batchenv.batch_env import BatchEnv
+from batchenv.integrations.envpool import PoolSpec, keywords
+from batchenv.integrations.registration import spec
+from batchenv.registry import lookup
+
+if TYPE_CHECKING:
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
+
+ENV_TYPES = ("gymnasium", "gym", "dm")
+
+
+def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
+    """Makes `num_envs` lanes of an environment as one `gymnasium.vector.VectorEnv`, or with another API around it.
+
+    Args:
+        env_id: such as "CartPole-v1"; see `list_envs()`.
+        num_envs: number of lanes, at least 1.
+        env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
+            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
+        **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
+            and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
+            understood where they can be honoured (docs/from-envpool.md).
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'.
+    """
+    name, entry = lookup(env_id)
+    kwargs = keywords(entry.extra, kwargs)
+    wrap = _wrapper(env_type)
+    if wrap is not None:
+        kwargs = {**wrap.DEFAULTS, **kwargs}
+    env = BatchEnv(name, num_envs, **kwargs)
+    # The spec that make_vec would leave, so that make_vec(env.spec) makes this env again.
+    env.spec = spec(name)
+    if env.spec.max_episode_steps is not None:
+        env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
+    env.spec.kwargs.update(kwargs)
+    if "autoreset_mode" in kwargs:
+        env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
+    if env.num_envs != 1:
+        env.spec.kwargs["num_envs"] = env.num_envs
+    env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
+    return env if wrap is None else wrap(env)
+
+
+def _wrapper(env_type: Any) -> Any:
+    """The class that `make(env_type=...)` puts around a BatchEnv; None for "gymnasium", which needs none.
+
+    Raises:
+        ValueError: there is no such env_type.
+        ImportError: "dm" without the package dm_env.
+    """
+    if not isinstance(env_type, str) or env_type not in ENV_TYPES:
+        raise ValueError(f"env_type={env_type!r} must be 'gymnasium', 'gym' or 'dm'")
+    if env_type == "gym":
+        from batchenv.integrations.gym import GymBatchEnv
+
+        return GymBatchEnv
+    if env_type == "dm":
+        from batchenv.integrations.dm import DmBatchEnv
+
+        return DmBatchEnv
+    return None
+
+
+def make_mujoco(
+    xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
+):
+    """Makes `num_envs` lanes of a MuJoCo model of your own.
+
+    Physics run in C; rewards are 0 and episodes end at the time limit alone: compute yours from the observations, which
+    are one array for all lanes, and start lanes again with `env.reset(options={"reset_mask": done})`.
+
+    Args:
+        xml: path of an XML file, or XML text.
+        num_envs: number of lanes.
+        frame_skip: MuJoCo's steps in one.
+        observation: fields of mjData, arrays of floats such as "qpos", "sensordata", "xpos"; an observation is these,
+            one after the other, flattened. `env.get_attr("observation_fields")[0]` says where each is. As in Gymnasium,
+            what MuJoCo computes from positions is of the instant before the step's last integration.
+        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 and velocities of 0, plus
+            uniform numbers between -noise and noise.
+
+    Raises:
+        TypeError, ValueError, OSError: an argument has a wrong type or value.
+        gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
+    """
+    return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
+
+
+def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:
+    """Makes `num_envs` lanes of a game for several players, with PettingZoo's parallel API around them.
+
+    Args:
+        env_id: an Atari id, such as "Pong-v5".
+        num_envs: number of lanes.
+        players: 2 to 4, as the game's modes allow; None: the id's own number, or else 2.
+        **kwargs: as `make`.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
+            to fix it.
+        gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
+    """
+    from batchenv.engines.players import MODES
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
+
+    name, entry = lookup(env_id)
+    if entry.extra != "atari":
+        raise ValueError(f"{name} is for one player; the Atari games {', '.join(MODES)} are for more")
+    if players is None:
+        players = entry.kwargs.get("players", 2)
+    if players == 1:
+        raise ValueError("players=1 has nobody to play with: use batchenv.make, or players=2")
+    if kwargs.get("env_type", "gymnasium") != "gymnasium":
+        raise TypeError(f"env_type={kwargs['env_type']!r} cannot be used with make_parallel")
+    return ParallelBatchEnv(make(name, num_envs, players=players, **kwargs))
+
+
+def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any):
+    """EnvPool's name for `batchenv.make`."""
+    return make(env_id, num_envs, **kwargs)
+
+
+def make_dm(env_id: str, num_envs: int = 1, **kwargs: Any):
+    """EnvPool's name for `batchenv.make(..., env_type="dm")`."""
+    return make(env_id, num_envs, env_type="dm", **kwargs)
+
+
+def make_spec(env_id: str, num_envs: int = 1, **kwargs: Any) -> PoolSpec:
+    """The spaces and the configuration of what `make` would make of the same arguments; see `PoolSpec`."""
+    with contextlib.closing(make_gymnasium(env_id, num_envs, **kwargs)) as env:
+        return PoolSpec(env)

@@ -1,0 +1,76 @@
+"""Seeds: what users give, checked, and which of them each lane has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.values import integer
+
+
+def entropy() -> int:
+    """A seed from the operating system."""
+    return int(np.random.SeedSequence().entropy)
+
+
+def check_seed(seed: Any, count: int) -> Any:
+    """`seed` of `count` lanes: None, an int, or a list of ints and None, one per lane.
+
+    Raises:
+        TypeError, ValueError: it is none of these.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim > 0):
+        if len(seed) != count:
+            raise ValueError(
+                f"If seeds are passed as a list the length must match num_envs={count} but got length={len(seed)}."
+            )
+        return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
+    return integer("seed", seed, 0, None)
+
+
+class Seeder:
+    """The seed of each of `count` lanes, as of its last seeded reset.
+
+    first: the seed for the first reset that is given none; None: one from the operating system.
+    known: None before the first reset; an int s: lane i has s + i; a list: one per lane.
+    """
+
+    def __init__(self, count: int, first: int | None):
+        self.known: Any = None
+        self._count = count
+        self._first = first
+
+    def fill(self, seeds: Any) -> Any:
+        """Checked `seeds` of a reset, with seeds for lanes that have none yet."""
+        if self.known is not None:
+            return seeds
+        if seeds is None:
+            return self._first if self._first is not None else entropy()
+        if isinstance(seeds, list) and None in seeds:
+            base = entropy()
+            return [base + i if s is None else s for i, s in enumerate(seeds)]
+        return seeds
+
+    def note(self, seeds: Any, mask: NDArray[np.bool_] | None) -> None:
+        """The lanes of `mask` (None: all) were reset with these seeds (None: their streams go on)."""
+        if seeds is None:
+            return
+        if isinstance(seeds, int) and mask is None:
+            self.known = seeds
+            return
+        known = list(self.of_lanes()) if self.known is not None else [None] * self._count
+        chosen = range(self._count) if mask is None else np.flatnonzero(mask).tolist()
+        for i in chosen:
+            new = seeds + i if isinstance(seeds, int) else seeds[i]
+            known[i] = known[i] if new is None else new
+        self.known = known
+
+    def of_lanes(self) -> tuple[int, ...]:
+        """One seed per lane, after the first reset."""
+        if isinstance(self.known, int):
+            return tuple(range(self.known, self.known + self._count))
+        return tuple(self.known)

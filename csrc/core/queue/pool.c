@@ -1,0 +1,542 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core/queue/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/eventfd.h>
+#endif
+
+#define SPIN_NS 20000    /* about what putting a thread to sleep and waking it costs */
+#define SPIN_MOST 500000 /* after a parallel loop */
+#define SPIN_SHARE 4     /* after a parallel loop: a quarter of what this thread's part of it took */
+#define PUBLISH_EVERY 32 /* items after which workers are told, while there are more to submit */
+#define WAKE_AT_ONCE 4   /* those who wake up wake further ones: a system call takes its time for each */
+#define WAKE_ON 2
+
+typedef void (*for_body)(void *, int64_t, int64_t, int);
+
+/* A parallel loop. `word` is epoch (32 bits), seats (8: workers that may still join), ranges left to claim (24). It
+ * counts down to nothing left, so a worker needs no other field to know that a job is over; and the other fields only
+ * change while nothing is left. A worker reads them between loading the word and a compare-and-swap of it: if that
+ * succeeds the word was the same all the while, so the job was, and what was read is that job's. */
+typedef struct be_job {
+    alignas(BE_CACHE_LINE) _Atomic uint64_t word;
+    alignas(BE_CACHE_LINE) _Atomic(for_body) body;
+    _Atomic(void *) context;
+    _Atomic int64_t n, grain, ranges;
+    alignas(BE_CACHE_LINE) _Atomic int64_t done;
+    alignas(BE_CACHE_LINE) be_gate over; /* where the caller waits */
+} be_job;
+
+#define RANGES_LEFT(word) ((int64_t)((word) & 0xffffff))
+#define SEATS(word) ((int)((word) >> 24 & 0xff))
+#define SEAT (UINT64_C(1) << 24)
+#define EPOCH (UINT64_C(1) << 32)
+#define MAX_RANGES 0xffffff
+#define MAX_SEATS 0xff
+
+enum { RUNNING, FINISHING, STOPPING };
+
+typedef struct be_worker {
+    pthread_t thread;
+    be_pool *pool;
+    int index, block;
+} be_worker;
+
+struct be_pool {
+    be_pool_options options;
+    be_ring *items; /* num_queues of them; idle workers wait at the first one */
+    be_stream *stream;
+    be_worker *workers;
+    int num_started, max_spinners, num_queues;
+    int crowded; /* the workers need all the cores there are */
+    size_t ring_bytes;
+    be_spin spin, spin_for; /* the caller's, for queue and loop */
+    uint64_t forks;         /* of the process before this pool */
+    _Atomic int in_for;
+    alignas(BE_CACHE_LINE) _Atomic int state;
+    _Atomic int event_read, event_write; /* file descriptors, -1: none */
+    alignas(BE_CACHE_LINE) _Atomic int spinners;
+    be_job job;
+};
+
+/* ---- fork ------------------------------------------------------------------------------------------- */
+
+static uint64_t forks; /* written in children that have one thread, read by their callers */
+
+static void in_child(void) { forks++; }
+
+static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+
+static int forked(const be_pool *pool) { return pool->forks != forks; }
+
+/* ---- waking workers --------------------------------------------------------------------------------- */
+
+static be_ring *queue(const be_pool *pool, int block) {
+    return (be_ring *)((unsigned char *)pool->items + (size_t)block * pool->ring_bytes);
+}
+
+static int queues_empty(be_pool *pool) {
+    for (int i = 0; i < pool->num_queues; i++) {
+        if (!be_ring_empty(queue(pool, i))) return 0;
+    }
+    return 1;
+}
+
+static int more_work(void *argument) {
+    be_pool *pool = argument;
+    uint64_t word = atomic_load(&pool->job.word);
+    return (RANGES_LEFT(word) && SEATS(word)) || !queues_empty(pool) || atomic_load(&pool->state) != RUNNING;
+}
+
+/* Tells the workers of `count` new pieces of work. Those who spin see it by themselves: a spinner looks once more after
+ * it has signed off, and whoever comes back with work wakes others if there is more (pass_on). */
+static void call_workers(be_pool *pool, int64_t count) {
+    count -= atomic_load(&pool->spinners);
+    if (count > 0) be_ring_wake(pool->items, count < WAKE_AT_ONCE ? (int)count : WAKE_AT_ONCE);
+}
+
+/* Whoever comes back from idling may have been counted on for two pieces of work (a spinner, by call_workers), or be
+ * the first of many to be woken: having taken one, it sees to it that the next does not wait for it. */
+static void pass_on(be_pool *pool) {
+    if (atomic_load(&pool->items->filled.sleepers) && more_work(pool)) be_gate_wake(&pool->items->filled, WAKE_ON);
+}
+
+/* ---- queue items ------------------------------------------------------------------------------------ */
+
+static void signal_event(be_pool *pool) {
+    int fd = atomic_load(&pool->event_write);
+    if (fd < 0) return;
+    uint64_t one = 1;
+    ssize_t written;
+    do written = write(fd, &one, sizeof one);
+    while (written < 0 && errno == EINTR); /* EAGAIN: it is readable already */
+}
+
+static void run_item(be_pool *pool, const be_item *item, int index) {
+    const be_pool_options *options = &pool->options;
+    if (options->work) options->work(options->context, item, index);
+    uint64_t slot = be_stream_claim(pool->stream, item->count);
+    for (int64_t offset = 0; offset < item->count;) {
+        be_rows rows = be_stream_locate(pool->stream, slot + (uint64_t)offset, item->count - offset);
+        options->deliver(options->context, item, offset, &rows, index);
+        offset += rows.count;
+        if (be_stream_commit(pool->stream, &rows)) signal_event(pool);
+    }
+}
+
+/* An item of the caller's or worker's own block, or, if there is none, of the next that has one. */
+static int take(be_pool *pool, int index, be_item *item) {
+    const int n = pool->num_queues;
+    if (n == 1) return be_ring_try_pop(pool->items, item);
+    const int own =
+        index < pool->options.num_workers ? pool->workers[index].block : be_block_here(pool->options.placement);
+    for (int i = 0; i < n; i++) {
+        if (be_ring_try_pop(queue(pool, (own + i) % n), item)) return 1;
+    }
+    return 0;
+}
+
+static int help(be_pool *pool) {
+    be_item item;
+    if (!take(pool, pool->options.num_workers, &item)) return 0;
+    run_item(pool, &item, pool->options.num_workers);
+    return 1;
+}
+
+/* ---- the parallel loop ------------------------------------------------------------------------------ */
+
+/* Whoever has done its part waits for others to do theirs, or for the next loop: the longer the loop the longer, and
+ * the less it matters. */
+static int64_t spin_after(const be_pool *pool, int64_t start) {
+    const int64_t part = (be_clock() - start) / SPIN_SHARE;
+    if (pool->options.spin_ns < 0) return pool->spin.ns;
+    return part < pool->spin.ns ? pool->spin.ns : part < SPIN_MOST ? part : SPIN_MOST;
+}
+
+static int run_for(be_pool *pool, int index, int fresh, be_spin *spin) {
+    be_job *job = &pool->job;
+    int seated = index == pool->options.num_workers; /* the caller needs no seat */
+    int64_t ran = 0, ranges = 0, start = 0;
+    uint64_t word = atomic_load(&job->word);
+    while (RANGES_LEFT(word) && (seated || SEATS(word))) {
+        for_body body = atomic_load_explicit(&job->body, memory_order_relaxed);
+        void *context = atomic_load_explicit(&job->context, memory_order_relaxed);
+        int64_t n = atomic_load_explicit(&job->n, memory_order_relaxed);
+        int64_t grain = atomic_load_explicit(&job->grain, memory_order_relaxed);
+        ranges = atomic_load_explicit(&job->ranges, memory_order_relaxed);
+        if (!atomic_compare_exchange_strong(&job->word, &word, word - 1 - (seated ? 0 : SEAT))) continue;
+        int64_t begin = (ranges - RANGES_LEFT(word)) * grain;
+        int64_t end = n - begin < grain ? n : begin + grain;
+        /* From here until the ranges done are reported the job cannot end. */
+        seated = 1;
+        if (fresh) pass_on(pool);
+        fresh = 0;
+        if (!ran) start = be_clock();
+        body(context, begin, end, index);
+        ran++;
+        word = atomic_load(&job->word);
+    }
+    if (!ran) return 0;
+    spin->ns = spin_after(pool, start);
+    if (atomic_fetch_add(&job->done, ran) + ran == ranges) be_gate_notify(&job->over, 1);
+    return 1;
+}
+
+static int job_done(void *argument) {
+    be_job *job = argument;
+    return atomic_load(&job->done) == atomic_load_explicit(&job->ranges, memory_order_relaxed);
+}
+
+be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads, for_body body, void *context) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    if (atomic_load(&pool->in_for)) return BE_POOL_BUSY;
+    if (n <= 0) return BE_POOL_OK;
+    if (grain < 1) grain = 1;
+    if (n / MAX_RANGES >= grain) grain = n / MAX_RANGES + 1;
+    int64_t ranges = n / grain + (n % grain != 0);
+    int64_t helpers = pool->options.num_workers;
+    if (threads > 0 && threads - 1 < helpers) helpers = threads - 1;
+    if (ranges - 1 < helpers) helpers = ranges - 1;
+    if (helpers > MAX_SEATS) helpers = MAX_SEATS;
+    int index = pool->options.num_workers;
+    atomic_store(&pool->in_for, 1);
+    if (helpers <= 0) {
+        for (int64_t begin = 0; begin < n; begin += grain) {
+            body(context, begin, n - begin < grain ? n : begin + grain, index);
+        }
+    } else {
+        be_job *job = &pool->job;
+        atomic_store_explicit(&job->body, body, memory_order_relaxed);
+        atomic_store_explicit(&job->context, context, memory_order_relaxed);
+        atomic_store_explicit(&job->n, n, memory_order_relaxed);
+        atomic_store_explicit(&job->grain, grain, memory_order_relaxed);
+        atomic_store_explicit(&job->ranges, ranges, memory_order_relaxed);
+        atomic_store_explicit(&job->done, 0, memory_order_relaxed);
+        uint64_t epoch = (atomic_load(&job->word) / EPOCH + 1) * EPOCH;
+        atomic_store(&job->word, epoch + (uint64_t)helpers * SEAT + (uint64_t)ranges);
+        call_workers(pool, helpers);
+        run_for(pool, index, 0, &pool->spin_for);
+        /* A worker that was put off its core with the last range can only come back once a core is free: so do not
+         * wait much longer than a worker takes, that the system gives it this one. */
+        be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
+    }
+    atomic_store(&pool->in_for, 0);
+    return BE_POOL_OK;
+}
+
+/* ---- workers ---------------------------------------------------------------------------------------- */
+
+/* Until there is work, or seems to be. Only as many spin as leave a core to the caller. */
+static void idle(be_pool *pool, be_spin *spin) {
+    int found = 0;
+    if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
+        found = be_gate_spin(more_work, pool, spin, BE_FOREVER);
+    }
+    atomic_fetch_sub(&pool->spinners, 1);
+    if (!found) be_gate_park(&pool->items->filled, more_work, pool, BE_FOREVER);
+}
+
+static void *run_worker(void *argument) {
+    be_worker *self = argument;
+    be_pool *pool = self->pool;
+    be_spin spin = {.ns = pool->spin.ns};
+    int fresh = 0;
+#ifdef __linux__
+    char name[16];
+    snprintf(name, sizeof name, "batchenv-%d", self->index);
+    pthread_setname_np(pthread_self(), name);
+#endif
+    for (;;) {
+        int state = atomic_load(&pool->state);
+        be_item item;
+        if (state == STOPPING) return NULL;
+        if (run_for(pool, self->index, fresh, &spin)) {
+            fresh = 0;
+        } else if (take(pool, self->index, &item)) {
+            if (fresh) pass_on(pool);
+            fresh = 0;
+            run_item(pool, &item, self->index);
+            spin.ns = pool->spin.ns;
+        } else if (state == FINISHING) {
+            return NULL;
+        } else {
+            idle(pool, &spin);
+            fresh = 1;
+        }
+    }
+}
+
+/* ---- start and end ---------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static be_pool *fail(char *message, size_t size, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (size) vsnprintf(message, size, format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+static int pin(pthread_t thread, int cpu) {
+#ifdef __linux__
+    if (cpu < 0 || cpu >= 1 << 16) return EINVAL;
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    if (!set) return ENOMEM;
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S((size_t)cpu, bytes, set);
+    int error = pthread_setaffinity_np(thread, bytes, set);
+    CPU_FREE(set);
+    return error;
+#else
+    (void)thread, (void)cpu;
+    return ENOTSUP;
+#endif
+}
+
+static int usable_cpus(void) {
+#ifdef __linux__
+    cpu_set_t set; /* on machines of more than 1024 CPUs it fails, and the number online will do */
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+static void end_workers(be_pool *pool, int state) {
+    atomic_store(&pool->state, state);
+    be_gate_wake(&pool->items->filled, INT_MAX);
+    for (int i = 0; i < pool->num_started; i++) pthread_join(pool->workers[i].thread, NULL);
+    pool->num_started = 0;
+}
+
+/* Signals are for the program's own threads, except those that a thread brings upon itself: with them a crash is still
+ * reported (faulthandler). Returns EAGAIN where there are not enough threads to be had; num_started says how many could
+ * be. */
+static int start_workers(be_pool *pool, char *message, size_t size) {
+    const be_pool_options *options = &pool->options;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) sigdelset(&blocked, own[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int error = 0;
+    for (int i = 0; i < options->num_workers && !error; i++) {
+        be_worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->index = i;
+        worker->block = options->placement ? be_block_of_worker(options->placement, i) : 0;
+        error = pthread_create(&worker->thread, NULL, run_worker, worker);
+        if (error) break;
+        pool->num_started++;
+        if (options->placement) be_block_bind(&options->placement->blocks[worker->block], worker->thread);
+        if (options->num_cpus <= 0) continue;
+        int cpu = options->cpus[i % options->num_cpus];
+        error = pin(worker->thread, cpu);
+        if (error) {
+            fail(message, size, "worker %d cannot run on CPU %d: %s; name CPUs that this process may use", i, cpu,
+                 strerror(error));
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static size_t rounded(size_t bytes) { return (bytes + BE_CACHE_LINE - 1) / BE_CACHE_LINE * BE_CACHE_LINE; }
+
+be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size) {
+    be_pool_options options = *given;
+    if (options.num_workers < 0 || options.num_workers > 4096) {
+        return fail(message, size, "num_workers is %d, must be 0 to 4096", options.num_workers);
+    }
+    const int num_queues = options.placement ? options.placement->num_blocks : 1;
+    if (options.num_cpus > 0 && !options.cpus) return fail(message, size, "num_cpus without cpus");
+    if (options.batch_rows == 0 && !options.deliver) options.batch_rows = options.batches = 1; /* loops only */
+    if (options.batch_rows < 1 || options.batches < 1 || !be_stream_bytes(options.batch_rows, options.batches)) {
+        return fail(message, size, "batch_rows is %lld, must be 1 to 2^40; batches is %d, must be 1 to 2^20",
+                    (long long)options.batch_rows, options.batches);
+    }
+    if (options.max_items < 0) return fail(message, size, "max_items is %lld", (long long)options.max_items);
+    if (options.max_items == 0) options.max_items = options.batch_rows * options.batches;
+    size_t ring_bytes = be_ring_bytes((size_t)options.max_items, sizeof(be_item));
+    if (!ring_bytes) {
+        return fail(message, size, "room for %lld items is too much: at most 2^30", (long long)options.max_items);
+    }
+    size_t stream_bytes = be_stream_bytes(options.batch_rows, options.batches);
+    size_t pool_bytes = rounded(sizeof(be_pool)),
+           worker_bytes = rounded((size_t)options.num_workers * sizeof(be_worker));
+    unsigned char *memory =
+        aligned_alloc(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + (size_t)num_queues * ring_bytes);
+    if (!memory) return fail(message, size, "no memory for a queue of %lld items", (long long)options.max_items);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
+
+    be_pool *pool = memset(memory, 0, pool_bytes + worker_bytes);
+    pool->options = options;
+    pool->workers = (be_worker *)(memory + pool_bytes);
+    pool->stream = be_stream_init(memory + pool_bytes + worker_bytes, options.batch_rows, options.batches, 0);
+    pool->num_queues = num_queues;
+    pool->ring_bytes = ring_bytes;
+    pool->items = (be_ring *)(memory + pool_bytes + worker_bytes + stream_bytes);
+    for (int i = 0; i < num_queues; i++) {
+        be_ring_init(queue(pool, i), (size_t)options.max_items, sizeof(be_item), 0);
+    }
+    pool->spin.ns = options.spin_ns == 0 ? SPIN_NS : options.spin_ns;
+    pool->spin_for = pool->spin;
+    int cpus = usable_cpus();
+    pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
+    pool->crowded = options.num_workers >= cpus;
+    pool->forks = forks;
+    atomic_init(&pool->event_read, -1);
+    atomic_init(&pool->event_write, -1);
+    be_gate_init(&pool->job.over, 0);
+    /* Fewer workers do the same, only slower. They are started anew, since those that run know how many they are; and
+     * one less than there might be, as others may need a thread, too. */
+    int error;
+    while ((error = start_workers(pool, message, size)) == EAGAIN) {
+        const int had = pool->num_started;
+        end_workers(pool, STOPPING);
+        atomic_store(&pool->state, RUNNING);
+        pool->options.num_workers = had > 0 ? had - 1 : 0;
+    }
+    if (error) {
+        be_pool_destroy(pool, 0);
+        return NULL;
+    }
+    return pool;
+}
+
+void be_pool_destroy(be_pool *pool, int finish) {
+    if (!pool) return;
+    if (!forked(pool)) {
+        if (finish && pool->options.num_workers == 0) be_pool_finish(pool, 0, BE_POOL_HELP);
+        end_workers(pool, finish ? FINISHING : STOPPING);
+    }
+    int in = atomic_load(&pool->event_read), out = atomic_load(&pool->event_write);
+    if (in >= 0) close(in);
+    if (out >= 0 && out != in) close(out);
+    free(pool);
+}
+
+int be_pool_num_workers(const be_pool *pool) { return pool->options.num_workers; }
+
+/* ---- the caller's side of the queue ----------------------------------------------------------------- */
+
+be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count, unsigned flags) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    int64_t rows = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (items[i].count < 1) return BE_POOL_INVALID;
+        rows += items[i].count;
+    }
+    const int now = (flags & BE_POOL_NOW) != 0;
+    for (int i = 0; !now && i < pool->num_queues; i++) {
+        if (count > be_ring_room(queue(pool, i))) return BE_POOL_FULL;
+    }
+    if (!be_stream_reserve(pool->stream, rows)) return BE_POOL_FULL;
+    for (int64_t i = 0; now && i < count; i++) run_item(pool, &items[i], pool->options.num_workers);
+    if (now) return BE_POOL_OK;
+    for (int64_t i = 0, told = 0; i < count; i++) {
+        int block = pool->num_queues == 1 ? 0 : be_block_of_lane(pool->options.placement, items[i].first);
+        /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
+        while (!be_ring_try_push(queue(pool, block), &items[i])) sched_yield();
+        if (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0) {
+            call_workers(pool, i + 1 - told);
+            told = i + 1;
+        }
+    }
+    return BE_POOL_OK;
+}
+
+/* Before the caller waits: does what it may do itself. */
+static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stream *)) {
+    if ((flags & BE_POOL_HELP) || pool->options.num_workers == 0) {
+        while (!enough(pool->stream) && help(pool)) {
+        }
+    }
+}
+
+/* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
+ * round: so it never stays empty while a batch is ready. */
+static void settle_event(be_pool *pool) {
+    int fd = atomic_load(&pool->event_read);
+    if (fd < 0) return;
+    uint64_t taken[8];
+    ssize_t got;
+    do got = read(fd, taken, sizeof taken);
+    while (got == sizeof taken || (got < 0 && errno == EINTR));
+    if (be_stream_ready(pool->stream)) signal_event(pool);
+}
+
+/* How the caller waits. Where workers have long items and all the cores, it would spin in a worker's time. */
+static be_spin *spin_of(be_pool *pool, unsigned flags, be_spin *none) {
+    *none = (be_spin){0};
+    return pool->crowded && !(flags & BE_POOL_HELP) ? none : &pool->spin;
+}
+
+static be_pool_status settle(be_pool *pool, be_wait wait) {
+    settle_event(pool);
+    return wait == BE_WAIT_OK ? BE_POOL_OK : wait == BE_WAIT_TIMEOUT ? BE_POOL_TIMEOUT : BE_POOL_STARVED;
+}
+
+be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    lend_hand(pool, flags, be_stream_ready);
+    be_spin none;
+    return settle(pool, be_stream_next(pool->stream, spin_of(pool, flags, &none), timeout, rows));
+}
+
+be_pool_status be_pool_release(be_pool *pool) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    be_stream_release(pool->stream);
+    return BE_POOL_OK;
+}
+
+be_pool_status be_pool_finish(be_pool *pool, int64_t timeout, unsigned flags) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    lend_hand(pool, flags, be_stream_finished);
+    be_spin none;
+    return settle(pool, be_stream_finish(pool->stream, spin_of(pool, flags, &none), timeout));
+}
+
+be_pool_status be_pool_clear(be_pool *pool) {
+    if (forked(pool)) return BE_POOL_FORKED;
+    if (!be_stream_finished(pool->stream)) return BE_POOL_BUSY;
+    be_stream_clear(pool->stream);
+    return settle(pool, BE_WAIT_OK);
+}
+
+int64_t be_pool_in_flight(const be_pool *pool) { return be_stream_in_flight(pool->stream); }
+
+int be_pool_eventfd(be_pool *pool) {
+    if (forked(pool)) return -1;
+    int fd = atomic_load(&pool->event_read);
+    if (fd >= 0) return fd;
+    int ends[2];
+#ifdef __linux__
+    ends[0] = ends[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (ends[0] < 0) return -1;
+#else
+    if (pipe(ends)) return -1;
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    }
+#endif
+    atomic_store(&pool->event_read, ends[0]);
+    atomic_store(&pool->event_write, ends[1]);
+    settle_event(pool);
+    return ends[0];
+}

@@ -1,0 +1,331 @@
+/* batchenv: the contract between an env and the driver. An env's author includes this header, and what
+ * else of this folder the env computes with.
+ *
+ * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
+ * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
+ * time limits, the autoreset modes, action checks, threads, snapshots. C here knows no Python.
+ *
+ * A kernel file is compiled once per instruction set (see simd.h), and ends with
+ *
+ *     BE_ENV(cartpole) = { .abi = BE_ABI, .name = "CartPole", ... };
+ *
+ * which is all that it takes to be found. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks
+ * through it.
+ */
+#ifndef BATCHENV_H
+#define BATCHENV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rng.h"
+#include "simd.h"
+
+/* The version of this contract. A library says which one it was compiled with, and no other is loaded. */
+#define BE_ABI 1u
+
+/* What an env may call is visible to libraries that are loaded later: batchenv is otherwise compiled with
+ * -fvisibility=hidden. */
+#pragma GCC visibility push(default)
+
+/* ---- errors --------------------------------------------------------------------------------------- */
+
+typedef enum be_status {
+    BE_OK = 0,
+    BE_ERROR_VALUE,  /* a bad value: ValueError */
+    BE_ERROR_MEMORY, /* out of memory */
+    BE_ERROR_ENGINE, /* a lane's simulator failed; `lane` says which */
+} be_status;
+
+typedef struct be_error {
+    be_status status;
+    int64_t lane; /* -1: no lane in particular */
+    char message[512];
+} be_error;
+
+/* Fills `error` (printf format; say the value, the rule and the fix) and returns `status`. */
+int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+typedef enum be_dtype { BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8 } be_dtype;
+
+static inline size_t be_dtype_size(be_dtype dtype) {
+    static const size_t sizes[] = {1, 1, 4, 8, 4, 8, 1};
+    return sizes[dtype];
+}
+
+/* When a lane reports an info field. In steps where it does not, the field's value is 0 and its mask is False. */
+typedef enum be_when {
+    BE_ALWAYS,
+    BE_IN_STEPS,    /* not in the first of an episode */
+    BE_WHERE_NOT_0, /* where its value is not 0 */
+} be_when;
+
+/* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
+ * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
+ * come from this table. The same struct describes a field of a lane's info. */
+typedef struct be_field {
+    const char *name; /* NULL ends a table */
+    be_dtype dtype;
+    int size; /* values per lane */
+    const char *doc;
+    /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
+     * one, or a check_state. */
+    int64_t low, high;
+    be_when when; /* info: which rows have it */
+} be_field;
+
+typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
+
+/* A constant that the user may set: a keyword of make(). Values are doubles: INT a whole number, BOOL 0 or 1, CHOICE
+ * an index. FLOAT params may differ from lane to lane; the others, and those marked `shared`, are one for all. */
+typedef struct be_param {
+    const char *name; /* NULL ends a table */
+    be_param_kind kind;
+    double value;               /* default */
+    double low, high;           /* FLOAT, INT: the closed range allowed; finite values only, whatever the range */
+    const char *const *choices; /* CHOICE: NULL-terminated */
+    const char *doc;            /* one line, with the unit */
+    int shared;
+} be_param;
+
+#define BE_MAX_SETTINGS 8
+
+/* A keyword that an id sets. */
+typedef struct be_setting {
+    const char *name; /* a param of the type */
+    double value;     /* as in be_param */
+    const char *text; /* or, for CHOICE and for keywords that Python translates: their text */
+} be_setting;
+
+/* An id, under which users make envs of the type: its limits, and what it sets. */
+typedef struct be_id {
+    const char *name;                     /* such as "CartPole-v1": a name and a version; NULL ends a table */
+    int32_t max_episode_steps;            /* 0: no limit */
+    const double *reward_threshold;       /* BE_THRESHOLD(475.0), at which the task counts as solved; or NULL */
+    be_setting settings[BE_MAX_SETTINGS]; /* end at the first without a name */
+    int unlisted;                         /* 1: for tests and benchmarks, not shown to users */
+} be_id;
+
+#define BE_THRESHOLD(value) (&(const double){value})
+
+#define BE_MAX_FIELDS 16
+#define BE_MAX_INFO 16
+#define BE_MAX_PARAMS 32
+#define BE_MAX_CONSTANTS 32
+#define BE_MAX_BOUNDS 32
+#define BE_MAX_DIMS 4
+
+/* TUPLE: a gymnasium.spaces.Tuple of `shape[0]` Discrete spaces, whose sizes are high[j] + 1; a row holds their values.
+ */
+typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE } be_space_kind;
+
+/* The space of one lane. */
+typedef struct be_space {
+    be_space_kind kind;
+    be_dtype dtype;                                 /* BOX: any; DISCRETE, TUPLE: BE_I64 */
+    int64_t n;                                      /* DISCRETE: values 0..n-1 */
+    int ndim;                                       /* BOX, TUPLE */
+    int64_t shape[BE_MAX_DIMS];                     /* BOX, TUPLE */
+    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX, TUPLE: per value in row order; BOX of more than
+                                                       BE_MAX_BOUNDS values: low[0], high[0] hold for all */
+} be_space;
+
+/* A map of characters, row after row, for the types that name one in `grid`. */
+typedef struct be_grid {
+    const uint8_t *cells;
+    int64_t rows, columns;
+} be_grid;
+
+/* ---- a batch -------------------------------------------------------------------------------------- */
+
+typedef struct be_env_type be_env_type;
+
+/* What prepare() works on: one set of params. */
+typedef struct be_setup {
+    const double *params; /* in the order of the type's table, checked one by one */
+    be_grid grid;
+    void *engine;                             /* what open() has made */
+    double constants[BE_MAX_CONSTANTS];       /* to fill: what the kernel wants derived from params */
+    be_space observation_space, action_space; /* to fill */
+    unsigned flags;                           /* starts as the type's flags; may be changed */
+} be_setup;
+
+/* A param or constant that may differ from lane to lane: lane i's is values[i & mask]. */
+typedef struct be_column {
+    const double *values;
+    int64_t mask; /* -1: a column; 0: BE_LANE_BLOCK equal values */
+} be_column;
+
+/* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
+ * 64 lanes, and padding lanes hold zeros. */
+typedef struct be_batch {
+    const be_env_type *type;
+    int64_t num_lanes;
+    void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
+    be_rng *rng;                        /* one stream a lane */
+    int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
+    int per_lane;                       /* some FLOAT params differ from lane to lane: read them from the columns */
+    double params[BE_MAX_PARAMS];       /* values, in the order of the type's table; without per_lane */
+    double constants[BE_MAX_CONSTANTS]; /* what prepare() derived from them; without per_lane */
+    be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* with per_lane */
+    be_grid grid;
+    void *engine; /* the type's own: see open() */
+    unsigned flags;
+    be_space observation_space, action_space;
+    struct be_driver *driver; /* private to core/ */
+} be_batch;
+
+/* The value of a param or constant for the BE_VL lanes from i: one for all where `per_lane` is 0. A kernel's step is
+ * written once, inlined with per_lane 0 (loading all values before its loop) and 1 (loading them for every vector). */
+static inline be_vd be_param_at(const be_batch *batch, int index, int64_t i, int per_lane) {
+    const be_column *column = &batch->param_columns[index];
+    return per_lane ? be_load(column->values + (i & column->mask)) : be_set1(batch->params[index]);
+}
+static inline be_vd be_constant_at(const be_batch *batch, int index, int64_t i, int per_lane) {
+    const be_column *column = &batch->constant_columns[index];
+    return per_lane ? be_load(column->values + (i & column->mask)) : be_set1(batch->constants[index]);
+}
+/* The same for one lane. */
+static inline double be_param_of(const be_batch *batch, int index, int64_t lane) {
+    const be_column *column = &batch->param_columns[index];
+    return batch->per_lane ? column->values[lane & column->mask] : batch->params[index];
+}
+static inline double be_constant_of(const be_batch *batch, int index, int64_t lane) {
+    const be_column *column = &batch->constant_columns[index];
+    return batch->per_lane ? column->values[lane & column->mask] : batch->constants[index];
+}
+
+/* The rows of lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
+typedef struct be_io {
+    int64_t first;
+    const void *action;      /* step: checked: in the action space, contiguous, of the space's dtype */
+    void *observation;       /* to be written whole, in the space's dtype */
+    void *info[BE_MAX_INFO]; /* reset and step: to be written whole, in the order of the type's table */
+    double *reward;          /* step: to be written */
+    uint8_t *terminated;     /* step: to be written, 0 or 1 */
+    uint8_t *truncated;      /* step, with BE_LANE_BY_LANE: 0; a type with limits of its own writes 1 */
+    const uint8_t *skip;     /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
+                                padding lanes. Whatever is done with them, their rng must be left alone. */
+    const double *options;   /* reset: values in the order of the type's `options` */
+} be_io;
+
+/* Flags. */
+#define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
+#define BE_LANE_BY_LANE 2u           /* for what costs microseconds: one lane a call, see step() */
+
+struct be_env_type {
+    uint32_t abi;          /* BE_ABI. The first member, for ever: the others mean what this version says */
+    int frames_per_second; /* of a picture that moves as fast as the real thing */
+    const char *name;      /* of the type, in messages and snapshots */
+    const be_id *ids;      /* or NULL: it is made by other means */
+    const char *family;    /* what `python -m batchenv list` puts it under; or NULL */
+    const be_field *state;
+    const be_field *info;    /* or NULL */
+    const be_param *params;  /* or NULL */
+    const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
+    const char *grid;        /* the keyword that gives the map; or NULL */
+    unsigned flags;
+
+    /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
+     * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). */
+    int (*prepare)(be_setup *setup, be_error *error);
+
+    /* Checks a reset's options as a whole. Or NULL. */
+    int (*check_options)(const be_batch *batch, const double *options, be_error *error);
+
+    /* Checks `count` lanes of state about to be restored, given as columns of `count` values: what is used as an index
+     * must be in its range. The fields' own ranges hold already. Or NULL. */
+    int (*check_state)(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
+
+    /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order
+     * Gymnasium does, and writes the first observation. The lanes' `elapsed` is 0 already. */
+    int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
+
+    /* Writes the observation of the present state of the lanes listed (after a reset or after a step: elapsed tells),
+     * bit for bit what reset or step wrote, drawing nothing. Only io->observation is there. */
+    int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
+
+    /* Advances lanes begin..end-1 by one step (begin is io->first). begin and end are multiples of BE_LANE_BLOCK, and
+     * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Says reward and
+     * terminated; time limits and resets are the driver's.
+     *
+     * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and io->first may be before it.
+     * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
+     * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
+     * number. */
+    int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+
+    /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,
+     * before all else: of the batch there is only num_lanes. close() undoes it. saved_bytes() says how much of a lane
+     * is not in the fields, a multiple of 8; save() copies that out and load() back in, which has to be safe for any
+     * bytes. */
+    int (*open)(be_batch *batch, const void *engine, be_error *error);
+    void (*close)(be_batch *batch);
+    size_t (*saved_bytes)(const be_batch *batch);
+    void (*save)(const be_batch *batch, int64_t lane, void *bytes);
+    void (*load)(be_batch *batch, int64_t lane, const void *bytes);
+
+    /* 1 where the episode that has just ended is part of a longer game, with which the lane's next reset goes on: then
+     * statistics of episodes go on, too, until the game ends. Or NULL: episodes are whole. */
+    int (*goes_on)(be_batch *batch, int64_t lane);
+};
+
+#define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */
+
+/* The types that a shared library holds for one instruction set; be_library_any: those compiled without BE_ISA, once
+ * for all. */
+typedef struct be_library {
+    uint32_t abi, type_bytes; /* BE_ABI and sizeof(be_env_type) where it was compiled */
+    const be_env_type *const *begin, *const *end;
+} be_library;
+
+#ifdef BE_COMPILED_ONCE
+#define BE_LISTED(name) BE_JOIN(name, any)
+#else
+#define BE_LISTED(name) BE_ISA_NAME(name)
+#endif
+#define BE_TEXT2(x) #x
+#define BE_TEXT(x) BE_TEXT2(x)
+
+/* Pointers to the types of all files are gathered in one section, whose ends the linker names. */
+extern const be_env_type *const BE_LISTED(__start_be_types)[] __attribute__((weak, visibility("hidden")));
+extern const be_env_type *const BE_LISTED(__stop_be_types)[] __attribute__((weak, visibility("hidden")));
+extern const be_library BE_LISTED(be_library);
+__attribute__((weak)) const be_library BE_LISTED(be_library) = {
+    BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_types), BE_LISTED(__stop_be_types)};
+
+/* BE_ENV(cartpole) = {...}; defines a type, and lists it in its library. */
+#define BE_ENV(name)                                                                                                   \
+    extern const be_env_type BE_LISTED(be_env_##name) __attribute__((visibility("hidden")));                           \
+    static const be_env_type *const be_listed_##name __attribute__((used, section(BE_TEXT(BE_LISTED(be_types))))) =    \
+        &BE_LISTED(be_env_##name);                                                                                     \
+    const be_env_type BE_LISTED(be_env_##name)
+
+/* ---- helpers for prepare() ------------------------------------------------------------------------ */
+
+/* Where lane `lane`'s row of `size` values starts. */
+#define BE_ROW(type, rows, io, lane, size) ((type *)(rows) + ((lane) - (io)->first) * (size))
+
+/* The space of `size` float32 values between -high and high, or between low and high. */
+void be_space_box_f32(be_space *space, int size, const double *low, const double *high);
+void be_space_discrete(be_space *space, int64_t n);
+/* The space of tuples of `size` values, value j in 0..n[j]-1. */
+void be_space_tuple(be_space *space, int size, const int64_t *n);
+
+/* ---- helpers for open() --------------------------------------------------------------------------- */
+
+/* To be asked between lanes, of which there may be thousands: 1 where the user wants no more (Ctrl-C); `error` is
+ * filled then, for open() to return its status. */
+int be_interrupted(const be_batch *batch, be_error *error);
+
+/* ---- options ---------------------------------------------------------------------------------------- */
+
+/* check_options for a table that starts with `low` and `high`: Gymnasium's maybe_parse_reset_bounds. */
+int be_check_low_high(const be_batch *batch, const double *options, be_error *error);
+
+#pragma GCC visibility pop
+
+#endif
