@@ -173,6 +173,16 @@ class Catch(ToyText):
         return [self.keywords()[name]] * len(batch.elapsed())
 
 
+# The adapters of the C types that have one.
+ADAPTERS = {
+    "FrozenLake": FrozenLake,
+    "Taxi": Taxi,
+    "CliffWalking": ToyText,
+    "Blackjack": Blackjack,
+    "Catch": Catch,
+}
+
+
 def _cells(row: Any) -> Any:
     """The cells of one row of a map: of a str or bytes its characters."""
     return row.decode("ascii") if isinstance(row, bytes) else row
