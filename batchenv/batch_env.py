@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
+from batchenv.envs import translator
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import Lanes, lane_indices, result_of_lanes
 from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
-from batchenv.render import Renderer, check_mode, render_modes
+from batchenv.render import check_mode
 from batchenv.rollout import Rollouts
 from batchenv.seeds import Seeder, check_seed
 from batchenv.transforms import DEFAULTS, Transforms, flag
@@ -156,33 +157,28 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if max_episode_steps is not None:
             hint = "; None means no limit"
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        self._translator = translator(entry.type_name)
         self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
-            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
+            check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs)
+            self._translator.check_drawing(render_mode)
         self.render_mode = render_mode
         self._seeder = Seeder(self.num_envs, None if seed is None else integer("seed", seed, 0, None))
         params = {**entry.kwargs, **params}
-        self._adapter, grid = entry.make_adapter(), None
-        self._keywords: dict[str, Any] = {}
-        names = [row["name"] for row in _core.type_info(entry.type_name)["params"]]
-        fields = getattr(self._adapter, "model_fields", ())
-        if self._adapter is not None:
-            names = [*(keyword[0] for keyword in self._adapter.KEYWORDS), *names]
-            params = {self._adapter.ALIASES.get(name, name): value for name, value in params.items()}
+        names = [keyword[0] for keyword in self._translator.KEYWORDS]
+        names += [row["name"] for row in _core.type_info(entry.type_name)["params"]]
+        fields = self._translator.fields
+        params = {self._translator.ALIASES.get(name, name): value for name, value in params.items()}
         for name in params:
             if name not in names and name not in fields:
                 raise TypeError(unknown_keyword(self._id, name, names, self._builtin_keywords(), fields))
-        if self._adapter is not None:
-            params, grid = self._adapter.to_core(params)
-            self._keywords = self._adapter.keywords()
-            for name, value in self._adapter.transforms.items():
-                if transforms[name] == DEFAULTS[name]:
-                    transforms[name] = value
+        params, grid = self._translator.to_core(params)
+        for name, value in self._translator.transforms.items():
+            if transforms[name] == DEFAULTS[name]:
+                transforms[name] = value
         self._transforms = Transforms(max_episode_steps, **transforms)
-        # Of those over foreign engines: their type may depend on keywords, and they have handles to pass on.
-        type_name = entry.type_name if self._adapter is None else self._adapter.type_name or entry.type_name
         self._core: Any = _core.Batch(
-            type_name,
+            self._translator.type_name,
             self.num_envs,
             _MODES[self.autoreset_mode],
             limit,
@@ -193,12 +189,10 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             transform=self._transforms.core,
             grid=grid,
             # One thread more than workers: the caller lends a hand.
-            engine=None if self._adapter is None else self._adapter.engine(self.num_envs, threads + 1),
+            engine=self._translator.engine(self.num_envs, threads + 1),
         )
         # What the lanes are spoken to through: the core itself, or what stands before it.
-        self._batch: Any = self._core
-        if self._adapter is not None:
-            self._batch = self._adapter.wrap(self._batch, self._transforms.core)
+        self._batch: Any = self._translator.wrap(self._core, self._transforms.core)
         self._batch.set_queue(self.batch_size, cpus)
         self._step_pending = False
         self._arguments = {
@@ -222,7 +216,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             self._batch = NormalizedBatch(self._batch, self.normalizer)
         self._renderer = None
         if render_mode is not None:
-            self._renderer = self._make_renderer(entry.type_name)
+            self._renderer = self._translator.drawer(self._id, render_mode, self.action_space.shape)
         # Straight into C; None where Python has something to do before the next call may come.
         plain = self._batch is self._core and self._renderer is None
         self._core_step = self._core.step_alone if plain else None
@@ -235,17 +229,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         parameters = inspect.signature(cls.__init__).parameters.values()
         return ["num_envs", *(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)]
 
-    def _make_renderer(self, type_name: str) -> Any:
-        if hasattr(self._adapter, "renderer"):
-            return self._adapter.renderer(self.render_mode)
-        return Renderer(self._id, type_name, self.render_mode, self.action_space.shape, self._keywords)
-
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
         name, entry = lookup(env_id)
-        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
-        return {"render_modes": modes, "render_fps": entry.render_fps}
+        return {"render_modes": translator(entry.type_name).render_modes(name), "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -427,7 +415,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     @property
     def config(self) -> dict[str, Any]:
         """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
-        values = {**self._arguments, "batch_size": self.batch_size, **self._keywords, **self.get_params()}
+        values = {**self._arguments, "batch_size": self.batch_size, **self._translator.keywords(), **self.get_params()}
         return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
 
     @property
@@ -493,15 +481,15 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if name in per_batch:
             value = per_batch[name]
             return tuple(value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs)
-        if self._adapter is not None and name in self._adapter.names:
-            return tuple(self._adapter.attribute(name, self._batch))
+        if name in self._translator.names:
+            return tuple(self._translator.attribute(name, self._batch))
         state = {**self._batch.state(), "elapsed_steps": self._batch.elapsed()}
         if name == "state":
             columns = [np.atleast_2d(column.T) for key, column in state.items() if key != "elapsed_steps"]
             return tuple(np.concatenate(columns).T)
         if name in state:
             return tuple(state[name].tolist())
-        more = () if self._adapter is None else self._adapter.names
+        more = self._translator.names
         names = ", ".join(sorted({*per_batch, *state, *more, "state", "np_random", "np_random_seed", "render"}))
         raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
 
@@ -545,12 +533,12 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         return {
             "closed": False,
             "id": self._id,
-            "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
+            "arguments": {**self._arguments, **self._translator.keywords(), **self._batch.get_params()},
             "snapshot": None if self._core.needs_reset else self._snapshot(np.arange(self.num_envs)),
             "seeds": self._seeder.known,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
-            "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
+            "model": self._translator.changes(),
             "extra": extra,
         }
 
@@ -562,7 +550,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if state["normalizer"] is not None:
             self.normalizer.__dict__.update(state["normalizer"].__dict__)
         if state["model"]:
-            self._adapter.take_changes(state["model"])
+            self._translator.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         self._seeder.known = state["seeds"]
@@ -674,5 +662,4 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         renderer, self._renderer = self._renderer, None
         if renderer is not None:
             renderer.close()
-        if hasattr(self._adapter, "release"):
-            self._adapter.release()
+        self._translator.release()

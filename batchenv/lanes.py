@@ -11,6 +11,7 @@ from batchenv import _core
 from batchenv.hints import unknown_keyword
 from batchenv.seeds import Seeder, entropy
 from batchenv.snapshot import Snapshot
+from batchenv.translator import Translator
 
 
 def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
@@ -98,7 +99,7 @@ class Lanes:
     num_envs: int
     _id: str
     _batch: Any
-    _adapter: Any
+    _translator: Translator
     _seeder: Seeder
 
     def get_params(self) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class Lanes:
     def _change_params(self, params: dict[str, Any], chosen: NDArray[np.int64] | None) -> None:
         """`set_params`, while the batch is held: all of it, or nothing. chosen: the lanes; None: all."""
         before = self._batch.get_params()
-        own = getattr(self._adapter, "model_fields", ())
+        own = self._translator.fields
         for name in params:
             if name not in before and name not in own:
                 raise TypeError(unknown_keyword(self._id, name, before, fields=own))
@@ -140,7 +141,7 @@ class Lanes:
         if chosen is not None:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[chosen] = True
-            shapes = {name: self._adapter.model_shape(name) for name in params if name in own}
+            shapes = {name: self._translator.field_shape(name) for name in params if name in own}
             params = {
                 name: spread(name, value, shapes.get(name, ()), chosen, self.num_envs) for name, value in params.items()
             }
@@ -149,7 +150,7 @@ class Lanes:
         try:
             self._set_spaces()
             if model:
-                self._adapter.set_model(np.arange(self.num_envs) if chosen is None else chosen, model)
+                self._translator.set_fields(np.arange(self.num_envs) if chosen is None else chosen, model)
         except BaseException:  # a transform cannot follow, or a model is refused
             self._batch.set_params(before)
             self._set_spaces()

@@ -43,7 +43,7 @@ LOSSES = {
     "any order": """env = flying()
     for name in random.Random(k).sample(sorted(env.__dict__), len(env.__dict__)):
         del env.__dict__[name]""",
-    "adapter": "env = flying(); env._adapter.__dict__.clear(); del env",
+    "adapter": "env = flying(); env._translator.__dict__.clear(); del env",
 }
 # How a process may end, with lanes in flight.
 ENDS = {

@@ -18,6 +18,7 @@ from test_parity import assert_info_equal, assert_step_equal
 import batchenv
 from batchenv.engines import mujoco_library
 from batchenv.engines.mujoco import assets
+from batchenv.envs import translator
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
@@ -147,7 +148,7 @@ def test_every_keyword_of_gymnasium_is_taken():
     for env_id in IDS:
         taken = inspect.signature(load_env_creator(gymnasium.registry[env_id].entry_point).__init__).parameters
         entry = batchenv.registry.TABLE[env_id]
-        names = {row[0] for row in entry.make_adapter().KEYWORDS}
+        names = {row[0] for row in translator(entry.type_name).KEYWORDS}
         names |= {row["name"] for row in batchenv._core.type_info(entry.type_name)["params"]}
         assert set(taken) - {"self", "kwargs"} <= names, env_id
 
@@ -234,7 +235,7 @@ can_sleep = pytest.mark.skipif(not hasattr(mujoco.mjtEnableBit, "mjENBL_SLEEP"),
 
 
 def sleeping(env, lane):
-    return env._adapter.lanes._slots[lane].tree_asleep.copy()
+    return env._translator.lanes._slots[lane].tree_asleep.copy()
 
 
 @can_sleep
@@ -278,7 +279,7 @@ def test_forged_sleep(forged):
     env.reset(seed=5)
     for _ in range(150):
         env.step(np.zeros((1, 1), np.float32))
-    lanes = env._adapter.lanes
+    lanes = env._translator.lanes
     assert (sleeping(env, 0) >= 0).any()
     words = lanes.records[0].view(np.int32)
     for end in (lanes._row_size, 2 * lanes._row_size):
@@ -306,7 +307,7 @@ def test_only_lanes_have_no_clock():
     env = batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    lent = env._adapter.lanes._slots[0].timer
+    lent = env._translator.lanes._slots[0].timer
     assert lent.number[stage] > 0 and lent.duration[stage] == 0
     alone = run_python(f"{CLOCKED}print(data.timer.duration[{stage}] > 0)").strip()
     scope = {}
@@ -511,6 +512,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
+from batchenv.envs import translator
 from batchenv.engines.mujoco import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
@@ -529,6 +531,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
+from batchenv.envs import translator
 from batchenv.engines.mujoco import assets
 try:
     batchenv.make("Hopper-v5", 2)
@@ -636,7 +639,7 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
+    assert env._translator.lanes.models[0] is env._translator.lanes.models[1]
 
 
 def test_what_get_attr_gives_changes_no_lane():

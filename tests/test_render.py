@@ -16,8 +16,9 @@ from gymnasium.wrappers import RecordVideo
 from gymnasium.wrappers import vector as wrappers
 
 import batchenv
+from batchenv.envs import translator
 from batchenv.lanes import lane_indices
-from batchenv.render import DRAWINGS, Renderer
+from batchenv.render import Drawn, GymnasiumDrawer
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
 
@@ -130,7 +131,7 @@ def test_pendulum_shows_the_clipped_action():
 
 
 class FromGymnasium:
-    """What Renderer reads of a `_core.Batch`: the state of Gymnasium environments."""
+    """What GymnasiumDrawer reads of a `_core.Batch`: the state of Gymnasium environments."""
 
     def __init__(self, envs, state, params, elapsed):
         self.envs, self.lane_state, self.params, self.steps = envs, state, params, elapsed
@@ -163,7 +164,7 @@ def test_precision_of_the_state():
     batch = FromGymnasium([theirs.unwrapped], position, ours._batch.get_params(), elapsed=1)
     theirs.reset(seed=0)
     theirs.unwrapped.state = np.array([-0.44350525736808777, 0.0], np.float32)
-    renderer = Renderer("MountainCarContinuous-v0", "MountainCarContinuous", "rgb_array", (1, 1))
+    renderer = GymnasiumDrawer(translator("MountainCarContinuous"), "MountainCarContinuous-v0", "rgb_array", (1, 1))
     assert_same_frames(renderer.draw(batch, [0]), [theirs.render()])
     theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
     assert not np.array_equal(renderer.draw(batch, [0])[0], theirs.render())
@@ -249,9 +250,8 @@ def test_no_pictures():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_type_has_a_drawing():
-    entries = [batchenv.registry.TABLE[env_id] for env_id in IDS]
-    assert {entry.type_name for entry in entries if entry.modes is None} <= set(DRAWINGS)
     for env_id in IDS:
+        assert isinstance(translator(batchenv.registry.TABLE[env_id].type_name), Drawn)
         expected = gymnasium.make(env_id).metadata["render_modes"]
         assert batchenv.make(env_id).metadata["render_modes"] == expected
 

@@ -14,10 +14,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
-from batchenv.adapter import Adapter
 from batchenv.engines import games, memory, players
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
+from batchenv.translator import Translator
 from batchenv.values import integer
 
 OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
@@ -132,7 +132,7 @@ def minimal_actions(game: str) -> list[str]:
     return [action.name for action in emulator.getMinimalActionSet()]
 
 
-class Atari(Adapter):
+class Atari(Translator):
     """What an Atari environment has beside its C type's parameters."""
 
     KEYWORDS = (
@@ -221,7 +221,7 @@ class Atari(Adapter):
         return dict(self._values)
 
     def engine(self, num_envs: int, threads: int) -> _Given:
-        """See `Adapter.engine`.
+        """See `Translator.engine`.
 
         Raises:
             MemoryError: so many lanes do not fit. The emulator would end the process.
@@ -253,8 +253,12 @@ class Atari(Adapter):
         scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
         return PlayersBatch(batch, count, self._board, scale, bounds)
 
-    def renderer(self, mode: str) -> AtariRenderer:
-        """What draws lanes of this environment."""
+    def render_modes(self, env_id: str) -> list[str]:
+        """See `Translator.render_modes`."""
+        return ["rgb_array"]
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...]) -> AtariRenderer:
+        """See `Translator.drawer`."""
         return AtariRenderer(self._values["game"])
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
