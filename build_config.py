@@ -44,4 +44,4 @@ COMMON_SOURCES = [
     if path not in KERNEL_SOURCES
 ]
 CYTHON_SOURCE = "batchenv/_core.pyx"
-CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/*.pxi", "batchenv/*.pxd")]
+CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/_core/*.p*")]

@@ -12,7 +12,8 @@ VERSION = "0.1.0"
 
 def check():
     """Raises ImportError unless the compiled module for this Python is there."""
-    if importlib.util.find_spec("batchenv._core") is None:
+    found = importlib.util.find_spec("batchenv._core")
+    if found is None or found.origin is None:  # a folder without __init__.py: that of the module's sources
         raise ImportError(advice(Path(__file__).resolve().parent), name="batchenv._core")
 
 

@@ -10,7 +10,7 @@
  *     be_call_begin(&call, plans, threads, pool);
  *     while ((n = be_call_next(&call)) > 0) be_call_work(&call, k) for k = 0..n-1, k = 0 being the calling thread
  *
- * _core.pyx does it with OpenMP's prange, and where one lane is a piece (BE_LANE_BY_LANE) with be_call_run. */
+ * batchenv/_core does it with OpenMP's prange, and where one lane is a piece (BE_LANE_BY_LANE) with be_call_run. */
 #ifndef BE_LOOP_H
 #define BE_LOOP_H
 

@@ -1,0 +1,741 @@
+# The lanes of one env, and the calls that step them.
+
+import atexit
+import os
+import time
+import weakref
+
+import numpy as np
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+
+cimport cython
+cimport numpy as cnp
+from libc.string cimport memchr, memcpy
+
+
+cdef enum:
+    CLOSED = -1  # Batch.busy
+    EXITED = -2  # likewise, by _end_all_workers
+
+
+@cython.final
+cdef class Hold:
+    """Takes a batch for the length of a `with` block: see Batch.hold."""
+
+    cdef Batch batch
+    cdef bint settle, held
+
+    def __cinit__(self, Batch batch, bint settle):
+        self.batch = batch
+        self.settle = settle
+
+    def __enter__(self):
+        if self.settle:
+            self.batch._enter()
+        else:
+            self.batch._enter_only()
+        self.held = True
+
+    def __exit__(self, *problem):
+        self._leave()
+
+    def __dealloc__(self):
+        self._leave()  # where an exception came between __enter__ and the block
+
+    cdef void _leave(self) noexcept:
+        if self.held:
+            self.held = False
+            be_set(&self.batch.busy, 0)
+
+
+cdef bytes _seed_words(object seed):
+    """A non-negative int as little-endian 32-bit words."""
+    return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")
+
+
+@cython.final
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
+cdef class Batch:
+    """num_lanes lanes of one env type, stepped together, or sent off some at a time and received as they get finished.
+
+    One call at a time: whoever calls takes the batch first, and a second one (another thread, or a signal handler) gets
+    a RuntimeError, having changed nothing. `step_alone`, `send_alone` and `recv_alone` take it themselves. For all
+    other methods the caller holds it: `with batch.hold(): ...`, which may stand around several of them.
+    """
+
+    cdef be_batch *batch
+    cdef const be_isa *isa_table
+    cdef readonly str type_name
+    cdef int64_t num_lanes
+    cdef int autoreset
+    cdef bint lane_by_lane
+    cdef Layout layout
+    cdef Params params
+    cdef Actions actions
+    cdef Outputs outputs
+    cdef Runner runner
+    cdef Queue queue
+    cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
+    cdef unsigned long holder  # the thread
+    cdef bint has_reset
+    cdef str torn  # why lanes have to be reset although they once were
+    cdef object owner  # of all that the C side reads and writes through addresses in `engine`
+    cdef cnp.ndarray engine
+    cdef int process  # be_fork_count() when it was made
+    cdef object __weakref__
+
+    def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
+                  int num_threads, int ring, bint clip, isa=None, grid=None, dict transform=None,
+                  engine=None):
+        cdef be_error error
+        cdef be_transform changes
+        cdef be_grid map_of
+        cdef const be_env_type *env_type
+        cdef be_batch_options options
+        cdef cnp.ndarray cells
+        self.runner = Runner()
+        self.queue = Queue()
+        self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
+        env_type = _find_type(self.isa_table, type_name)
+        self.type_name = type_name
+        self.lane_by_lane = (env_type.flags & BE_LANE_BY_LANE) != 0
+        self.num_lanes = num_lanes
+        self.autoreset = autoreset
+        _fill_transform(&changes, transform or {})
+        options.type = env_type
+        options.num_lanes = num_lanes
+        options.autoreset = <be_autoreset>autoreset
+        options.max_episode_steps = max_episode_steps
+        options.grid = NULL
+        if grid is not None:
+            cells = np.ascontiguousarray(grid, np.uint8)
+            map_of.cells = <const uint8_t *>cnp.PyArray_DATA(cells)
+            map_of.rows, map_of.columns = grid.shape
+            options.grid = &map_of
+        options.transform = &changes
+        options.engine = NULL
+        if engine is not None:
+            # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
+            self.owner = engine
+            self.engine = np.frombuffer(engine.source, np.uint8)
+            options.engine = cnp.PyArray_DATA(self.engine)
+        options.look = _look_at_signals
+        options.look_context = <void *>self.runner
+        with nogil:
+            self.batch = be_batch_create(&options, &error)
+        self.runner.raise_signal()
+        if self.batch == NULL:
+            _raise(&error)
+        self.params = Params()
+        self.params.start(self.batch)
+        if params:
+            self.params.set(params, None)
+        self.actions = Actions()
+        self.actions.start(self.batch, self.isa_table, clip)
+        self.layout = Layout()
+        self.layout.start(self.batch, &changes, autoreset == BE_SAME_STEP)
+        self.outputs = Outputs(self.layout, ring)
+        self.queue.layout = self.layout
+        self.queue.rows = num_lanes
+        self.runner.start(num_lanes, self.lane_by_lane, num_threads)
+        self.process = be_fork_count()
+        _alive[<size_t><void *>self] = weakref.ref(self)
+
+    def __dealloc__(self):
+        PyObject_ClearWeakRefs(self)  # or another thread could bring this back to life while workers end
+        if _alive is not None:
+            _alive.pop(<size_t><void *>self, None)
+        self._end_workers()  # before the arrays go that they write
+        be_batch_destroy(self.batch)
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    @property
+    def isa(self):
+        return self.isa_table.name.decode()
+
+    @property
+    def nbytes(self):
+        """Bytes held in C for state, random numbers and bookkeeping (not the arrays handed out)."""
+        return be_batch_bytes(self.batch)
+
+    @property
+    def parallel(self):
+        """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
+        cdef be_plan *plan = &self.runner.plans[<int>BE_STEP]
+        return bool(plan.parallel), plan.cost[0] * self.num_lanes, plan.cost[1] * self.num_lanes
+
+    @property
+    def num_threads(self):
+        """Most threads that a call uses."""
+        return self.runner.num_threads
+
+    def numa_blocks(self):
+        """[(node, end of its lanes, end of its workers)]; [] where all lanes are treated alike."""
+        cdef const be_placement *placement = be_batch_placement(self.batch)
+        return [] if placement == NULL else [(placement.blocks[i].node, placement.blocks[i].end_lane,
+                                              placement.blocks[i].end_worker) for i in range(placement.num_blocks)]
+
+    def force_parallel(self, bint parallel):
+        """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
+        self.runner.force(parallel)
+
+    def spaces(self):
+        """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
+        return _space(&self.batch.observation_space), _space(&self.batch.action_space)
+
+    def rescale(self, gradient, intercept):
+        """New coefficients for rescaled observations: an array each, with one number per component."""
+        cdef double[::1] gradients = np.ascontiguousarray(gradient, np.float64)
+        cdef double[::1] intercepts = np.ascontiguousarray(intercept, np.float64)
+        cdef int64_t size = be_space_row_size(&self.batch.observation_space)
+        if gradients.shape[0] != size or intercepts.shape[0] != size:
+            raise ValueError(f"an observation has {size} components, but there are {gradients.shape[0]} gradients and "
+                             f"{intercepts.shape[0]} intercepts")
+        be_batch_rescale(self.batch, &gradients[0], &intercepts[0])
+
+    def observation_layout(self):
+        """Shape and dtype of the observations."""
+        return (self.num_lanes, *self.layout.observation_shape), self.layout.observation_dtype
+
+    def get_params(self):
+        """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
+        return self.params.get()
+
+    def set_params(self, dict values, lanes=None):
+        """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
+        self.params.set(values, lanes)
+
+    def state(self):
+        """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
+        columns = {}
+        cdef const be_field *field = self.batch.type.state
+        cdef int i = 0
+        while field[i].name != NULL:
+            columns[field[i].name.decode()] = self._column(
+                self.batch.state[i], _dtypes[<int>field[i].dtype], field[i].size)
+            i += 1
+        return columns
+
+    def elapsed(self):
+        """Steps since each lane's last reset, int32."""
+        return self._column(self.batch.elapsed, np.dtype(np.int32), 1)
+
+    cdef object _column(self, const void *data, object dtype, int size):
+        cdef cnp.ndarray column = np.empty([self.num_lanes] + [size] * (size > 1), dtype)
+        memcpy(cnp.PyArray_DATA(column), data, cnp.PyArray_NBYTES(column))
+        return column
+
+    def rng_state(self, int64_t lane):
+        """numpy.random.PCG64().state of a lane's stream."""
+        cdef be_rng *rng = &self.batch.rng[lane]
+        return {
+            "bit_generator": "PCG64",
+            "state": {"state": (<object>rng.state_hi << 64) | rng.state_lo,
+                      "inc": (<object>rng.inc_hi << 64) | rng.inc_lo},
+            "has_uint32": rng.has_buffered,
+            "uinteger": rng.buffered,
+        }
+
+    # -- one call at a time ------------------------------------------------------------------------------------------
+
+    def hold(self, bint settle=True):
+        """A context manager that takes the batch. settle: waits until no lane is being worked on.
+
+        Raises (on entering):
+            RuntimeError: somebody else has it.
+            gymnasium.error.ClosedEnvironmentError: it is closed.
+        """
+        return Hold(self, settle)
+
+    @property
+    def closed(self):
+        return be_look(&self.busy) == CLOSED
+
+    def close(self):
+        """Ends the workers; nobody can take the batch any more. May be called again, and at exit."""
+        if be_swap(&self.busy, EXITED, CLOSED) or be_look(&self.busy) == CLOSED:
+            return
+        self._enter_only()
+        self._end_workers()
+        be_set(&self.busy, CLOSED)
+
+    cdef int _enter(self) except -1:
+        """Takes the batch; no lane is being worked on then."""
+        self._enter_only()
+        if self.queue.handle != NULL:
+            try:
+                self.queue.settle()
+            except BaseException:
+                be_set(&self.busy, 0)
+                raise
+        return 0
+
+    cdef int _enter_only(self) except -1:
+        """Takes the batch."""
+        cdef int here = 1 + be_fork_count()
+        if not be_swap(&self.busy, 0, here):
+            self._enter_elsewhere(here)
+        self.holder = PyThread_get_thread_ident()
+        return 0
+
+    cdef int _enter_elsewhere(self, int here) except -1:
+        """Takes the batch from a thread that a fork has left behind in the parent; else it is taken, or closed."""
+        cdef int seen = be_look(&self.busy)
+        if seen == CLOSED:
+            raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
+        if seen == EXITED:
+            raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
+        if seen == 0 and be_swap(&self.busy, 0, here):
+            return 0
+        if seen != 0 and seen != here and be_swap(&self.busy, seen, here):
+            self._tear("this process was forked while another thread was inside a call of this BatchEnv: its lanes may "
+                       "be in the middle of it")
+            return 0
+        if self.holder == PyThread_get_thread_ident():
+            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, "
+                               "or code called back): one call at a time; note what is to be done, and do it after "
+                               "that call")
+        raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
+                           "use a lock, or an env per thread")
+
+    cdef int _tear(self, str reason) except -1:
+        """The lanes are in no state to go on from."""
+        self.has_reset = 0
+        self.torn = reason
+        return 0
+
+    cdef int _require_reset(self, str doing) except -1:
+        if self.has_reset:
+            return 0
+        if self.torn is not None:
+            raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
+        raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
+
+    @property
+    def needs_reset(self):
+        """Whether lanes have to be reset before anything else: never were, or are torn."""
+        return not self.has_reset
+
+    # -- reset -------------------------------------------------------------------------------------------------------
+
+    def reset(self, seeds, mask, dict options):
+        """seeds: an int (lane i gets seed + i), a list of int or None per lane, or None. mask: None or bool array,
+        checked by the caller. options: of the table. Returns the observation. Without a mask the results of lanes in
+        flight are dropped, once nothing can be refused any more."""
+        cdef double numbers[BE_MAX_PARAMS]
+        cdef be_arrays arrays
+        cdef be_call call
+        cdef cnp.ndarray mask_array
+        cdef Output output = _new_output(self.layout, self.num_lanes)
+        output.point(&arrays)
+        be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
+        if options:
+            self.params.fill_options(options, numbers)
+            call.options = numbers
+        if mask is not None:
+            mask_array = np.ascontiguousarray(mask)
+            call.mask = <const uint8_t *>cnp.PyArray_DATA(mask_array)
+            for info in output.infos:
+                info.fill(0)
+            self._require_reset("env.reset(options={'reset_mask': ...})")
+            self.queue.refuse_in_flight("reset() of some lanes", call.mask)
+        words = self._words_of_seeds(seeds, mask)
+        self.runner.start_workers()
+        if mask is None:
+            self.queue.drop()
+        self._seed(words)
+        self._run(&call)
+        self.has_reset = True
+        result = self.layout.present(output.observation), output.reset_infos(mask)
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
+
+    cdef object _words_of_seeds(self, seeds, mask):
+        """What `_seed` is to be given for `reset`'s seeds: the words of one seed that counts up over all lanes, or a
+        list of (lane, the words of its own seed)."""
+        if isinstance(seeds, int) and mask is None:
+            return _seed_words(seeds)
+        if isinstance(seeds, int):
+            return [(lane, _seed_words(seeds + lane)) for lane in np.flatnonzero(mask).tolist()]
+        if seeds is None:
+            return []
+        return [(lane, _seed_words(seed)) for lane, seed in enumerate(seeds)
+                if seed is not None and (mask is None or mask[lane])]
+
+    cdef int _seed(self, words) except -1:
+        """Seeds lanes with `_words_of_seeds`. Allocates nothing: whatever can fail has not failed by now."""
+        cdef be_call call
+        cdef int64_t lane
+        if isinstance(words, bytes):
+            be_call_init(&call, BE_SEED, self.batch, self.isa_table, NULL)
+            call.words = <const uint32_t *><const char *><bytes>words
+            call.num_words = len(<bytes>words) // 4
+            self._run(&call)
+            return 0
+        for lane, own in words:
+            be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4)
+        return 0
+
+    cdef int _run(self, be_call *call) except -1:
+        """Does it in all lanes. An error, or what a signal's handler has raised, leaves the lanes torn."""
+        self.runner.run(call)
+        if self.runner.signal is not None:
+            self._tear("the last call was interrupted, and some lanes have done it, others have not")
+            self._take_failures()  # nobody is to get them
+            self.runner.raise_signal()
+        if call.error.status != BE_OK:
+            self._tear("the last call failed, and some lanes have done it, others have not")
+            _raise(&call.error)
+        return 0
+
+    cdef void _end_workers(self) noexcept:
+        if self.queue is not None:
+            self.queue.end_workers()
+        if self.runner is not None:
+            self.runner.end_workers()
+
+    cdef bint _end_at_exit(self) noexcept:
+        """Ends the workers, unless a call is running: then False. No call begins afterwards."""
+        cdef int present = be_fork_count()
+        if self.process != present and self.runner.process != present and self.queue.process != present:
+            return True  # of a parent, which also has the threads of calls that seem to be running
+        if be_look(&self.busy) == CLOSED:
+            return True
+        if not be_swap(&self.busy, 0, EXITED):
+            return False
+        self._end_workers()
+        return True
+
+    # -- step --------------------------------------------------------------------------------------------------------
+
+    def step_alone(self, actions, out=None):
+        """Takes the batch, and steps it."""
+        self._enter_only()
+        try:
+            return self._step(actions, out)
+        finally:
+            be_set(&self.busy, 0)
+
+    def step(self, actions, out=None):
+        """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
+        return self._step(actions, out)
+
+    cdef object _step(self, actions, out):
+        cdef be_arrays arrays
+        cdef be_call call
+        cdef Output output
+        cdef dict info
+        cdef const void *checked
+        self._require_reset("env.step()")
+        self.queue.refuse_in_flight("step()", NULL)
+        checked = self.actions.read(actions, self.num_lanes, NULL)
+        output = self.outputs.next()
+        if out is not None:
+            output = output.into(self.layout.check_out(out, self._read_from(actions), ()))
+        self._point(output, &arrays)
+        arrays.action = checked
+        if self.autoreset == BE_DISABLED:
+            self._refuse_pending(NULL, self.num_lanes, "stepping")
+        be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
+        self._run(&call)
+        info = output.step_infos(&arrays, call.finished != 0)
+        result = (output.observation if not self.layout.tuple_size else self.layout.present(output.observation),
+                  output.reward, output.terminated, output.truncated, info)
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
+
+    cdef void _point(self, Output output, be_arrays *arrays) noexcept:
+        """Tells the C side where to write; final rows go where the batch has room for them, unless the output has."""
+        output.point(arrays)
+        if output.final_observation is None:
+            be_batch_point_final(self.batch, arrays)
+
+    cdef cnp.ndarray _read_from(self, actions):
+        """The array whose memory actions have been read from. That of what is no array itself, such as a tensor, may
+        still be the caller's."""
+        return actions if type(actions) is cnp.ndarray else self.actions.array
+
+    cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing) except -1:
+        """LanePendingError if one of these lanes (NULL: all) has finished and waits for a reset by the user."""
+        cdef int64_t k, pending = -1
+        if lanes == NULL:
+            pending = be_batch_first_pending(self.batch, 0, count)
+        else:
+            for k in range(count):
+                pending = be_batch_first_pending(self.batch, lanes[k], lanes[k] + 1)
+                if pending >= 0:
+                    break
+        if pending >= 0:
+            raise LanePendingError(
+                f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
+                f"env.reset(options={{'reset_mask': terminations | truncations}}) before {doing} it; "
+                f"{'no lane has been stepped' if lanes == NULL else 'nothing was sent'}")
+        return 0
+
+    cdef cnp.ndarray _take_failures(self):
+        """The lanes whose simulators have failed since the last look."""
+        cdef cnp.ndarray lanes = np.empty(self.num_lanes, np.int64)
+        cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
+        return lanes[:count].copy()
+
+    cdef int _raise_failures(self, object result) except -1:
+        """LaneError where a lane's simulator has failed since the last look."""
+        failed = self._take_failures()
+        if len(failed):
+            raise self._failed_error(failed, result)
+        return 0
+
+    cdef object _failed_error(self, object failed, object result):
+        count = len(failed)
+        reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
+        told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
+        return LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
+                         "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
+                         "env_id and result", failed, result)
+
+    # -- rollouts ----------------------------------------------------------------------------------------------------
+
+    def rollout(self, actions, int64_t steps, uint64_t key, uint64_t first_step, out=None):
+        """`steps` steps of all lanes. actions: (steps, *action_shape), or None: drawn from (key, first_step).
+
+        Returns (observation, reward, terminated, truncated, info, actions), each (steps, num_lanes, ...).
+        """
+        cdef be_arrays arrays
+        cdef be_random_policy policy
+        cdef be_call call
+        cdef cnp.ndarray taken
+        cdef Output output
+        cdef dict info = {}
+        cdef tuple shape = (steps, self.num_lanes)
+        self._require_reset("env.rollout()")
+        be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
+        call.steps = steps
+        self.queue.refuse_in_flight("rollout()", NULL)
+        if actions is None:
+            taken = np.empty((*shape, *self.actions.shape), self.actions.dtype)
+            policy.key = key
+            policy.first_step = first_step
+            call.policy = &policy
+        else:
+            taken = self.actions.read_steps(actions, steps)
+        output = _new_steps(self.layout, shape)
+        if out is not None:
+            output = output.into(self.layout.check_out(out, taken, (steps,)))
+        if self.layout.same_step:
+            output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.observation_dtype)
+            output.final_infos = [np.zeros_like(array) for array in output.infos]
+        self._point(output, &arrays)
+        arrays.action = cnp.PyArray_DATA(taken)
+        self._run(&call)
+        names = [row["name"] for row in self.layout.infos]
+        info.update(zip(names, output.infos, strict=True))
+        if self.layout.recording:
+            output.tell_episodes(info, output.terminated | output.truncated, True)
+        if self.layout.same_step:
+            info["final_obs"] = self.layout.present(output.final_observation)
+            info["_final_obs"] = output.terminated | output.truncated
+            info["final_info"] = dict(zip(names, output.final_infos, strict=True))
+        result = (self.layout.present(output.observation), output.reward, output.terminated, output.truncated, info,
+                  taken)
+        if self.lane_by_lane:
+            self._raise_failures(result)
+        return result
+
+    # -- snapshots ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self, const int64_t[::1] lanes):
+        """The lanes' snapshot as bytes."""
+        self._require_reset("env.snapshot()")
+        cdef int64_t size = be_snapshot_bytes(self.batch, len(lanes))
+        cdef cnp.ndarray target = np.empty((size + 7) // 8, np.int64)
+        with nogil:
+            be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
+        return target.tobytes()
+
+    def check_snapshot(self, bytes data):
+        """How many lanes `data` holds; ValueError unless it is a sound snapshot for this batch."""
+        cdef be_error error
+        if be_snapshot_check(self.batch, <const char *>data, len(data), &error) != BE_OK:
+            _raise(&error)
+        return be_snapshot_count(<const char *>data)
+
+    def snapshot_params(self, bytes data, const int64_t[::1] rows):
+        """The params of rows of a checked snapshot: {name: float64 array} for those that may differ by lane."""
+        cdef double numbers[BE_MAX_PARAMS]
+        cdef Py_ssize_t k
+        table = np.empty((len(rows), len(self.params.rows)))
+        cdef double[:, ::1] values = table
+        for k in range(len(rows)):
+            be_snapshot_params(<const char *>data, rows[k], numbers)
+            for j in range(values.shape[1]):
+                values[k, j] = numbers[j]
+        return {row["name"]: table[:, j] for j, row in enumerate(self.params.rows) if row["per_lane"]}
+
+    def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
+        """Puts rows of a checked snapshot into lanes, none of them in flight, and returns what `observe` does; all
+        lanes have then been started if `lanes` are all."""
+        cdef const char *source = data
+        cdef Output output = _new_output(self.layout, self.num_lanes)
+        if lanes.shape[0] != self.num_lanes:
+            self._require_reset("env.restore() of some lanes")
+        with nogil:
+            be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
+        self.has_reset = True
+        return self._observe(output)
+
+    def observe(self):
+        """The observation of every lane's present state."""
+        return self._observe(_new_output(self.layout, self.num_lanes))
+
+    cdef object _observe(self, Output output):
+        cdef be_arrays arrays
+        cdef be_error error
+        cdef int status
+        output.point(&arrays)
+        with nogil:
+            status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
+        if status != BE_OK:
+            _raise(&error)
+        return self.layout.present(output.observation)
+
+    # -- lanes in flight ---------------------------------------------------------------------------------------------
+
+    def set_queue(self, int64_t batch_rows, affinity):
+        """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
+        if (self.num_lanes + batch_rows - 1) // batch_rows >= 1 << 20:
+            raise ValueError(f"batch_size={batch_rows} makes more than a million batches of {self.num_lanes} lanes: "
+                             f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
+        self.queue.rows = batch_rows
+        self.queue.affinity = self.runner.affinity = affinity
+        cdef bytes folder = _numa_folder()
+        if affinity is None and folder != b"0":
+            with _Unbound():
+                be_batch_place(self.batch, be_place_here(<const char *>folder if folder else NULL,
+                                                         min(self.runner.num_threads, self.num_lanes), self.num_lanes,
+                                                         1 if self.lane_by_lane else 64))
+            self.runner.placement = be_batch_placement(self.batch)
+
+    cdef int _start_queue(self) except -1:
+        return self.queue.start(self.batch, self.isa_table, min(self.runner.num_threads, self.num_lanes))
+
+    def refuse_in_flight(self, str doing, const uint8_t[::1] mask):
+        """RuntimeError if lanes of the mask are in flight; ResetNeeded if they are not all, and others need one."""
+        self.queue.refuse_in_flight(doing, &mask[0])
+        if memchr(&mask[0], 0, mask.shape[0]) != NULL:
+            self._require_reset(f"{doing} of some lanes")
+
+    def in_flight(self):
+        """How many lanes have been sent and not received. Needs no hold."""
+        return self.queue.in_flight()
+
+    def queue_reset(self, seeds, dict options):
+        """Sends every lane off to be reset. seeds as `reset` takes them. Results of lanes in flight are dropped, once
+        nothing can be refused any more."""
+        cdef double numbers[BE_MAX_PARAMS]
+        cdef double *values = NULL
+        if options:
+            values = numbers
+            self.params.fill_options(options, values)
+        words = self._words_of_seeds(seeds, None)
+        lanes = np.arange(self.num_lanes)
+        self.queue.drop()
+        self._start_queue()
+        self._seed(words)
+        self.queue.submit(lanes, NULL, values)
+        self.has_reset = True
+
+    def send_alone(self, actions, env_id):
+        """Takes the batch, and sends."""
+        self._enter_only()
+        try:
+            return self._send(actions, env_id)
+        finally:
+            be_set(&self.busy, 0)
+
+    def send(self, actions, env_id):
+        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received.
+        Returns the numbers."""
+        return self._send(actions, env_id)
+
+    cdef object _send(self, actions, env_id):
+        cdef cnp.ndarray lanes
+        cdef const int64_t *numbers
+        cdef const void *rows
+        if not self.has_reset and self.torn is None:
+            raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
+        self._require_reset("send()")
+        self.queue.refuse_undelivered("send()")
+        if not self.queue.ready():
+            self._start_queue()
+        lanes = self.queue.read_lanes(env_id, self.num_lanes)
+        numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
+        if self.autoreset == BE_DISABLED:
+            self._refuse_pending(numbers, cnp.PyArray_DIM(lanes, 0), "sending")
+        rows = self.actions.read(actions, cnp.PyArray_DIM(lanes, 0), numbers)
+        self.queue.submit(lanes, rows, NULL)
+        return lanes
+
+    def recv_alone(self, timeout):
+        """Takes the batch, and receives."""
+        self._enter_only()
+        try:
+            result = self._recv(timeout)
+            self.queue.delivered()
+            return result
+        finally:
+            be_set(&self.busy, 0)
+
+    def recv(self, timeout):
+        """Waits for a batch of results. timeout: seconds; None: for ever. They are given again, until `delivered` is
+        called: whatever fails on their way to the user loses nothing."""
+        return self._recv(timeout)
+
+    def delivered(self):
+        """The user has what `recv` returned."""
+        self.queue.delivered()
+
+    cdef object _recv(self, timeout):
+        cdef Output output = self.queue.receive(timeout)
+        cdef be_arrays arrays
+        cdef dict info
+        output.point(&arrays)
+        info = output.step_infos(&arrays, _any(output.terminated) or _any(output.truncated))
+        self.queue.last_lanes = output.lanes
+        info["env_id"] = output.lanes
+        result = (self.layout.present(output.observation), output.reward, output.terminated, output.truncated, info)
+        if _any(output.failed):
+            error = self._failed_error(output.lanes[output.failed.view(np.bool_)], result)
+            self.queue.delivered()  # with the error
+            raise error
+        return result
+
+    def fileno(self):
+        """A file descriptor that is readable when a batch is ready."""
+        cdef int fd
+        self._start_queue()
+        fd = be_async_eventfd(self.queue.handle)
+        if fd < 0:
+            raise OSError("this system gives no file descriptor to wait on")
+        return fd
+
+
+# {address: a reference}. Not a WeakSet: its callback is Python code, and a Ctrl-C that comes while an env is let go of
+# would be raised, and lost, in there.
+_alive = {}
+
+
+@atexit.register
+def _end_all_workers(double patience=10.0):
+    """At exit: workers that are still at a lane when libraries take themselves apart would use what is no more.
+
+    patience: seconds to wait for calls that daemon threads are in.
+    """
+    cdef double end = be_now_ns() + 1e9 * patience
+    for batch in [reference() for reference in list(_alive.values())]:
+        if batch is None:
+            continue
+        while not (<Batch>batch)._end_at_exit() and be_now_ns() < end:
+            time.sleep(0.001)

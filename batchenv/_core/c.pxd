@@ -1,0 +1,311 @@
+"""Everything that batchenv._core takes from C: csrc/, OpenMP, CPython."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from *:
+    """
+    #ifdef _OPENMP
+    #include <omp.h>
+    #define BE_OPENMP 1
+    #define be_max_threads() omp_get_max_threads()
+    #define be_num_places() omp_get_num_places()
+    #define be_place_size(place) omp_get_place_num_procs(place)
+    #define be_place_cpus(place, cpus) omp_get_place_proc_ids(place, cpus)
+    #else
+    #define BE_OPENMP 0
+    #define be_max_threads() 1
+    #define be_num_places() 0
+    #define be_place_size(place) 0
+    #define be_place_cpus(place, cpus) (void)(cpus)
+    #endif
+    #ifdef BE_OPENMP_DECLINED
+    #define BE_OPENMP_MISSING 0
+    #else
+    #define BE_OPENMP_MISSING (!BE_OPENMP)
+    #endif
+
+    /* Nobody but the container we took it from holds this object. */
+    static inline int be_unshared(PyObject *object) {
+    #ifdef Py_GIL_DISABLED
+    #if PY_VERSION_HEX >= 0x030E0000
+        return PyUnstable_Object_IsUniquelyReferenced(object);
+    #else
+        (void)object;
+        return 0;
+    #endif
+    #else
+        return Py_REFCNT(object) == 1;
+    #endif
+    }
+    /* Makes `flag` `to` if it is `from`. */
+    static inline int be_swap(int *flag, int from, int to) {
+        return __atomic_compare_exchange_n(flag, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    }
+    #define be_set(flag, to) __atomic_store_n((flag), (to), __ATOMIC_RELEASE)
+    #define be_look(flag) __atomic_load_n((flag), __ATOMIC_RELAXED)
+    """
+    const bint BE_OPENMP, BE_OPENMP_MISSING
+    int be_max_threads() nogil
+    int be_num_places() nogil
+    int be_place_size(int place) nogil
+    void be_place_cpus(int place, int *cpus) nogil
+    bint be_unshared(PyObject *object) nogil
+    bint be_swap(int *flag, int, int) nogil
+    void be_set(int *flag, int) nogil
+    int be_look(int *flag) nogil
+
+cdef extern from "Python.h":
+    PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)
+    unsigned long PyThread_get_thread_ident() nogil
+    void PyObject_ClearWeakRefs(object)
+
+cdef extern from "rng.h" nogil:
+    ctypedef struct be_rng:
+        uint64_t state_lo, state_hi, inc_lo, inc_hi
+        uint32_t buffered, has_buffered
+    void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n)
+
+cdef extern from "batchenv.h" nogil:
+    enum:
+        BE_MAX_FIELDS, BE_MAX_INFO, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS
+    ctypedef enum be_status:
+        BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
+    ctypedef struct be_error:
+        be_status status
+        int64_t lane
+        char message[512]
+    ctypedef enum be_dtype:
+        BE_BOOL, BE_U8, BE_I32, BE_I64, BE_F32, BE_F64, BE_I8
+    ctypedef enum be_when:
+        BE_ALWAYS, BE_IN_STEPS, BE_WHERE_NOT_0
+    ctypedef struct be_field:
+        const char *name
+        be_dtype dtype
+        int size
+        const char *doc
+        be_when when
+    ctypedef enum be_param_kind:
+        BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
+    ctypedef struct be_param:
+        const char *name
+        be_param_kind kind
+        double value, low, high
+        const char **choices
+        const char *doc
+        int shared
+    ctypedef enum be_space_kind:
+        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE
+    ctypedef struct be_space:
+        be_space_kind kind
+        be_dtype dtype
+        int64_t n
+        int ndim
+        int64_t shape[BE_MAX_DIMS]
+        double low[BE_MAX_BOUNDS]
+        double high[BE_MAX_BOUNDS]
+    ctypedef struct be_grid:
+        const uint8_t *cells
+        int64_t rows, columns
+    ctypedef struct be_batch
+    ctypedef struct be_env_type:
+        const char *name
+        const be_field *state
+        const be_field *info
+        const be_param *params
+        const be_param *options
+        const char *grid
+        unsigned flags
+        int (*goes_on)(be_batch *, int64_t)
+    ctypedef struct be_batch:
+        const be_env_type *type
+        int64_t num_lanes
+        void *state[BE_MAX_FIELDS]
+        be_rng *rng
+        int32_t *elapsed
+        double params[BE_MAX_PARAMS]
+        be_space observation_space, action_space
+    unsigned BE_LANE_BY_LANE
+
+cdef extern from "core/transform.h" nogil:
+    ctypedef struct be_transform:
+        int record_statistics, action_repeat, transform_reward
+        double reward_scale, reward_low, reward_high
+        int transform_observation, rescale
+        int time_aware, convert
+        be_dtype dtype
+        int frame_stack
+    int64_t be_frame_size(const be_space *, const be_transform *)
+    be_dtype be_frame_dtype(const be_space *, const be_transform *)
+
+cdef extern from "core/moments.h" nogil:
+    void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
+    void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
+
+cdef extern from "core/place/numa.h" nogil:
+    enum:
+        BE_MAX_NODES
+    ctypedef struct be_cpus:
+        pass
+    ctypedef struct be_node:
+        int id, num_cpus
+    ctypedef struct be_block:
+        int64_t end_lane
+        int end_worker, node
+    ctypedef struct be_placement:
+        int num_blocks
+        be_block *blocks
+    int be_cpus_usable(be_cpus *)
+    int be_nodes_read(const char *, const be_cpus *, be_node *)
+    be_placement *be_place_here(const char *, int, int64_t, int64_t)
+
+cdef extern from "core/batch.h" nogil:
+    ctypedef enum be_autoreset:
+        BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+    ctypedef struct be_arrays:
+        const void *action
+        void *observation
+        double *reward
+        uint8_t *terminated
+        uint8_t *truncated
+        void *info[BE_MAX_INFO]
+        void *final_observation
+        void *final_info[BE_MAX_INFO]
+        uint8_t *started
+        double *episode_return
+        double *episode_seconds
+        int64_t *episode_length
+    ctypedef struct be_random_policy:
+        uint64_t key, first_step
+    ctypedef struct be_isa:
+        const char *name
+        const be_env_type *const *types
+        int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
+        int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
+                             be_error *) noexcept nogil
+        void (*probe)(int64_t *) noexcept nogil
+    const be_isa *const *be_isa_supported()
+    ctypedef struct be_batch_options:
+        const be_env_type *type
+        int64_t num_lanes
+        be_autoreset autoreset
+        int32_t max_episode_steps
+        const be_grid *grid
+        const be_transform *transform
+        const void *engine
+        int (*look)(void *) noexcept nogil
+        void *look_context
+    be_batch *be_batch_create(const be_batch_options *, be_error *)
+    void be_batch_place(be_batch *, be_placement *)
+    const be_placement *be_batch_placement(const be_batch *)
+    int64_t be_batch_take_failures(be_batch *, int64_t *)
+    const be_error *be_batch_failure(const be_batch *, int64_t)
+    void be_batch_rescale(be_batch *, const double *, const double *)
+    void be_batch_destroy(be_batch *)
+    int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
+    int be_batch_check_options(const be_batch *, const double *, be_error *)
+    int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
+    void be_batch_point_final(const be_batch *, be_arrays *)
+    int be_batch_observe(be_batch *, int64_t, int64_t, const be_arrays *, be_error *)
+    int64_t be_batch_bytes(const be_batch *)
+    int64_t be_space_row_size(const be_space *)
+
+cdef extern from "core/snapshot.h" nogil:
+    int64_t be_snapshot_bytes(const be_batch *, int64_t)
+    void be_snapshot_save(const be_batch *, const int64_t *, int64_t, void *)
+    int be_snapshot_check(const be_batch *, const void *, int64_t, be_error *)
+    int64_t be_snapshot_count(const void *)
+    void be_snapshot_params(const void *, int64_t, double *)
+    void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
+
+cdef extern from "core/async.h" nogil:
+    ctypedef enum be_pool_status:
+        BE_POOL_OK, BE_POOL_TIMEOUT, BE_POOL_FULL, BE_POOL_STARVED, BE_POOL_BUSY, BE_POOL_INVALID, BE_POOL_FORKED
+    ctypedef struct be_pool
+    ctypedef struct be_pool_options:
+        int num_workers
+        const int *cpus
+        int num_cpus
+        const be_placement *placement
+    be_pool *be_pool_create(const be_pool_options *, char *, size_t)
+    int be_pool_num_workers(const be_pool *)
+    void be_pool_destroy(be_pool *, int)
+    ctypedef struct be_async
+    ctypedef struct be_results:
+        be_arrays rows
+        int64_t *lanes
+        uint8_t *failed
+    int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
+    int be_async_num_workers(const be_async *)
+    be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
+    void be_async_destroy(be_async *)
+    int be_async_num_buffers(const be_async *)
+    void be_async_set_buffer(be_async *, int, const be_results *)
+    int64_t be_async_check(be_async *, const int64_t *, int64_t, int *)
+    be_pool_status be_async_submit(be_async *, const int64_t *, int64_t, const void *, const double *)
+    be_pool_status be_async_recv(be_async *, int64_t, int *)
+    be_pool_status be_async_finish(be_async *, int64_t)
+    be_pool_status be_async_clear(be_async *)
+    int64_t be_async_in_flight(const be_async *)
+    int64_t be_async_list_in_flight(const be_async *, const uint8_t *, int64_t *, int64_t)
+    int be_async_eventfd(be_async *)
+    double be_async_lane_ns(const be_async *)
+
+cdef extern from "core/plan.h" nogil:
+    ctypedef struct be_plan:
+        int threads, fixed, parallel
+        double fork_ns
+        double cost[2]
+    double be_now_ns()
+
+cdef extern from "core/loop.h" nogil:
+    enum:
+        BE_NUM_PLANS
+    ctypedef enum be_verb:
+        BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
+    ctypedef struct be_call:
+        be_verb verb
+        const uint8_t *mask
+        const double *options
+        const uint32_t *words
+        size_t num_words
+        int64_t steps
+        const be_random_policy *policy
+        int (*look)(void *) noexcept nogil
+        void *look_context
+        be_error error
+        int stopped
+        int64_t finished
+    void be_plans_start(be_plan *, int64_t, int, int)
+    void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_arrays *)
+    bint be_call_alone(be_call *, const be_plan *, int)
+    void be_call_begin(be_call *, be_plan *, int, be_pool *)
+    int be_call_next(be_call *)
+    void be_call_work(be_call *, int)
+    int be_call_run(be_call *)
+
+cdef extern from "core/fp.h" nogil:
+    ctypedef struct be_fp:
+        pass
+    be_fp be_fp_enter()
+    void be_fp_leave(const be_fp *)
+
+cdef extern from "core/team.h" nogil:
+    void be_team_init()
+    int be_team_size(int, int)
+    int be_workers_available(int)
+
+cdef extern from "core/place/fork.h" nogil:
+    void be_fork_watch()
+    bint be_forked()
+    int be_fork_count()
+
+cdef extern from "numpy_f32.h" nogil:
+    void be_set_numpy_f32_fused(int)
+    int64_t be_numpy_f32_mismatches(int, const float *, const float *, const float *, int64_t)
+
+cdef extern from "libm.h" nogil:
+    void be_libm_begin()
+    int be_libm_choose(const char *, const double *, const double *, const double *, int64_t, int64_t *)
+    void be_libm_choose_sincos(const double *, int64_t)

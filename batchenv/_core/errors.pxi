@@ -1,0 +1,28 @@
+# What a failed call raises.
+
+from gymnasium.error import ResetNeeded
+
+
+class LanePendingError(ResetNeeded, AssertionError):
+    """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
+
+
+class LaneError(RuntimeError):
+    """Some lanes' simulators failed in a step or a reset; the other lanes have done it.
+
+    Attributes:
+        env_id: int64 array of the lanes that failed. Their observation is zeros; those that failed in a step are
+            truncated. The next step resets them (with autoreset disabled: the user).
+        result: what the call would have returned.
+    """
+
+    def __init__(self, message, env_id=None, result=None):
+        super().__init__(message)
+        self.env_id = env_id
+        self.result = result
+
+
+cdef object _raise(be_error *error):
+    message = error.message.decode(errors="replace")
+    kind = {BE_ERROR_VALUE: ValueError, BE_ERROR_MEMORY: MemoryError}.get(error.status, RuntimeError)
+    raise kind(message)

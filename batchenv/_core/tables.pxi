@@ -1,0 +1,92 @@
+# What an env type says about itself, in terms of Python.
+
+import numpy as np
+
+from batchenv.values import brief, number
+
+_dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
+           np.dtype(np.float64), np.dtype(np.int8))
+
+
+cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
+    cdef const be_env_type *const *env_type = isa.types
+    while env_type[0] != NULL:
+        if env_type[0].name.decode() == name:
+            return env_type[0]
+        env_type += 1
+    raise ValueError(f"no env type {name!r} in the C core")
+
+
+cdef list _param_table(const be_param *table):
+    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_INT: "int", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice"}
+    rows = []
+    while table != NULL and table.name != NULL:
+        choices = []
+        if table.kind == BE_PARAM_CHOICE:
+            while table.choices[len(choices)] != NULL:
+                choices.append(table.choices[len(choices)].decode())
+        rows.append({
+            "name": table.name.decode(), "kind": kinds[table.kind],
+            "default": _param_value(table, table.value), "low": table.low, "high": table.high,
+            "choices": choices, "doc": table.doc.decode(),
+            "per_lane": table.kind == BE_PARAM_FLOAT and not table.shared,
+        })
+        table += 1
+    return rows
+
+
+cdef object _param_value(const be_param *param, double value):
+    if param.kind == BE_PARAM_BOOL:
+        return value != 0
+    if param.kind == BE_PARAM_CHOICE:
+        return param.choices[<int>value].decode()
+    if param.kind == BE_PARAM_INT:
+        return int(value)
+    return value
+
+
+cdef list _field_table(const be_field *field):
+    rows = []
+    while field != NULL and field.name != NULL:
+        name = field.name.decode()
+        rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+                     "doc": field.doc.decode()})
+        field += 1
+    return rows
+
+
+def type_info(str name):
+    """The tables of an env type: "state", "info", "params", "options" (each a list of dicts), and "grid" (the keyword
+    that gives its map, or None)."""
+    cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
+    return {"state": _field_table(env_type.state), "info": _field_table(env_type.info),
+            "params": _param_table(env_type.params), "options": _param_table(env_type.options),
+            "grid": None if env_type.grid == NULL else env_type.grid.decode()}
+
+
+cdef double _param_number(dict row, object value, str what) except? -1:
+    """The double that stands for `value`, or TypeError/ValueError."""
+    name = row["name"]
+    if row["kind"] == "choice":
+        if value not in row["choices"]:
+            raise ValueError(f"{what}{name}={value!r} must be one of {row['choices']}")
+        return row["choices"].index(value)
+    if row["kind"] == "bool":
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{what}{name}={value!r} must be a bool, not {type(value).__name__}")
+        return 1.0 if value else 0.0
+    if row["kind"] == "int":
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{what}{name}={value!r} must be an int, not {type(value).__name__}")
+        if abs(value) > 2**53:
+            raise ValueError(f"{what}{name}={brief(value)} must be between {row['low']:g} and {row['high']:g}")
+    return number(f"{what}{name}", value)
+
+
+cdef object _space(const be_space *space):
+    size = be_space_row_size(space)
+    shape = tuple(space.shape[i] for i in range(space.ndim))
+    kind = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_TUPLE: "tuple"}[space.kind]
+    low = [space.low[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
+    high = [space.high[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
+    return kind, _dtypes[<int>space.dtype], space.n, shape, low, high
