@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec

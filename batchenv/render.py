@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.error import DependencyNotInstalled
 
+from batchenv.backend import Drawer
 from batchenv.translator import Translator
 
 Lane = dict[str, Any]
@@ -60,16 +61,17 @@ class Drawn(Translator):
         if mode != "ansi" and importlib.util.find_spec("pygame") is None:
             raise DependencyNotInstalled(f"render_mode={mode!r} needs pygame: pip install 'batchenv[render]'")
 
-    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...]) -> GymnasiumDrawer:
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> GymnasiumDrawer:
         """See `Translator.drawer`."""
-        return GymnasiumDrawer(self, env_id, mode, action_shape)
+        return GymnasiumDrawer(self, env_id, mode, action_shape, batch)
 
 
-class GymnasiumDrawer:
+class GymnasiumDrawer(Drawer):
     """Draws lanes with one Gymnasium environment, which is made at the first frame."""
 
-    def __init__(self, drawn: Drawn, env_id: str, mode: str, action_shape: tuple[int, ...]):
+    def __init__(self, drawn: Drawn, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any):
         self._drawn = drawn
+        self._batch = batch
         self._id = env_id
         self._mode = mode
         self._env: Any = None
@@ -81,8 +83,9 @@ class GymnasiumDrawer:
             chosen = slice(None) if lanes is None else lanes
             self._actions[chosen] = np.asarray(actions).reshape(self._actions[chosen].shape)
 
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
+    def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A frame per lane: uint8 (H, W, 3), or a str in mode "ansi"; None in mode "human"."""
+        batch = self._batch
         params = batch.get_params()
         if self._env is None:
             keywords = {**gymnasium.registry[self._id].kwargs, **self._drawn.keywords(), "render_mode": self._mode}

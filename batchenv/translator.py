@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from batchenv.backend import Drawer
 
 
 class Translator:
@@ -101,19 +103,6 @@ class Translator:
             gymnasium.error.DependencyNotInstalled: they are not.
         """
 
-    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...]) -> Drawer:
-        """What draws lanes in this one of `render_modes`, once `engine` was called. action_shape: that of all lanes."""
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Drawer:
+        """What draws the lanes of `batch` in this one of `render_modes`. action_shape: that of all lanes."""
         raise NotImplementedError(mode)
-
-
-class Drawer(Protocol):
-    """What draws lanes."""
-
-    def watch(self, actions: Any, lanes: Any = None) -> None:
-        """These actions have been taken, by these lanes; None: by all."""
-
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
-        """A picture per lane, of its present state; None where a window shows it."""
-
-    def close(self) -> None:
-        """Closes the window, if there is one. May be called again."""

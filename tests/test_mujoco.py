@@ -168,7 +168,7 @@ def test_threads_give_the_same():
     results = []
     for threads in (1, 2):
         env = batchenv.make("Hopper-v5", 130, num_threads=threads)
-        env._batch.force_parallel(threads == 2)
+        env._backend.batch.force_parallel(threads == 2)
         env.reset(seed=3)
         rng = np.random.default_rng(3)
         results.append([env.step(actions_for(env.action_space, rng)) for _ in range(30)])
@@ -235,7 +235,7 @@ can_sleep = pytest.mark.skipif(not hasattr(mujoco.mjtEnableBit, "mjENBL_SLEEP"),
 
 
 def sleeping(env, lane):
-    return env._translator.lanes._slots[lane].tree_asleep.copy()
+    return env._backend.translator.lanes._slots[lane].tree_asleep.copy()
 
 
 @can_sleep
@@ -279,7 +279,7 @@ def test_forged_sleep(forged):
     env.reset(seed=5)
     for _ in range(150):
         env.step(np.zeros((1, 1), np.float32))
-    lanes = env._translator.lanes
+    lanes = env._backend.translator.lanes
     assert (sleeping(env, 0) >= 0).any()
     words = lanes.records[0].view(np.int32)
     for end in (lanes._row_size, 2 * lanes._row_size):
@@ -307,7 +307,7 @@ def test_only_lanes_have_no_clock():
     env = batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    lent = env._translator.lanes._slots[0].timer
+    lent = env._backend.translator.lanes._slots[0].timer
     assert lent.number[stage] > 0 and lent.duration[stage] == 0
     alone = run_python(f"{CLOCKED}print(data.timer.duration[{stage}] > 0)").strip()
     scope = {}
@@ -639,7 +639,7 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._translator.lanes.models[0] is env._translator.lanes.models[1]
+    assert env._backend.translator.lanes.models[0] is env._backend.translator.lanes.models[1]
 
 
 def test_what_get_attr_gives_changes_no_lane():

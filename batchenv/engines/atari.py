@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv.backend import Drawer
 from batchenv.engines import games, memory, players
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
@@ -257,9 +258,9 @@ class Atari(Translator):
         """See `Translator.render_modes`."""
         return ["rgb_array"]
 
-    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...]) -> AtariRenderer:
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> AtariDrawer:
         """See `Translator.drawer`."""
-        return AtariRenderer(self._values["game"])
+        return AtariDrawer(self._values["game"], batch)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute: one value per lane."""
@@ -269,10 +270,11 @@ class Atari(Translator):
         return [list(ACTIONS)] * lanes
 
 
-class AtariRenderer:
+class AtariDrawer(Drawer):
     """Pictures of lanes: the screens as they are, in RGB."""
 
-    def __init__(self, game: str):
+    def __init__(self, game: str, batch: Any):
+        self._batch = batch
         about = games.about(game)
         self._height = about.height
         symbols = {"NTSC": "_ZN3ale11NTSCPaletteE", "PAL": "_ZN3ale10PALPaletteE"}
@@ -280,14 +282,8 @@ class AtariRenderer:
         colours = np.array(table, np.uint32)
         self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
 
-    def watch(self, actions: Any, lanes: Any = None) -> None:
-        """Nothing: the screen shows all."""
-
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
         """A frame per lane: uint8 (height, 160, 3)."""
-        screens = batch.state()["screen"]
+        screens = self._batch.state()["screen"]
         size = self._height * SCREEN_WIDTH
         return tuple(self._palette[screens[i, :size]].reshape(self._height, SCREEN_WIDTH, 3) for i in lanes)
-
-    def close(self) -> None:
-        """Nothing is open."""

@@ -174,14 +174,14 @@ class MuJoCo(Translator):
         """See `Translator.render_modes`."""
         return ["human", "rgb_array", "depth_array", "rgbd_tuple"]
 
-    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...]) -> Any:
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Any:
         """See `Translator.drawer`."""
-        from batchenv.engines.mujoco_render import MuJoCoRenderer
+        from batchenv.engines.mujoco_render import MuJoCoDrawer
 
         settings = {name: self._value(name) for name, _, _ in _RENDERING}
         if settings["default_camera_config"] is None:
             settings["default_camera_config"] = self.camera
-        return MuJoCoRenderer(self.lanes, mode, settings)
+        return MuJoCoDrawer(self.lanes, mode, settings, batch)
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same again, once `to_core` was called."""
