@@ -315,6 +315,39 @@ def test_only_lanes_have_no_clock():
     assert str(scope["data"].timer.duration[stage] > 0) == alone
 
 
+CLOCKS = """
+import ctypes
+import batchenv
+from batchenv.engines import mujoco_library
+address = mujoco_library.load()[1]["mjcb_time"]
+clock = ctypes.c_void_p.from_address(address)
+make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
+"""
+
+
+@pytest.mark.skipif(not mujoco_library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
+def test_clock_is_given_back_at_the_end():
+    run_python(f"""{CLOCKS}
+before = clock.value
+for _ in range(2):
+    one, two = make(), make()
+    ours = clock.value
+    assert ours != before
+    one.close()
+    assert clock.value == ours
+    two.close()
+    assert clock.value == before
+kind = ctypes.CFUNCTYPE(ctypes.c_double)
+theirs = kind(lambda: 1.0)
+env = make()
+clock.value = ctypes.cast(theirs, ctypes.c_void_p).value
+for _ in range(2):
+    env.reset(seed=0), env.step(env.action_space.sample()), env.close()
+    assert clock.value == ctypes.cast(theirs, ctypes.c_void_p).value
+    env = make()
+""")
+
+
 GEOMS = """<mujoco><option timestep=".004"/><worldbody><geom type="plane" size="9 9 1" {floor}/>
 <body pos="0 0 .1"><joint name="a" type="slide" axis="0 0 1"/><geom size=".09" {first}/>
 <body pos=".1 0 0">{second_joint}<geom size=".09" {second}/></body></body>
@@ -512,7 +545,6 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.envs import translator
 from batchenv.engines.mujoco import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
@@ -531,7 +563,6 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.envs import translator
 from batchenv.engines.mujoco import assets
 try:
     batchenv.make("Hopper-v5", 2)
