@@ -15,11 +15,7 @@ if not any((ROOT / "batchenv").glob("_core.*.so")):
 
 import batchenv  # noqa: E402
 
-MUJOCO = {
-    name
-    for name, entry in batchenv.registry.TABLE.items()
-    if (entry.adapter or "").startswith("batchenv.engines.mujoco:")
-}
+MUJOCO = {name for name, entry in batchenv.registry.TABLE.items() if entry.family == "MuJoCo"}
 SAMPLE = {"Hopper-v5", "Reacher-v4"}  # the whole machinery at a bearable cost
 NOT_HERE = ("test_render.py", "test_determinism.py")  # pictures without pygame; lanes by the thousand
 
