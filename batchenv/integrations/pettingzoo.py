@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 
 _NAMES = ("first", "second", "third", "fourth")
 _OF_ALL = ("rewards", "player_lives", "players")

@@ -16,8 +16,9 @@ from gymnasium.wrappers import RecordVideo
 from gymnasium.wrappers import vector as wrappers
 
 import batchenv
+from batchenv.envs import translator
 from batchenv.lanes import lane_indices
-from batchenv.render import DRAWINGS, Renderer
+from batchenv.render import Drawn, GymnasiumDrawer
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
 
@@ -130,7 +131,7 @@ def test_pendulum_shows_the_clipped_action():
 
 
 class FromGymnasium:
-    """What Renderer reads of a `_core.Batch`: the state of Gymnasium environments."""
+    """What GymnasiumDrawer reads of a `_core.Batch`: the state of Gymnasium environments."""
 
     def __init__(self, envs, state, params, elapsed):
         self.envs, self.lane_state, self.params, self.steps = envs, state, params, elapsed
@@ -160,13 +161,15 @@ def test_precision_of_the_state():
 
     ours = batchenv.make("MountainCarContinuous-v0", 1)
     theirs = gymnasium.make("MountainCarContinuous-v0", render_mode="rgb_array")
-    batch = FromGymnasium([theirs.unwrapped], position, ours._batch.get_params(), elapsed=1)
+    batch = FromGymnasium([theirs.unwrapped], position, ours._backend.batch.get_params(), elapsed=1)
     theirs.reset(seed=0)
     theirs.unwrapped.state = np.array([-0.44350525736808777, 0.0], np.float32)
-    renderer = Renderer("MountainCarContinuous-v0", "MountainCarContinuous", "rgb_array", (1, 1))
-    assert_same_frames(renderer.draw(batch, [0]), [theirs.render()])
+    renderer = GymnasiumDrawer(
+        translator("MountainCarContinuous"), "MountainCarContinuous-v0", "rgb_array", (1, 1), batch
+    )
+    assert_same_frames(renderer.draw([0]), [theirs.render()])
     theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
-    assert not np.array_equal(renderer.draw(batch, [0])[0], theirs.render())
+    assert not np.array_equal(renderer.draw([0])[0], theirs.render())
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
@@ -249,9 +252,8 @@ def test_no_pictures():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_type_has_a_drawing():
-    entries = [batchenv.registry.TABLE[env_id] for env_id in IDS]
-    assert {entry.type_name for entry in entries if entry.modes is None} <= set(DRAWINGS)
     for env_id in IDS:
+        assert isinstance(translator(batchenv.registry.TABLE[env_id].type_name), Drawn)
         expected = gymnasium.make(env_id).metadata["render_modes"]
         assert batchenv.make(env_id).metadata["render_modes"] == expected
 
@@ -384,7 +386,7 @@ def test_human(env_id, single):
         env = batch = batchenv.make(env_id, 1, render_mode="human")
     pixels = batchenv.make(env_id, 1, render_mode="rgb_array")
     env.reset(seed=0), pixels.reset(seed=0)
-    quick(batch._renderer._env)
+    quick(batch._drawer._env)
     np.testing.assert_array_equal(shown(), pixels.render()[0])
     pixels.action_space.seed(0)
     for _ in range(4):
@@ -394,7 +396,7 @@ def test_human(env_id, single):
     assert env.render() is None
     pixels.close()
     assert pygame.display.get_surface() is not None  # closing an env without a window closes no window
-    renderer = batch._renderer
+    renderer = batch._drawer
     env.close()
     assert renderer._env is None and pygame.display.get_surface() is None
 
@@ -407,7 +409,7 @@ def test_closing_one_leaves_the_others():
     frames = first.render()
     assert_same_frames(second.render(), frames)
     for env in (second, window):
-        renderer = env._renderer
+        renderer = env._drawer
         env.close()
         assert renderer._env is None
         assert_same_frames(first.render(), frames)

@@ -147,12 +147,12 @@ def test_trajectories(case, mode, monkeypatch):
     for isa in ISAS:
         monkeypatch.setenv("BATCHENV_ISA", isa)
         ours.append(batchenv.make(env_id, LANES, autoreset_mode=mode, **kwargs))
-        assert ours[-1]._batch.isa == isa
+        assert ours[-1]._backend.batch.isa == isa
 
     def compare(call, where):
         expected = call(theirs)
         for env in ours:
-            assert_same(call(env), expected, f"{where}, {env._batch.isa}")
+            assert_same(call(env), expected, f"{where}, {env._backend.batch.isa}")
         return expected
 
     assert ours[0].single_observation_space == theirs.single_observation_space

@@ -75,5 +75,5 @@ def test_a_circle_is_found(tmp_path):
 
 def test_only_make_brings_ids_envs_and_other_apis_together():
     """Ids know no envs; envs know no other API; what else brings all three together would be a second `make`."""
-    assert not {"batchenv.batch_env", "batchenv.make"} & imports("batchenv.registry", FILES)
-    assert not any(name.startswith("batchenv.integrations") for name in imports("batchenv.batch_env", FILES))
+    assert not {"batchenv.env", "batchenv.make"} & imports("batchenv.registry", FILES)
+    assert not any(name.startswith("batchenv.integrations") for name in imports("batchenv.env", FILES))

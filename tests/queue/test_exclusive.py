@@ -124,7 +124,7 @@ def test_a_batch_that_finds_no_memory_comes_again(monkeypatch, mode, normalize):
                 result = None
         if result is None:
             failed.append(step)
-            assert env._batch.in_flight() == 4
+            assert env._backend.batch.in_flight() == 4
             with pytest.raises(RuntimeError, match="recv"):
                 env.step([0] * 4)
             with pytest.raises(RuntimeError, match="recv"):
@@ -211,7 +211,7 @@ def test_calls_from_inside_close_find_it_closed():
             told.append(1)
         env.close()
 
-    env._renderer.close = calls
+    env._drawer.close = calls
     env.close()
     assert len(told) == 11 and env.closed
 
@@ -297,7 +297,7 @@ def test_points_of_steps_that_nobody_got_are_forgotten():
     env, twin = (batchenv.make("Pong-v5", 2, players=2) for _ in range(2))
     for each in (env, twin):
         each.reset(seed=1)
-    env._batch._rewards[:] = 7  # as a step leaves them whose results were dropped
+    env._backend.batch._rewards[:] = 7  # as a step leaves them whose results were dropped
     for each in (env, twin):
         each.reset(seed=2)
     actions = np.zeros((2, 2), int)

@@ -43,13 +43,13 @@ LOSSES = {
     "any order": """env = flying()
     for name in random.Random(k).sample(sorted(env.__dict__), len(env.__dict__)):
         del env.__dict__[name]""",
-    "adapter": "env = flying(); env._adapter.__dict__.clear(); del env",
+    "adapter": "env = flying(); env._backend.translator.__dict__.clear(); del env",
 }
 # How a process may end, with lanes in flight.
 ENDS = {
     "global": "env = flying()",
     "cycle": "env = flying(); env.me = env; del env",
-    "leak": "env = flying(); ctypes.pythonapi.Py_IncRef(ctypes.py_object(env._batch))",
+    "leak": "env = flying(); ctypes.pythonapi.Py_IncRef(ctypes.py_object(env._backend.batch))",
     "sys.exit": "def run():\n    env = flying()\n    sys.exit(0)\nrun()",
     "another's atexit": "import atexit; env = flying(); atexit.register(lambda: (env.recv(), send(env)))",
     "daemon": """env = flying(); started = threading.Event()

@@ -32,6 +32,32 @@ def assert_same(results, others, lanes=slice(None), other_lanes=slice(None)):
             np.testing.assert_array_equal(ours[4][key][lanes], theirs[4][key][other_lanes])
 
 
+def test_machines_of_others_are_whole():
+    """The library has a picture of averages, which machines of ours leave out while they are made."""
+    code = """
+import sys
+from multi_agent_ale_py import ALEInterface
+from batchenv.engines.atari import rom_path
+import batchenv
+if sys.argv[1] == "beside":
+    batchenv.make("Pong-v5", 1).reset(seed=0)
+machine = ALEInterface()
+machine.setBool(b"color_averaging", True)
+machine.setInt(b"random_seed", 1)
+machine.loadROM(str(rom_path("pong")).encode())
+for _ in range(80):
+    machine.act(3)
+picture = machine.getScreenRGB()
+assert len(set(picture.ravel().tolist())) > 5
+print(picture.tobytes().hex())
+"""
+    told = [
+        subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True).stdout
+        for how in ("alone", "beside")
+    ]
+    assert told[0] == told[1]
+
+
 # ---- ids -------------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +196,7 @@ def test_threads_change_nothing(mode):
     results = []
     for threads in (1, 2):
         env = batchenv.make("ALE/SpaceInvaders-v5", 70, num_threads=threads, autoreset_mode=mode, episodic_life=True)
-        env._batch.force_parallel(threads > 1)
+        env._backend.batch.force_parallel(threads > 1)
         env.reset(seed=4)
         results.append(run(env, 12))
     assert_same(*results)

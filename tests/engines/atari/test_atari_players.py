@@ -180,7 +180,7 @@ def test_threads_change_nothing():
     results = []
     for threads in (1, 2):
         env = batchenv.make("Pong-v5", 20, players=4, num_threads=threads, max_episode_steps=7)
-        env._batch.force_parallel(threads > 1)
+        env._backend.batch.force_parallel(threads > 1)
         env.reset(seed=4)
         results.append(run(env, 20))
     assert_same(*results)
@@ -428,7 +428,7 @@ def test_wrong_actions(actions, error, told):
     before, _ = env.reset(seed=1)
     with pytest.raises(error, match=told):
         env.step(actions)
-    np.testing.assert_array_equal(env._batch.observe(), before)
+    np.testing.assert_array_equal(env._backend.batch.observe(), before)
 
 
 def test_wrong_actions_of_sent_lanes_and_rollouts():

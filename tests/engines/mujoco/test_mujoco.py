@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import batchenv
 from batchenv.engines import mujoco_library
 from batchenv.engines.mujoco import assets
+from batchenv.envs import translator
 from helpers.parity import assert_info_equal, assert_step_equal
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
@@ -147,7 +148,7 @@ def test_every_keyword_of_gymnasium_is_taken():
     for env_id in IDS:
         taken = inspect.signature(load_env_creator(gymnasium.registry[env_id].entry_point).__init__).parameters
         entry = batchenv.registry.TABLE[env_id]
-        names = {row[0] for row in entry.make_adapter().KEYWORDS}
+        names = {row[0] for row in translator(entry.type_name).KEYWORDS}
         names |= {row["name"] for row in batchenv._core.type_info(entry.type_name)["params"]}
         assert set(taken) - {"self", "kwargs"} <= names, env_id
 
@@ -167,7 +168,7 @@ def test_threads_give_the_same():
     results = []
     for threads in (1, 2):
         env = batchenv.make("Hopper-v5", 130, num_threads=threads)
-        env._batch.force_parallel(threads == 2)
+        env._backend.batch.force_parallel(threads == 2)
         env.reset(seed=3)
         rng = np.random.default_rng(3)
         results.append([env.step(actions_for(env.action_space, rng)) for _ in range(30)])
@@ -234,7 +235,7 @@ can_sleep = pytest.mark.skipif(not hasattr(mujoco.mjtEnableBit, "mjENBL_SLEEP"),
 
 
 def sleeping(env, lane):
-    return env._adapter.lanes._slots[lane].tree_asleep.copy()
+    return env._backend.translator.lanes._slots[lane].tree_asleep.copy()
 
 
 @can_sleep
@@ -278,7 +279,7 @@ def test_forged_sleep(forged):
     env.reset(seed=5)
     for _ in range(150):
         env.step(np.zeros((1, 1), np.float32))
-    lanes = env._adapter.lanes
+    lanes = env._backend.translator.lanes
     assert (sleeping(env, 0) >= 0).any()
     words = lanes.records[0].view(np.int32)
     for end in (lanes._row_size, 2 * lanes._row_size):
@@ -306,12 +307,45 @@ def test_only_lanes_have_no_clock():
     env = batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    lent = env._adapter.lanes._slots[0].timer
+    lent = env._backend.translator.lanes._slots[0].timer
     assert lent.number[stage] > 0 and lent.duration[stage] == 0
     alone = run_python(f"{CLOCKED}print(data.timer.duration[{stage}] > 0)").strip()
     scope = {}
     exec(CLOCKED, scope)
     assert str(scope["data"].timer.duration[stage] > 0) == alone
+
+
+CLOCKS = """
+import ctypes
+import batchenv
+from batchenv.engines import mujoco_library
+address = mujoco_library.load()[1]["mjcb_time"]
+clock = ctypes.c_void_p.from_address(address)
+make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
+"""
+
+
+@pytest.mark.skipif(not mujoco_library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
+def test_clock_is_given_back_at_the_end():
+    run_python(f"""{CLOCKS}
+before = clock.value
+for _ in range(2):
+    one, two = make(), make()
+    ours = clock.value
+    assert ours != before
+    one.close()
+    assert clock.value == ours
+    two.close()
+    assert clock.value == before
+kind = ctypes.CFUNCTYPE(ctypes.c_double)
+theirs = kind(lambda: 1.0)
+env = make()
+clock.value = ctypes.cast(theirs, ctypes.c_void_p).value
+for _ in range(2):
+    env.reset(seed=0), env.step(env.action_space.sample()), env.close()
+    assert clock.value == ctypes.cast(theirs, ctypes.c_void_p).value
+    env = make()
+""")
 
 
 GEOMS = """<mujoco><option timestep=".004"/><worldbody><geom type="plane" size="9 9 1" {floor}/>
@@ -635,7 +669,7 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
+    assert env._backend.translator.lanes.models[0] is env._backend.translator.lanes.models[1]
 
 
 def test_what_get_attr_gives_changes_no_lane():

@@ -1,4 +1,4 @@
-"""The keywords and lane attributes of Gymnasium's toy-text environments, put into the C core's terms."""
+"""Toy text: keywords and lane attributes in the C core's terms, and pictures."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.adapter import Adapter
+from batchenv.render import Drawn
+from batchenv.translator import Translator
 from batchenv.values import integer
 
 
-class ToyText(Adapter):
-    """What Gymnasium's toy-text environments have in common."""
+class ToyText(Drawn):
+    """What Gymnasium's toy-text environments on a grid have in common."""
 
     names: tuple[str, ...] = ("lastaction",)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute, as Gymnasium's environment has it: one value per lane."""
         return [None if action < 0 else action for action in batch.state()["lastaction"].tolist()]
+
+    def put(self, env, lane, params, action):
+        """See `Drawn.put`."""
+        env.s = int(lane["s"])
+        env.lastaction = int(lane["lastaction"]) if lane["lastaction"] >= 0 else None
 
 
 class FrozenLake(ToyText):
@@ -34,7 +40,7 @@ class FrozenLake(ToyText):
     REWARDS = ("reward_goal", "reward_hole", "reward_frozen")
 
     def to_core(self, keywords):
-        """See `ToyText.to_core`; the map is uint8 of shape (rows, columns)."""
+        """See `Translator.to_core`; the map is uint8 of shape (rows, columns)."""
         params = dict(keywords)
         map_name = params.pop("map_name", "4x4")
         desc = params.pop("desc", None)
@@ -47,11 +53,11 @@ class FrozenLake(ToyText):
         return params, self._desc.view(np.uint8)
 
     def lanes_differ(self, keywords):
-        """See `ToyText.lanes_differ`: a random map each."""
+        """See `Translator.lanes_differ`: a random map each."""
         return keywords.get("desc") is None and keywords.get("map_name", "4x4") is None
 
     def keywords(self):
-        """See `ToyText.keywords`."""
+        """See `Translator.keywords`."""
         return {"desc": [b"".join(row).decode() for row in self._desc]}
 
     @staticmethod
@@ -96,7 +102,7 @@ class FrozenLake(ToyText):
         return np.array(rows, dtype="S1")
 
     def attribute(self, name, batch):
-        """See `ToyText.attribute`."""
+        """See `Translator.attribute`."""
         lanes = len(batch.elapsed())
         if name == "desc":
             return [self._desc.copy() for _ in range(lanes)]
@@ -110,16 +116,25 @@ class FrozenLake(ToyText):
         return super().attribute(name, batch)
 
 
+class CliffWalking(ToyText):
+    """CliffWalking: nothing of its own."""
+
+
 class Taxi(ToyText):
     """Taxi: whether its passengers are about to change their minds, as a bool."""
 
     names = ("lastaction", "fickle_step")
 
     def attribute(self, name, batch):
-        """See `ToyText.attribute`."""
+        """See `Translator.attribute`."""
         if name == "fickle_step":
             return [bool(value) for value in batch.state()["fickle_step"]]
         return super().attribute(name, batch)
+
+    def put(self, env, lane, params, action):
+        """See `Drawn.put`."""
+        super().put(env, lane, params, action)
+        env.taxi_orientation = int(lane["taxi_orientation"])
 
 
 SUITS = "CDHS"
@@ -130,13 +145,13 @@ def card_name(value: int) -> str:
     return {1: "A", 11: "J", 12: "Q", 13: "K"}.get(int(value), str(value))
 
 
-class Blackjack(ToyText):
+class Blackjack(Drawn):
     """Blackjack: hands as lists of cards, and the dealer's top card as its picture shows it."""
 
     names = ("player", "dealer", "dealer_top_card_suit", "dealer_top_card_value_str")
 
     def attribute(self, name, batch):
-        """See `ToyText.attribute`."""
+        """See `Translator.attribute`."""
         state = batch.state()
         if name == "dealer_top_card_suit":
             return [SUITS[suit] for suit in state["top_card_suit"]]
@@ -144,16 +159,23 @@ class Blackjack(ToyText):
             return [card_name(value) for value in state["top_card_value"]]
         return [[card for card in hand if card] for hand in state[name].tolist()]
 
+    def put(self, env, lane, params, action):
+        """See `Drawn.put`."""
+        for hand in ("player", "dealer"):
+            setattr(env, hand, [int(card) for card in lane[hand] if card])
+        env.dealer_top_card_value_str = card_name(lane["top_card_value"])
+        env.dealer_top_card_suit = SUITS[lane["top_card_suit"]]
 
-class Catch(ToyText):
-    """Catch: the size of its board."""
+
+class Catch(Translator):
+    """Catch: the size of its board. Gymnasium does not have it, so nothing draws it."""
 
     KEYWORDS = (("height", 10, "rows of the board, at least 2"), ("width", 5, "columns of the board"))
     names = ("height", "width")
     MAX_CELLS = 2**20
 
     def to_core(self, keywords):
-        """See `ToyText.to_core`; the map is a board of empty cells."""
+        """See `Translator.to_core`; the map is a board of empty cells."""
         params = dict(keywords)
         height = integer("height", params.pop("height", 10), 2, self.MAX_CELLS)
         width = integer("width", params.pop("width", 5), 1, self.MAX_CELLS)
@@ -165,11 +187,11 @@ class Catch(ToyText):
         return params, np.zeros(self._size, np.uint8)
 
     def keywords(self):
-        """See `ToyText.keywords`."""
+        """See `Translator.keywords`."""
         return dict(zip(self.names, self._size, strict=True))
 
     def attribute(self, name, batch):
-        """See `ToyText.attribute`."""
+        """See `Translator.attribute`."""
         return [self.keywords()[name]] * len(batch.elapsed())
 
 
