@@ -1,11 +1,11 @@
-"""Environment ids: the one table, and what is looked up in it."""
+"""Environment ids: those that C types say of themselves, those of the engines, and what is looked up in them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from batchenv import hints
+from batchenv import _core, hints
 from batchenv._moved import moved
 from batchenv.engines import games
 
@@ -31,26 +31,25 @@ class Entry:
     family: str = "classic control"
 
 
-def _toy_text(type_name: str, steps: int | None, threshold: float | None, kwargs: dict[str, Any]) -> Entry:
-    return Entry(type_name, steps, threshold, 4, kwargs, family="toy text")
+def _kernels() -> dict[str, Entry]:
+    """The ids that C types say of themselves."""
+    return {
+        row["name"]: Entry(
+            kind["name"],
+            row["max_episode_steps"],
+            row["reward_threshold"],
+            kind["render_fps"],
+            row["kwargs"],
+            listed=row["listed"],
+            family=kind["family"],
+        )
+        for kind in _core.env_types()
+        for row in kind["ids"]
+    }
 
 
 TABLE = {
-    "CartPole-v0": Entry("CartPole", 200, 195.0, 50),
-    "CartPole-v1": Entry("CartPole", 500, 475.0, 50),
-    "MountainCar-v0": Entry("MountainCar", 200, -110.0, 30),
-    "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
-    "Pendulum-v1": Entry("Pendulum", 200, None, 30),
-    "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
-    "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
-    "FrozenLake-v1": _toy_text("FrozenLake", 100, 0.70, {"map_name": "4x4"}),
-    "FrozenLake8x8-v1": _toy_text("FrozenLake", 200, 0.85, {"map_name": "8x8"}),
-    "Taxi-v4": _toy_text("Taxi", 200, 8, {}),
-    "CliffWalking-v1": _toy_text("CliffWalking", None, None, {}),
-    "CliffWalkingSlippery-v1": _toy_text("CliffWalking", None, None, {"is_slippery": True}),
-    "Blackjack-v1": _toy_text("Blackjack", None, None, {"sab": True, "natural": False}),
-    "Catch-v0": _toy_text("Catch", None, None, {}),
-    "NChain-v0": _toy_text("NChain", 1000, None, {}),
+    **_kernels(),
     **{
         name: Entry("Atari", limit, None, 30, keywords, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
