@@ -255,11 +255,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         layout = self._backend.layout()
         if layout is self._layout:
             return
+        observation_space = batch_space(layout.observation_space, self.num_envs)
+        action_space = batch_space(layout.action_space, self.num_envs)
+        if isinstance(layout.action_space, spaces.Discrete):
+            action_space.n = layout.action_space.n  # where EnvPool's loops look for it
         self.single_observation_space, self.single_action_space = layout
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if isinstance(self.single_action_space, spaces.Discrete):
-            self.action_space.n = self.single_action_space.n  # where EnvPool's loops look for it
+        self.observation_space, self.action_space = observation_space, action_space
         self._layout = layout
 
     @property

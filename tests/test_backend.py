@@ -229,3 +229,19 @@ def test_the_c_core_has_every_verb():
     verbs = {name for name in vars(Backend) if not name.startswith("_")}
     assert {"layout", "reset", "step", "recv", "rollout", "snapshot", "restore", "close"} <= verbs
     assert verbs <= set(dir(batchenv.make("CartPole-v1")._backend))
+
+
+def test_parameters_stay_where_the_spaces_cannot_follow(monkeypatch):
+    env = batchenv.make("CartPole-v1", 3)
+    space, params = env.observation_space, env.get_params()
+
+    def no_room(*arguments):
+        raise MemoryError("no room for bounds")
+
+    monkeypatch.setattr(batchenv.env, "batch_space", no_room)
+    with pytest.raises(MemoryError, match="no room"):
+        env.set_params(x_threshold=5.0)
+    assert env.get_params() == params and env.observation_space is space
+    monkeypatch.undo()
+    env.set_params(x_threshold=5.0)
+    assert env.get_params()["x_threshold"] == 5.0 and env.observation_space.high[0, 0] == 10.0
