@@ -9,22 +9,18 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))
+import build_config
+from helpers.project import ROOT
 
 
 @functools.cache
 def library():
     """tests/c/streams.c, compiled. Skips the test where there is no C compiler."""
-    import build_config
-
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip(f"needs the C compiler {compiler[0]}")

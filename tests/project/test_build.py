@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("setuptools", "77")
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))
 
-from setuptools._distutils.ccompiler import new_compiler  # noqa: E402
-from setuptools._distutils.sysconfig import customize_compiler  # noqa: E402
-from setuptools.errors import CompileError  # noqa: E402
+from setuptools._distutils.ccompiler import new_compiler
+from setuptools._distutils.sysconfig import customize_compiler
+from setuptools.errors import CompileError
 
-import build_objects  # noqa: E402
-from batchenv import _built  # noqa: E402
+import build_objects
+from batchenv import _built
+from helpers.project import ROOT
 
 GENERATED = {"PKG-INFO", "setup.cfg"}  # what an sdist has beside our files
 

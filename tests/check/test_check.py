@@ -14,6 +14,7 @@ import batchenv
 from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
+from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
 MODES = [mode.value for mode in AutoresetMode]
@@ -40,7 +41,7 @@ def test_a_good_env_passes(walk):
 
 def test_every_check_has_a_broken_env():
     assert set(walk_envs.BROKEN) == {check.name for check in CHECKS}
-    with open(os.path.join(TESTS, "..", "docs", "conformance.md"), encoding="utf-8") as file:
+    with open(ROOT / "docs" / "conformance.md", encoding="utf-8") as file:
         assert f"tests any vector env against {len(CHECKS)} rules" in file.read()
 
 
@@ -134,7 +135,7 @@ def test_a_factory_that_hangs_or_raises(monkeypatch):
 
 def run(*arguments):
     command = [sys.executable, "-m", "batchenv", "check", *arguments]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), TESTS])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")]))}
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
 
 

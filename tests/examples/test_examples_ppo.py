@@ -5,11 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+from helpers.project import ROOT
+
+EXAMPLES = ROOT / "examples"
 HAS_TORCH = importlib.util.find_spec("torch") is not None  # importing it here would start its threads
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs torch: pip install -e '.[examples]'")
 

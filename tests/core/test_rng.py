@@ -5,7 +5,8 @@ import random
 
 import numpy as np
 import pytest
-from streams import Rng
+
+from helpers.streams import Rng
 
 SEEDS = [0, 1, 2**32 - 1, 2**32, 2**64 - 1, 2**64, 2**128 - 1, 2**128, 2**200 + 12345, 10**300]
 SEED_IDS = ["0", "1", "2^32-1", "2^32", "2^64-1", "2^64", "2^128-1", "2^128", "2^200+12345", "10^300"]

@@ -3,13 +3,13 @@
 import hashlib
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import batchenv
 from batchenv.engines import atari, games
+from helpers.project import ROOT
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
@@ -67,8 +67,8 @@ def build(folder, flags):
         pytest.skip("needs a C compiler")
     if hashlib.md5(atari.library_path().read_bytes()).hexdigest() != KNOWN_LIBRARY:
         pytest.skip("another build of libale_c, which keeps its own processor")
-    root, program = Path(__file__).parent.parent, folder / "test_ale_cpu"
-    command = [compiler, "-std=gnu11", *flags, f"-I{root / 'csrc'}", str(root / "tests/c/test_ale_cpu.c")]
+    program = folder / "test_ale_cpu"
+    command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", str(ROOT / "tests/c/test_ale_cpu.c")]
     built = subprocess.run([*command, "-o", str(program), "-ldl"], capture_output=True, text=True)
     if built.returncode and "-fsanitize" in " ".join(flags):
         pytest.skip("the compiler has no sanitizers here")

@@ -1,4 +1,4 @@
-"""The Atari environments: ids, options, seeds, episodes, snapshots, errors (frames: tests/test_atari_parity.py)."""
+"""The Atari environments: ids, options, seeds, episodes, snapshots, errors (frames: test_atari_parity.py)."""
 
 import pickle
 import subprocess

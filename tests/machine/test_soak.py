@@ -3,20 +3,17 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import batchenv
+from helpers.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
 
 
 def run(*arguments):
-    path = os.pathsep.join([str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200, env={**os.environ, "PYTHONPATH": path})
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
 
 
 def test_a_short_soak():

@@ -10,9 +10,9 @@ from gymnasium import wrappers
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 from gymnasium.wrappers.utils import rescale_box
-from test_parity import MODES, actions_for, assert_step_equal
 
 import batchenv
+from helpers.parity import MODES, actions_for, assert_step_equal
 
 # Gymnasium's wrappers cast bounds that lose precision, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")

@@ -7,15 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import batchenv
 from batchenv import _core
+from helpers.project import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 ARGUMENTS = np.random.default_rng(1).uniform(-10, 10, 1000)
 WRONG = """
 /* A C library of the toolchain's own, whose sine is now and then one unit in the last place too large. */
@@ -117,7 +116,6 @@ assert all((env.step(action[None])[0][0] == single.step(action)[0]).all() for ac
 @pytest.mark.parametrize("isa", ["", "baseline"])
 def test_a_whole_build_with_a_foreign_sine_is_exact(tmp_path, isa):
     pytest.importorskip("setuptools", "77")
-    sys.path.append(str(ROOT))
     from setuptools._distutils.ccompiler import new_compiler
     from setuptools._distutils.sysconfig import customize_compiler
 

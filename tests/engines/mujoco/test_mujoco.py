@@ -13,12 +13,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from test_parity import assert_info_equal, assert_step_equal
 
 import batchenv
 from batchenv.engines import mujoco_library
 from batchenv.engines.mujoco import assets
 from batchenv.envs import translator
+from helpers.parity import assert_info_equal, assert_step_equal
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
@@ -534,9 +534,8 @@ def test_a_file_that_is_no_model(tmp_path):
 
 
 def run_python(code):
-    paths = [str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

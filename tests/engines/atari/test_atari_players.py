@@ -1,4 +1,4 @@
-"""Atari games for several players, as a batch and in PettingZoo's form; frames: tests/test_atari_players_parity.py."""
+"""Atari games for several players, as a batch and in PettingZoo's form; frames: test_atari_players_parity.py."""
 
 import pickle
 import subprocess

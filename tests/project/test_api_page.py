@@ -3,14 +3,13 @@
 import importlib
 import inspect
 import re
-from pathlib import Path
 
 import gymnasium
 import pytest
 
 import batchenv
+from helpers.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 # In code, a name may stand alone, be called, or be looked up: `recv(timeout)`, `s.nbytes`, `batchenv.make`.
 NAMES = {
     name

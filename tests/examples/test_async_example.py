@@ -1,22 +1,17 @@
 """examples/async_loop.py runs and its learner finds the right value; tools/timeline.py draws what it measures."""
 
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import batchenv
-
-ROOT = Path(__file__).resolve().parents[1]
+from helpers.project import ROOT
 
 
 def run(*arguments):
-    path = os.pathsep.join([str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

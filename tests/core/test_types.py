@@ -1,15 +1,15 @@
 """Env types describe themselves: what their C files say is what registries have."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 import batchenv
 from batchenv import _core
 from batchenv.registry import TABLE
+from helpers.project import ROOT
 
-SOURCES = sorted((Path(__file__).resolve().parent.parent / "csrc/envs").glob("*/*.c"))
+SOURCES = sorted((ROOT / "csrc/envs").glob("*/*.c"))
 
 
 def test_types_without_a_file_of_their_own_are_listed_too():

@@ -5,12 +5,12 @@ BATCHENV_PARITY_STEPS sets the steps of every case (64 lanes each); the default 
 
 import os
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import batchenv
+from helpers.parity import MODES, actions_for, assert_step_equal, reference
 
 LANES = 64
 STEPS = int(os.environ.get("BATCHENV_PARITY_STEPS", "330"))  # 64 x 330 > 20,000
@@ -53,61 +53,6 @@ CASES = {
         {"LINK_MASS_1": 1.2, "LINK_MASS_2": 0.7, "LINK_LENGTH_1": 0.9, "LINK_COM_POS_1": 0.45, "dt": 0.1},
     ),
 }
-MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
-
-
-def reference(env_id, kwargs, attributes, mode, lanes=LANES):
-    def make_one():
-        env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
-        for name, value in attributes.items():
-            setattr(env.unwrapped, name, value)
-        return env
-
-    return SyncVectorEnv([make_one] * lanes, autoreset_mode=mode)
-
-
-def assert_info_equal(ours, theirs):
-    assert ours.keys() == theirs.keys()
-    for key, value in theirs.items():
-        if isinstance(value, dict):
-            assert_info_equal(ours[key], value)
-        elif value.dtype == object:
-            assert ours[key].dtype == object
-            for a, b in zip(ours[key], value, strict=True):
-                assert (a is None) == (b is None)
-                if b is not None:
-                    assert a.dtype == b.dtype
-                    np.testing.assert_array_equal(a, b)
-        else:
-            assert ours[key].dtype == value.dtype
-            np.testing.assert_array_equal(ours[key], value)
-
-
-def assert_step_equal(ours, theirs, where):
-    for name, a, b in zip(("observation", "reward", "terminated", "truncated"), ours, theirs, strict=False):
-        assert a.dtype == b.dtype and a.shape == b.shape, (name, where)
-        if not np.array_equal(a, b):
-            lanes = np.unique(np.argwhere(a != b)[:, 0])
-            raise AssertionError(f"{name} differs at {where} in lanes {lanes}: {a[lanes[0]]!r} != {b[lanes[0]]!r}")
-        # -0.0 == 0.0 above: the signs must agree too
-        if a.dtype.kind == "f":
-            np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
-    assert_info_equal(ours[4], theirs[4])
-
-
-def actions_for(env, rng, step, beyond):
-    if isinstance(env.single_action_space, gymnasium.spaces.Discrete):
-        actions = rng.integers(env.single_action_space.n, size=env.num_envs)
-        if step % 3 == 0 and env.single_action_space.n == 3:
-            actions[:] = np.where(rng.random(env.num_envs) < 0.5, 0, 2)
-        return actions
-    high = float(env.single_action_space.high[0]) * (1.7 if beyond else 1.0)
-    actions = rng.uniform(-high, high, size=env.action_space.shape).astype(np.float32)
-    edge = np.float32(env.single_action_space.high[0])
-    actions[rng.random(actions.shape) < 0.02] = edge
-    actions[rng.random(actions.shape) < 0.02] = -edge
-    actions[rng.random(actions.shape) < 0.01] = 0.0
-    return actions
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
@@ -115,7 +60,7 @@ def actions_for(env, rng, step, beyond):
 def test_trajectories(case, mode):
     env_id, ours_kwargs, theirs_kwargs, attributes = CASES[case]
     ours = batchenv.make(env_id, LANES, autoreset_mode=mode, **ours_kwargs)
-    theirs = reference(env_id, theirs_kwargs, attributes, mode)
+    theirs = reference(env_id, LANES, mode, theirs_kwargs, attributes)
     rng = np.random.default_rng(5)
     observation, info = ours.reset(seed=SEED)
     expected, _ = theirs.reset(seed=SEED)
@@ -159,7 +104,7 @@ def test_trajectories(case, mode):
 )
 def test_reset_options(env_id, options):
     ours = batchenv.make(env_id, LANES)
-    theirs = reference(env_id, {}, {}, AutoresetMode.NEXT_STEP)
+    theirs = reference(env_id, LANES)
     rng = np.random.default_rng(6)
     for seed in (1, None):
         observation, _ = ours.reset(seed=seed, options=dict(options))
@@ -173,7 +118,7 @@ def test_reset_options(env_id, options):
 def test_huge_and_odd_seeds():
     for seed in (0, 2**32 - 1, 2**64 - 3, 2**64, 2**200 + 9):
         ours = batchenv.make("CartPole-v1", 5)
-        theirs = reference("CartPole-v1", {}, {}, AutoresetMode.NEXT_STEP, lanes=5)
+        theirs = reference("CartPole-v1", 5)
         np.testing.assert_array_equal(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
     seeds = [3, None, 2**70, 0, 12]
     ours.reset(seed=1), theirs.reset(seed=1)
