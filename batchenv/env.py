@@ -418,6 +418,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._show()
         return result
 
+    def _held_send(self, actions: Any, env_id: Any) -> None:
+        self._drawer.watch(actions, self._backend.send(actions, env_id))
+
     # Methods that are in files of their own, by topic.
     rollout = rollout.rollout
     async_reset, send, recv = flight.async_reset, flight.send, flight.recv
@@ -427,9 +430,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     snapshot, restore = access.snapshot, access.restore
     np_random, np_random_seed = access.np_random, access.np_random_seed
     get_attr, set_attr, call, _lane_values = access.get_attr, access.set_attr, access.call, access._lane_values
-
-    def _held_send(self, actions: Any, env_id: Any) -> None:
-        self._drawer.watch(actions, self._backend.send(actions, env_id))
 
     # ---- pictures ---------------------------------------------------------------------------------------------------
 
