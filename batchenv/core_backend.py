@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core, nested
-from batchenv.backend import Drawer, LaneError, Layout, Shortcuts
+from batchenv.backend import Backend, Drawer, LaneError, Layout, Shortcuts
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import spread
 from batchenv.normalize import NormalizedBatch, Normalizer
@@ -42,7 +42,7 @@ def _space_of_port(description: tuple) -> spaces.Space:
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
 
 
-class CoreBackend:
+class CoreBackend(Backend):
     """See `backend.Backend`.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv._core import LaneError
+from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.seeds import check_seed, entropy
