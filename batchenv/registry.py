@@ -8,7 +8,7 @@ from typing import Any
 
 from batchenv import hints
 from batchenv._moved import moved
-from batchenv.engines import games
+from batchenv.engines.atari import games
 
 NAMESPACE = "batchenv"
 
@@ -43,7 +43,7 @@ class Entry:
         return getattr(importlib.import_module(module), name)()
 
 
-_ATARI = "batchenv.engines.atari:Atari"
+_ATARI = "batchenv.engines.atari.translator:Atari"
 
 
 def _toy_text(
@@ -100,13 +100,15 @@ def _add_mujoco() -> None:
                 threshold,
                 fps,
                 {},
-                f"batchenv.engines.mujoco:{adapter}",
+                f"batchenv.engines.mujoco.tasks:{adapter}",
                 modes,
                 extra="mujoco",
                 family="MuJoCo",
             )
 
-    custom = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False, family="MuJoCo")
+    custom = Entry(
+        "MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco.tasks:Custom", modes, listed=False, family="MuJoCo"
+    )
     TABLE["MuJoCo-v0"] = custom
 
 

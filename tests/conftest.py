@@ -18,7 +18,7 @@ import batchenv  # noqa: E402
 MUJOCO = {
     name
     for name, entry in batchenv.registry.TABLE.items()
-    if (entry.adapter or "").startswith("batchenv.engines.mujoco:")
+    if (entry.adapter or "").startswith("batchenv.engines.mujoco.")
 }
 SAMPLE = {"Hopper-v5", "Reacher-v4"}  # the whole machinery at a bearable cost
 NOT_HERE = ("test_render.py", "test_determinism.py")  # pictures without pygame; lanes by the thousand

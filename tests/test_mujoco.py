@@ -16,8 +16,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from test_parity import assert_info_equal, assert_step_equal
 
 import batchenv
-from batchenv.engines import mujoco_library
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco import library
+from batchenv.engines.mujoco.tasks import assets
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
@@ -511,7 +511,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -529,7 +529,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:
@@ -759,7 +759,7 @@ def test_tables_of_the_c_side_are_not_overfilled():
     model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
     for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
         with pytest.raises(ValueError, match="do not fit into"):
-            mujoco_library.Lanes(model, 1, 1, **wrong)
+            library.Lanes(model, 1, 1, **wrong)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

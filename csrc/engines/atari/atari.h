@@ -2,7 +2,7 @@
 #ifndef BE_ATARI_H
 #define BE_ATARI_H
 
-#include "engines/emulator.h"
+#include "engines/atari/emulator.h"
 
 enum { BE_ATARI_GRAYSCALE, BE_ATARI_RGB, BE_ATARI_RAM };
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
-from batchenv.engines import mujoco_fields, mujoco_library
+from batchenv.engines.mujoco import fields, library
 from batchenv.values import integer
 
 # What tables of finite numbers call "no bound".
@@ -74,8 +74,8 @@ class MuJoCo(Adapter):
     own: Sequence[tuple[str, Any, str]] = ()
     reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
-    model_fields = mujoco_fields.MODEL_FIELDS
-    lanes: mujoco_library.Lanes
+    model_fields = fields.MODEL_FIELDS
+    lanes: library.Lanes
     _observed: list[str] | None = None
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class MuJoCo(Adapter):
             TypeError, ValueError, OSError: a wrong keyword or value.
             gymnasium.error.DependencyNotInstalled: mujoco is not installed.
         """
-        mujoco_library.load()
+        library.load()
         params = dict(keywords)
         self._at_start = {name: params.pop(name) for name in self.model_fields if name in params}
         self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
@@ -115,7 +115,7 @@ class MuJoCo(Adapter):
         return params, None
 
     def _read(self, xml: Any) -> Any:
-        return mujoco_library.read_model(model_path(xml))
+        return library.read_model(model_path(xml))
 
     def _value(self, name: str) -> Any:
         defaults = {keyword: default for keyword, default, _ in self.KEYWORDS}
@@ -129,7 +129,7 @@ class MuJoCo(Adapter):
 
     def _body(self, name: str | int, keyword: str = "xml_file") -> int:
         """A body's number."""
-        mujoco, _ = mujoco_library.load()
+        mujoco, _ = library.load()
         if isinstance(name, str):
             number = mujoco.mj_name2id(self._model, int(mujoco.mjtObj.mjOBJ_BODY), name)
             if number < 0:
@@ -137,9 +137,9 @@ class MuJoCo(Adapter):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int, num_threads: int) -> mujoco_library.Lanes:
+    def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
         """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
-        self.lanes = mujoco_library.Lanes(
+        self.lanes = library.Lanes(
             self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
         )
         if self._at_start:
@@ -152,14 +152,14 @@ class MuJoCo(Adapter):
 
     def model_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of `model_fields`."""
-        return mujoco_fields.read(self.lanes.model, name).shape
+        return fields.read(self.lanes.model, name).shape
 
     def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
-        """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
-        mujoco_fields.set_fields(self.lanes, chosen, values)
+        """Gives lanes models of their own; see `fields.set_fields`."""
+        fields.set_fields(self.lanes, chosen, values)
         for name in values:
             for lane in chosen.tolist():
-                self._changes.setdefault(lane, {})[name] = mujoco_fields.read(self.lanes.models[lane], name)
+                self._changes.setdefault(lane, {})[name] = fields.read(self.lanes.models[lane], name)
 
     def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
         """What `set_model` has set: {lane: {name: value}}."""
@@ -167,12 +167,12 @@ class MuJoCo(Adapter):
 
     def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
         """Makes the changes of another environment, as `changes` had them."""
-        for lane, fields in changes.items():
-            self.set_model(np.array([lane]), fields)
+        for lane, values in changes.items():
+            self.set_model(np.array([lane]), values)
 
     def renderer(self, mode: str) -> Any:
         """What draws the lanes, once `engine` was called."""
-        from batchenv.engines.mujoco_render import MuJoCoRenderer
+        from batchenv.engines.mujoco.render import MuJoCoRenderer
 
         settings = {name: self._value(name) for name, _, _ in _RENDERING}
         if settings["default_camera_config"] is None:
@@ -368,8 +368,8 @@ class Custom(MuJoCo):
         if "xml_file" not in keywords:
             raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
         result = super().to_core(keywords)
-        self._observed = mujoco_fields.observable(self._model, self._value("observation"))
-        data = mujoco_library.load()[0].MjData(self._model)
+        self._observed = fields.observable(self._model, self._value("observation"))
+        data = library.load()[0].MjData(self._model)
         self._sizes = {name: getattr(data, name).size for name in self._observed}
         self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
         return result
@@ -378,7 +378,7 @@ class Custom(MuJoCo):
         if not isinstance(xml, (str, os.PathLike)):
             raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
-        return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
+        return library.parse_model(xml) if text else library.read_model(Path(xml).expanduser())
 
     def engine(self, num_envs, num_threads):
         """See `MuJoCo.engine`. Actuators without limits take any action."""

@@ -1,21 +1,20 @@
-"""The Atari games: finds the emulator and the ROMs, and puts the keywords into the C core's terms."""
+"""The Atari games: their keywords and lane attributes, put into the C core's terms."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from batchenv.adapter import Adapter
-from batchenv.engines import games, memory, players
+from batchenv.engines import memory
+from batchenv.engines.atari import games, players
+from batchenv.engines.atari.files import library_path, rom_path
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
 from batchenv.values import integer
@@ -32,7 +31,11 @@ _MAX_STACK = 1024
 # frames, the array returned, and four in Gymnasium's space. 300 to 900 lanes took 2% more.
 _LANE_BYTES, _LANE_ADDRESSES = 220_000, 730_000
 _ROWS = 6
-_MISSING = "pip install 'batchenv[atari]'"
+
+
+def _may_be_fast() -> bool:
+    """Whether lanes that are made now may use what batchenv puts in place of parts of the emulator."""
+    return "0" not in (os.environ.get("BATCHENV_ALE_FAST"), os.environ.get("BATCHENV_ALE_CPU"))  # the older name
 
 
 class _Cartridge(ctypes.Structure):
@@ -45,6 +48,7 @@ class _Cartridge(ctypes.Structure):
         ("difficulty", ctypes.c_int32),
         ("players", ctypes.c_int32),
         ("palette", ctypes.c_int32),
+        ("fast", ctypes.c_int32),
         ("lives", ctypes.c_int32),
         ("ends_without_lives", ctypes.c_int32),
         ("settle", ctypes.c_int32),
@@ -76,60 +80,6 @@ class _Given(NamedTuple):
 
     source: Any
     strings: list[bytes]
-
-
-def library_path() -> Path:
-    """libale_c of the installed multi-agent-ale-py.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: there is none.
-    """
-    spec = importlib.util.find_spec("multi_agent_ale_py")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "libale_c.so"
-        if path.exists():
-            return path
-    raise DependencyNotInstalled(f"Atari games need libale_c of multi-agent-ale-py: {_MISSING}")
-
-
-def rom_path(game: str) -> Path:
-    """The ROM of a game: in the folder that the environment variable ALE_ROMS_DIR names, or else in ale-py's.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: no ALE_ROMS_DIR and no ale-py.
-        FileNotFoundError: the folder has no such ROM.
-        ValueError: no such game, or the file is not the ROM that it should be.
-    """
-    known = games.about(game).md5
-    folder = os.environ.get("ALE_ROMS_DIR")
-    if not folder:
-        spec = importlib.util.find_spec("ale_py")
-        if spec is None or not spec.submodule_search_locations:
-            raise DependencyNotInstalled(f"Atari games need the ROMs of ale-py: {_MISSING}")
-        folder = os.path.join(spec.submodule_search_locations[0], "roms")
-    path = Path(folder) / f"{game}.bin"
-    if not path.exists():
-        raise FileNotFoundError(f"there is no ROM {path}: {_MISSING}, or set ALE_ROMS_DIR to a folder that has it")
-    md5 = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
-    if md5 != known:
-        raise ValueError(
-            f"{path} is damaged or another version: its MD5 is {md5}, and the emulator knows {known}; "
-            "pip install --force-reinstall ale-py"
-        )
-    return path
-
-
-def minimal_actions(game: str) -> list[str]:
-    """Names of the actions that mean something in a game for one player, in the order of the action space; [] where
-    ale-py is not installed."""
-    if importlib.util.find_spec("ale_py") is None:
-        return []
-    import ale_py
-
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    emulator = ale_py.ALEInterface()
-    emulator.loadROM(rom_path(game))
-    return [action.name for action in emulator.getMinimalActionSet()]
 
 
 class Atari(Adapter):
@@ -198,6 +148,7 @@ class Atari(Adapter):
             -1 if numbers["difficulty"] is None else numbers["difficulty"],
             count,
             PALETTES.index(game.palette),
+            _may_be_fast(),
             alone.lives,
             alone.ends_without_lives,
             game.settle,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from batchenv.engines.mujoco_library import INSTALL
+from batchenv.engines.mujoco.library import INSTALL
 
 
 def _look_for_screen() -> None:
@@ -23,7 +23,7 @@ def _look_for_screen() -> None:
 class MuJoCoRenderer:
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
 
-    lanes: the `mujoco_library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
     """
 
     def __init__(self, lanes: Any, mode: str, settings: dict[str, Any]):
