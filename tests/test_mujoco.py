@@ -636,7 +636,7 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._adapter.lanes.models[0] is env._adapter.lanes.models[1]
+    assert env._adapter.lanes.source.model(0) is env._adapter.lanes.source.model(1)
 
 
 def test_what_get_attr_gives_changes_no_lane():
@@ -757,9 +757,14 @@ def test_bad_models_of_ones_own(arguments, error, words):
 
 def test_tables_of_the_c_side_are_not_overfilled():
     model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
-    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
-        with pytest.raises(ValueError, match="do not fit into"):
-            library.Lanes(model, 1, 1, **wrong)
+    with pytest.raises(ValueError, match="4 bodies do not fit into 3 places"):
+        library.Lanes(model, 1, 1, bodies=[0] * 4)
+    with pytest.raises(KeyError, match="no_such_flag"):
+        library.Lanes(model, 1, 1, flags={"no_such_flag": True})
+    lanes = library.Lanes(model, 2, 1)
+    for lane in (-1, 2):
+        with pytest.raises(IndexError):
+            lanes.source.put_model(lane, model)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

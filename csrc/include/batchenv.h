@@ -239,6 +239,10 @@ struct be_env_type {
     /* 1 where the episode that has just ended is part of a longer game, with which the lane's next reset goes on: then
      * statistics of episodes go on, too, until the game ends. Or NULL: episodes are whole. */
     int (*goes_on)(be_batch *batch, int64_t lane);
+
+    /* A picture of a lane as it is now: says its size, and unless `rgb` is NULL, writes (rows, columns, 3) bytes there.
+     * Or NULL: the type cannot draw. */
+    void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

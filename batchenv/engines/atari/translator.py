@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.adapter import Adapter
 from batchenv.engines import memory
 from batchenv.engines.atari import games, players
@@ -19,13 +19,10 @@ from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
 from batchenv.values import integer
 
-OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
-PALETTES = ("NTSC", "PAL", "SECAM")  # as in csrc/engines/emulator.h
 ACTIONS = (
     *("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN", "UPRIGHT", "UPLEFT", "DOWNRIGHT", "DOWNLEFT", "UPFIRE"),
     *("RIGHTFIRE", "LEFTFIRE", "DOWNFIRE", "UPRIGHTFIRE", "UPLEFTFIRE", "DOWNRIGHTFIRE", "DOWNLEFTFIRE"),
 )
-SCREEN_WIDTH = 160
 _MAX_STACK = 1024
 # Bytes of a lane beside its observations: filled, and of address space. Of an observation there are six per lane: the
 # frames, the array returned, and four in Gymnasium's space. 300 to 900 lanes took 2% more.
@@ -38,48 +35,10 @@ def _may_be_fast() -> bool:
     return "0" not in (os.environ.get("BATCHENV_ALE_FAST"), os.environ.get("BATCHENV_ALE_CPU"))  # the older name
 
 
-class _Cartridge(ctypes.Structure):
-    """be_cartridge."""
-
-    _fields_ = [
-        ("library", ctypes.c_char_p),
-        ("rom", ctypes.c_char_p),
-        ("mode", ctypes.c_int32),
-        ("difficulty", ctypes.c_int32),
-        ("players", ctypes.c_int32),
-        ("palette", ctypes.c_int32),
-        ("fast", ctypes.c_int32),
-        ("lives", ctypes.c_int32),
-        ("ends_without_lives", ctypes.c_int32),
-        ("settle", ctypes.c_int32),
-    ]
-
-
-class _Setup(ctypes.Structure):
-    """be_atari_setup."""
-
-    _fields_ = [
-        ("bytes", ctypes.c_uint64),
-        ("cartridge", _Cartridge),
-        ("observation", ctypes.c_int32),
-        ("height", ctypes.c_int32),
-        ("width", ctypes.c_int32),
-        ("stack", ctypes.c_int32),
-        ("num_actions", ctypes.c_int32),
-        ("actions", ctypes.c_int32 * len(ACTIONS)),
-        ("layout", ctypes.c_uint64),
-        ("rewards", ctypes.c_void_p),
-        ("lives", ctypes.c_void_p),
-        ("step_lives", ctypes.c_void_p),
-    ]
-
-
 class _Given(NamedTuple):
-    """What open() is given. source: be_atari_setup, and for more players the arrays that it points to. strings: those
-    that it points to."""
+    """What the batch is given; see `Adapter.engine`."""
 
-    source: Any
-    strings: list[bytes]
+    source: _core.AtariSetup
 
 
 class Atari(Adapter):
@@ -102,8 +61,7 @@ class Atari(Adapter):
 
     def __init__(self):
         self._values: dict[str, Any] = {}
-        self._kept: list[bytes] = []
-        self._setup = _Setup()
+        self._setup: Any = None
         self._board: Any = None
         self.transforms: dict[str, Any] = {}
 
@@ -118,14 +76,15 @@ class Atari(Adapter):
         values = {name: params.pop(name, default) for name, default, _ in self.KEYWORDS}
         game = games.about(values["game"])
         rom = rom_path(values["game"])
-        if values["obs_type"] not in OBSERVATIONS:
-            raise ValueError(f"obs_type={values['obs_type']!r} must be one of {', '.join(map(repr, OBSERVATIONS))}")
+        if values["obs_type"] not in _core.ATARI_OBSERVATIONS:
+            known = ", ".join(map(repr, _core.ATARI_OBSERVATIONS))
+            raise ValueError(f"obs_type={values['obs_type']!r} must be one of {known}")
         numbers = {}
         for name, low, high in (
             ("mode", 0, 2**31 - 1),
             ("difficulty", 0, 2**31 - 1),
             ("img_height", 1, 256),
-            ("img_width", 1, SCREEN_WIDTH),
+            ("img_width", 1, _core.ATARI_SCREEN_WIDTH),
             ("stack_num", 1, _MAX_STACK),
         ):
             hint = "" if name == "stack_num" else "; None: the game's own"
@@ -141,28 +100,23 @@ class Atari(Adapter):
         layout = hashlib.blake2b(repr(layout_of).encode(), digest_size=8).digest()
         all_actions = flag("full_action_space", values["full_action_space"])
         actions = tuple(range(len(ACTIONS))) if all_actions else alone.actions
-        self._kept = [os.fsencode(library_path()), os.fsencode(rom)]
-        cartridge = _Cartridge(
-            *self._kept,
-            -1 if mode is None else mode,
-            -1 if numbers["difficulty"] is None else numbers["difficulty"],
-            count,
-            PALETTES.index(game.palette),
-            _may_be_fast(),
-            alone.lives,
-            alone.ends_without_lives,
-            game.settle,
-        )
-        self._setup = _Setup(
-            ctypes.sizeof(_Setup),
-            cartridge,
-            OBSERVATIONS.index(values["obs_type"]),
-            numbers["img_height"] or 0,
-            numbers["img_width"] or 0,
-            numbers["stack_num"] or 0,
-            len(actions),
-            (ctypes.c_int32 * len(ACTIONS))(*actions),
-            int.from_bytes(layout, "little"),
+        self._setup = _core.AtariSetup(
+            os.fsencode(library_path()),
+            os.fsencode(rom),
+            mode=mode,
+            difficulty=numbers["difficulty"],
+            players=count,
+            palette=game.palette,
+            fast=_may_be_fast(),
+            lives=alone.lives,
+            ends_without_lives=alone.ends_without_lives,
+            settle=game.settle,
+            observation=values["obs_type"],
+            height=numbers["img_height"],
+            width=numbers["img_width"],
+            stack=numbers["stack_num"],
+            actions=actions,
+            layout=int.from_bytes(layout, "little"),
         )
         self.transforms = {"clip_reward": (-1, 1)} if flag("reward_clipping", values["reward_clipping"]) else {}
         return params, None
@@ -180,20 +134,16 @@ class Atari(Adapter):
         rows = num_envs * _ROWS * self._observation_bytes()
         memory.check(f"{num_envs} lanes of Atari", num_envs * _LANE_BYTES + rows, num_envs * _LANE_ADDRESSES + rows)
         count = self._values["players"]
-        if count == 1:
-            return _Given(bytes(self._setup), self._kept)
-        columns = [("rewards", np.float64), ("lives", np.int32), ("step_lives", np.int32)]
-        dtype = [("setup", np.uint8, ctypes.sizeof(_Setup)), *((*column, (num_envs, count)) for column in columns)]
-        block = np.zeros(1, np.dtype(dtype, align=True))
-        self._board = tuple(block[name][0] for name, _ in columns)
-        for (name, _), array in zip(columns, self._board, strict=True):
-            setattr(self._setup, name, array.ctypes.data)
-        block["setup"][0] = np.frombuffer(self._setup, np.uint8)
-        return _Given(block, self._kept)
+        if count > 1:
+            self._board = tuple(np.zeros((num_envs, count), dtype) for dtype in (np.float64, np.int32, np.int32))
+            self._setup.set_board(*self._board)
+        return _Given(self._setup)
 
     def _observation_bytes(self) -> int:
         values = self._values
-        frame = (values["img_height"] or games.about(values["game"]).height) * (values["img_width"] or SCREEN_WIDTH)
+        frame = (values["img_height"] or games.about(values["game"]).height) * (
+            values["img_width"] or _core.ATARI_SCREEN_WIDTH
+        )
         return (values["stack_num"] or 1) * {"grayscale": frame, "rgb": 3 * frame, "ram": 128}[values["obs_type"]]
 
     def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
@@ -204,9 +154,9 @@ class Atari(Adapter):
         scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
         return PlayersBatch(batch, count, self._board, scale, bounds)
 
-    def renderer(self, mode: str) -> AtariRenderer:
+    def renderer(self, mode: str) -> ScreenRenderer:
         """What draws lanes of this environment."""
-        return AtariRenderer(self._values["game"])
+        return ScreenRenderer()
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute: one value per lane."""
@@ -216,25 +166,15 @@ class Atari(Adapter):
         return [list(ACTIONS)] * lanes
 
 
-class AtariRenderer:
+class ScreenRenderer:
     """Pictures of lanes: the screens as they are, in RGB."""
-
-    def __init__(self, game: str):
-        about = games.about(game)
-        self._height = about.height
-        symbols = {"NTSC": "_ZN3ale11NTSCPaletteE", "PAL": "_ZN3ale10PALPaletteE"}
-        table = (ctypes.c_uint32 * 256).in_dll(ctypes.CDLL(str(library_path())), symbols[about.palette])
-        colours = np.array(table, np.uint32)
-        self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
 
     def watch(self, actions: Any, lanes: Any = None) -> None:
         """Nothing: the screen shows all."""
 
     def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
         """A frame per lane: uint8 (height, 160, 3)."""
-        screens = batch.state()["screen"]
-        size = self._height * SCREEN_WIDTH
-        return tuple(self._palette[screens[i, :size]].reshape(self._height, SCREEN_WIDTH, 3) for i in lanes)
+        return tuple(batch.picture(lane) for lane in lanes)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -117,7 +117,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
     models = {}
     for lane in chosen.tolist():
-        models[lane] = copy.copy(lanes.models[lane])
+        models[lane] = copy.copy(lanes.source.model(lane))
         for name, array in arrays.items():
             _write(models[lane], name, array[lane])
         if scratch is not None and not _set_constants(mujoco, models[lane], scratch):
@@ -126,7 +126,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
                 "nothing has mass or inertia; no lane has changed"
             )
     for lane, model in models.items():
-        lanes.put_model(lane, model)
+        lanes.source.put_model(lane, model)
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:

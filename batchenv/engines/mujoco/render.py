@@ -88,7 +88,7 @@ class MuJoCoRenderer:
             self._open()
         viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model = self._lanes.models[lane]
+            viewer.model = self._lanes.source.model(lane)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture

@@ -61,14 +61,15 @@ def _range(name: str, value: Any) -> list[float]:
 class MuJoCo(Adapter):
     """What a MuJoCo environment has beside the params of its C type; see Adapter.
 
-    flags: keywords, in the order of the C type's flags; None: not one of its own.
+    flags: {flag of the C type: the keyword that says it}.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
     bodies: names of bodies, in the order of the C type's.
     """
 
     xml_file = ""
     camera: dict[str, Any] | None = None
-    flags: Sequence[str | None] = ()
+    flags: dict[str, str] = {}
+    unlimited = False  # actuators without limits take any action
     ranges: Sequence[str] = ()
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
@@ -109,7 +110,7 @@ class MuJoCo(Adapter):
             params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
-        self._own_flags = [int(name is not None and self._flag(name)) for name in self.flags]
+        self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
         self._model = self._read(self._value("xml_file"))
         self._own_bodies = [self._body(name) for name in self.bodies]
         return params, None
@@ -140,7 +141,14 @@ class MuJoCo(Adapter):
     def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
         """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
         self.lanes = library.Lanes(
-            self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
+            self._model,
+            num_envs,
+            num_threads,
+            self.reads,
+            self._own_flags,
+            self._own_bodies,
+            self._observed,
+            self.unlimited,
         )
         if self._at_start:
             self.set_model(np.arange(num_envs), self._at_start)
@@ -159,7 +167,7 @@ class MuJoCo(Adapter):
         fields.set_fields(self.lanes, chosen, values)
         for name in values:
             for lane in chosen.tolist():
-                self._changes.setdefault(lane, {})[name] = fields.read(self.lanes.models[lane], name)
+                self._changes.setdefault(lane, {})[name] = fields.read(self.lanes.source.model(lane), name)
 
     def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
         """What `set_model` has set: {lane: {name: value}}."""
@@ -189,7 +197,7 @@ class MuJoCo(Adapter):
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
         if name == "model":
-            return [copy.copy(model) for model in lanes.models]
+            return [copy.copy(lanes.source.model(lane)) for lane in range(len(lanes))]
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):
@@ -203,7 +211,7 @@ class Runner(MuJoCo):
     """Those whose observations leave positions out."""
 
     own = (_EXCLUDE,)
-    flags = (_EXCLUDE[0],)
+    flags = {"exclude_positions": _EXCLUDE[0]}
     camera = {"distance": 4.0}
 
 
@@ -250,7 +258,7 @@ class Ant(Runner):
     ranges = ("healthy_z", "contact_force")
     cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
     own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
-    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
@@ -264,7 +272,7 @@ class AntV4(Ant):
 
     cfrc_ext = ("use_contact_forces", False, "observe contact forces, and charge for them")
     own = (_EXCLUDE, cfrc_ext)
-    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
@@ -284,7 +292,7 @@ class Humanoid(Runner):
     reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
     parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
     own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
-    flags = (_EXCLUDE[0], *(_INCLUDE.format(part) for part in parts))
+    flags = {**Runner.flags, **{f"include_{part}": _INCLUDE.format(part) for part in parts}}
 
 
 class HumanoidV4(Humanoid):
@@ -292,12 +300,12 @@ class HumanoidV4(Humanoid):
 
     ranges = ("healthy_z",)
     own = (_EXCLUDE,)
+    flags = Runner.flags
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
-        self.flags = (_EXCLUDE[0],)
         result = super().to_core(keywords)
-        self._own_flags += [1] * len(self.parts)
+        self._own_flags.update({f"include_{part}": True for part in self.parts})
         return result
 
 
@@ -361,6 +369,7 @@ class Custom(MuJoCo):
 
     own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
     names = (*MuJoCo.names, "observation_fields")
+    unlimited = True
     FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
 
     def to_core(self, keywords):
@@ -371,7 +380,7 @@ class Custom(MuJoCo):
         self._observed = fields.observable(self._model, self._value("observation"))
         data = library.load()[0].MjData(self._model)
         self._sizes = {name: getattr(data, name).size for name in self._observed}
-        self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
+        self._own_flags["include_contact_forces"] = any(name in self.FORCES for name in self._observed)
         return result
 
     def _read(self, xml):
@@ -379,13 +388,6 @@ class Custom(MuJoCo):
             raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
         return library.parse_model(xml) if text else library.read_model(Path(xml).expanduser())
-
-    def engine(self, num_envs, num_threads):
-        """See `MuJoCo.engine`. Actuators without limits take any action."""
-        lanes = super().engine(num_envs, num_threads)
-        free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
-        lanes.low[free], lanes.high[free] = -np.inf, np.inf
-        return lanes
 
     def attribute(self, name, batch):
         """See `MuJoCo.attribute`."""
