@@ -196,6 +196,10 @@ cdef class Batch:
         """Shape and dtype of the observations."""
         return (self.num_lanes, *self.layout.observation_shape), self.layout.observation_dtype
 
+    def check_out(self, object out, object actions, tuple steps, object dtype):
+        """As the layout's, for observations of that dtype. Needs no hold."""
+        return self.layout.check_out(out, self._read_from(actions), steps, dtype)
+
     def get_params(self):
         """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
         return self.params.get()

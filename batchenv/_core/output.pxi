@@ -67,9 +67,10 @@ cdef class Layout:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
 
-    cdef tuple check_out(self, object out, cnp.ndarray read, tuple steps):
+    cdef tuple check_out(self, object out, cnp.ndarray read, tuple steps, object dtype=None):
         """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
-        any place. read: where actions are read from, or None. steps: (T,) where they are those of T steps."""
+        any place. read: where actions are read from, or None. steps: (T,) where they are those of T steps. dtype: the
+        observations', where it is not the layout's."""
         cdef cnp.ndarray array
         cdef const char *low[5]
         cdef const char *high[5]
@@ -78,7 +79,7 @@ cdef class Layout:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
-        dtypes = (self.observation_dtype, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
+        dtypes = (dtype or self.observation_dtype, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
         for i in range(4):
             given = out[i]
             if given is None:

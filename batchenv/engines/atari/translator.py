@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.adapter import Adapter
+from batchenv.backend import Drawer
 from batchenv.engines import memory
 from batchenv.engines.atari import games, players
 from batchenv.engines.atari.files import library_path, rom_path
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
+from batchenv.translator import Translator
 from batchenv.values import integer
 
 ACTIONS = (
@@ -36,12 +37,12 @@ def _may_be_fast() -> bool:
 
 
 class _Given(NamedTuple):
-    """What the batch is given; see `Adapter.engine`."""
+    """What the batch is given; see `Translator.engine`."""
 
     source: _core.AtariSetup
 
 
-class Atari(Adapter):
+class Atari(Translator):
     """What an Atari environment has beside its C type's parameters."""
 
     KEYWORDS = (
@@ -126,7 +127,7 @@ class Atari(Adapter):
         return dict(self._values)
 
     def engine(self, num_envs: int, threads: int) -> _Given:
-        """See `Adapter.engine`.
+        """See `Translator.engine`.
 
         Raises:
             MemoryError: so many lanes do not fit. The emulator would end the process.
@@ -154,9 +155,13 @@ class Atari(Adapter):
         scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
         return PlayersBatch(batch, count, self._board, scale, bounds)
 
-    def renderer(self, mode: str) -> ScreenRenderer:
-        """What draws lanes of this environment."""
-        return ScreenRenderer()
+    def render_modes(self, env_id: str) -> list[str]:
+        """See `Translator.render_modes`."""
+        return ["rgb_array"]
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> ScreenDrawer:
+        """See `Translator.drawer`."""
+        return ScreenDrawer(batch)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute: one value per lane."""
@@ -166,15 +171,12 @@ class Atari(Adapter):
         return [list(ACTIONS)] * lanes
 
 
-class ScreenRenderer:
+class ScreenDrawer(Drawer):
     """Pictures of lanes: the screens as they are, in RGB."""
 
-    def watch(self, actions: Any, lanes: Any = None) -> None:
-        """Nothing: the screen shows all."""
+    def __init__(self, batch: Any):
+        self._batch = batch
 
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
         """A frame per lane: uint8 (height, 160, 3)."""
-        return tuple(batch.picture(lane) for lane in lanes)
-
-    def close(self) -> None:
-        """Nothing is open."""
+        return tuple(self._batch.picture(lane) for lane in lanes)

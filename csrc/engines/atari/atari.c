@@ -512,7 +512,8 @@ static void picture(const be_batch *b, int64_t index, int *rows, int *columns, u
     }
 }
 
-const be_env_type BE_ENV(atari) = {
+BE_ENV(atari) = {
+    .abi = BE_ABI,
     .name = "Atari",
     .state = state,
     .info = info,
