@@ -13,6 +13,7 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.results import converted
 from batchenv.seeds import check_seed
 from batchenv.values import integer, number
 
@@ -37,6 +38,12 @@ def affinity(value: Any, workers: int) -> list[int] | None:
     if not cpus:
         raise ValueError("thread_affinity=[] names no CPU; None leaves the choice to the system")
     return [cpus[i % len(cpus)] for i in range(workers)]
+
+
+def _without_ids(*result: Any):
+    """What `recv` returns, as `step` does."""
+    del result[4]["env_id"]
+    return result
 
 
 class Asynchronous:
@@ -121,19 +128,20 @@ class Asynchronous:
             timeout = number("timeout", timeout, "a number of seconds, or None")
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-        recv = self._core_recv
-        try:
-            if recv is not None:
-                result = recv(timeout)
-            else:
-                with self._hold(settle=False):
-                    result = self._recv_held(timeout)
-        except _core.LaneError:
-            self._step_pending = False
-            raise
-        self._step_pending = False  # if there was one, this is it
+        result = converted(self._received, self._receive, timeout)
         if self.render_mode == "human":
             self.render()
+        return result
+
+    def _receive(self, timeout: float | None):
+        recv = self._core_recv
+        if recv is not None:
+            return recv(timeout)
+        with self._hold(settle=False):
+            return self._recv_held(timeout)
+
+    def _received(self, *result: Any):
+        self._step_pending = False  # if there was one, this is it
         return result
 
     # ---- step in two halves ------------------------------------------------------------------------------------
@@ -163,13 +171,7 @@ class Asynchronous:
         self._check_open()
         if not self._step_pending:
             raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
-        try:
-            result = self.recv(timeout)
-        except _core.LaneError as error:
-            del error.result[4]["env_id"]
-            raise
-        del result[4]["env_id"]
-        return result
+        return converted(_without_ids, self.recv, timeout)
 
     # ---- event loops -------------------------------------------------------------------------------------------
 

@@ -16,9 +16,9 @@ from batchenv import _core
 from batchenv.asynchronous import Asynchronous, affinity
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import Lanes, lane_indices, result_of_lanes
-from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.registry import lookup
 from batchenv.render import Renderer, check_mode, render_modes
+from batchenv.results import converted
 from batchenv.rollout import Rollouts
 from batchenv.seeds import Seeder, check_seed
 from batchenv.transforms import DEFAULTS, Transforms, flag
@@ -90,7 +90,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
-            These nine are applied in the order listed, to final observations too.
+        clip_observation: (low, high): observations of floats are then clipped; None in a place: no bound.
+        normalize_reward: gamma, a discount factor: rewards are divided by the deviation of discounted returns, as
+            gymnasium.wrappers.vector.NormalizeReward; see `reward_normalizer`. After `clip_reward`.
+        reward_dtype: "float64", or "float32": rewards are rounded to it last.
+            These twelve are applied in the order listed, to final observations too.
         batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
         thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
             use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
@@ -104,6 +108,8 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
             `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+        reward_normalizer: with normalize_reward a `batchenv.normalize.RewardNormalizer`, else None; `return_rms` and
+            `update_running_mean` likewise.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
@@ -134,6 +140,9 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         observation_dtype: Any = None,
         frame_stack: int | None = None,
         normalize_observation: bool = False,
+        clip_observation: tuple[float | None, float | None] | None = None,
+        normalize_reward: float | None = None,
+        reward_dtype: Any = "float64",
         batch_size: int | None = None,
         thread_affinity: Any = None,
         **params: Any,
@@ -216,10 +225,11 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         }
         self._action_stream = (0, 0)  # key and step of rollout()'s own random actions; key 0: not started
         self._set_spaces()
-        self.normalizer: Normalizer | None = None
-        if normalize_observation:
-            self.normalizer = Normalizer(self.single_observation_space.shape)
-            self._batch = NormalizedBatch(self._batch, self.normalizer)
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        stage = self._transforms.stage(self.num_envs, same_step, self.single_observation_space)
+        self._core.set_stage(stage, self._transforms.reward_dtype)
+        self.normalizer = stage and stage.observations
+        self.reward_normalizer = stage and stage.rewards
         self._renderer = None
         if render_mode is not None:
             self._renderer = self._make_renderer(entry.type_name)
@@ -363,31 +373,22 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             )
         mask = np.zeros(self.num_envs, np.bool_)
         mask[lanes] = True
-        try:
-            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
-        except _core.LaneError as error:
-            error.result = result_of_lanes(error.result, lanes)
-            raise
-        return result_of_lanes(result, lanes)
+        options = {**(options or {}), "reset_mask": mask}
+        return converted(lambda *result: result_of_lanes(result, lanes), self.reset, seed=seed, options=options)
 
     def _reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise _core.ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._seeder.fill(seeds)
-        failure = None
         try:
             result = self._batch.reset(seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
-        except _core.LaneError as error:  # the other lanes have been reset
-            failure = error
         self._seeder.note(seeds, mask)
         self._step_pending = self._step_pending and mask is not None
-        if failure is not None:
-            raise failure
-        return result
+        return self._core.deliver(result)
 
     def _check_options(self, options: Any) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
         if options is None:
@@ -550,6 +551,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "seeds": self._seeder.known,
             "action_stream": self._action_stream,
             "normalizer": self.normalizer,
+            "reward_normalizer": self.reward_normalizer,
             "model": self._adapter.changes() if hasattr(self._adapter, "changes") else None,
             "extra": extra,
         }
@@ -559,12 +561,13 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if state["closed"]:
             self.close()
             return
-        if state["normalizer"] is not None:
-            self.normalizer.__dict__.update(state["normalizer"].__dict__)
         if state["model"]:
             self._adapter.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
+        for name in ("normalizer", "reward_normalizer"):
+            if state[name] is not None:
+                getattr(self, name).__dict__.update(state[name].__dict__)
         self._seeder.known = state["seeds"]
         self._action_stream = state["action_stream"]
         self.__dict__.update(state["extra"])
@@ -601,7 +604,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     # ---- one call at a time --------------------------------------------------------------------------------------
 
     def _hold(self, *, settle: bool = True) -> Any:
-        """A context manager that keeps other calls out; see `SyncBatch.hold`. Everything public looks and acts inside
+        """A context manager that keeps other calls out; see `Batch.hold`. Everything public looks and acts inside
         of one, so that a call that is refused or fails has changed nothing."""
         core = self._core
         if core is None:
@@ -613,6 +616,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             result = self._batch.step(actions, out)
             if self._renderer is not None:
                 self._renderer.watch(actions)
+            self._core.deliver(result)
         if self.render_mode == "human":
             self.render()
         return result
@@ -623,13 +627,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             self._renderer.watch(actions, lanes)
 
     def _recv_held(self, timeout: float | None):
-        try:
-            result = self._batch.recv(timeout)
-        except _core.LaneError:
-            self._core.delivered()
-            raise
-        self._batch.delivered()
-        return result
+        return self._core.deliver(self._batch.recv(timeout))
 
     @property
     def num_threads(self) -> int:

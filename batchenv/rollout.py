@@ -8,7 +8,6 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import _core
 from batchenv.seeds import entropy
 from batchenv.values import integer
 
@@ -68,7 +67,7 @@ class Rollouts:
                     "for T random steps pass policy='random'"
                 )
             with self._hold():
-                return self._roll(actions, steps, 0, 0, out)
+                return self._core.deliver(Rollout(*self._batch.rollout(actions, steps, 0, 0, out)))
         if policy != "random":
             raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
         steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
@@ -79,17 +78,6 @@ class Rollouts:
             if seed is not None or key == 0:
                 start = entropy() if seed is None else seed
                 key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
-            try:
-                result = self._roll(None, steps, key, first, out)
-            except _core.LaneError:  # the steps were taken
-                self._action_stream = (key, first + steps)
-                raise
-            self._action_stream = (key, first + steps)
-        return result
-
-    def _roll(self, *arguments: Any) -> Rollout:
-        try:
-            return Rollout(*self._batch.rollout(*arguments))
-        except _core.LaneError as error:
-            error.result = Rollout(*error.result)
-            raise
+            result = Rollout(*self._batch.rollout(None, steps, key, first, out))
+            self._action_stream = (key, first + steps)  # the steps were taken, though lanes may have failed
+            return self._core.deliver(result)

@@ -241,6 +241,7 @@ cdef class Queue:
         output.point(&results.rows)
         results.lanes = <int64_t *>cnp.PyArray_DATA(output.lanes)
         results.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
+        output.counted = False
         be_async_set_buffer(self.handle, buffer, &results)
         self.buffers[buffer] = output
         return 0
