@@ -432,7 +432,7 @@ cdef class Batch:
             be_set(&self.busy, 0)
 
     def step(self, actions, out=None):
-        """Advances every lane; returns (observation, reward, terminated, truncated, info). Failed lanes are `failed`."""
+        """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
         return self._step(actions, out)
 
     cdef object _step(self, actions, out):
