@@ -160,6 +160,11 @@ class Stage:
         self._bounds = bounds
         self._lanes = np.arange(num_envs)
 
+    def normalizers(self) -> dict[str, Any]:
+        """{attribute of BatchEnv: the normalizer}."""
+        both = {"normalizer": self.observations, "reward_normalizer": self.rewards}
+        return {name: normalizer for name, normalizer in both.items() if normalizer is not None}
+
     def check(self) -> None:
         """TypeError or ValueError where a user has set moments that are none."""
         for normalizer in (self.observations, self.rewards):

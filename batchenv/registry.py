@@ -1,12 +1,11 @@
-"""Environment ids: the one table, and what is looked up in it."""
+"""Environment ids: those that C types say of themselves, those of the engines, and what is looked up in them."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from batchenv import hints
+from batchenv import _core, hints
 from batchenv._moved import moved
 from batchenv.engines import games
 
@@ -15,13 +14,11 @@ NAMESPACE = "batchenv"
 
 @dataclass(frozen=True)
 class Entry:
-    """An environment id: its type in the C core, its limits, and how it is drawn.
+    """An environment id: its type in the C core, and its limits.
 
     kwargs: the keywords that make this id of its type.
-    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
     family: what `python -m batchenv list` puts it under.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
-    modes: the render modes; None: those of Gymnasium's class.
     """
 
     type_name: str
@@ -29,85 +26,56 @@ class Entry:
     reward_threshold: float | None
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
-    adapter: str | None = None
-    modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
     family: str = "classic control"
 
-    def make_adapter(self) -> Any:
-        """A new adapter, or None where the C type's own keywords are all there is."""
-        if self.adapter is None:
-            return None
-        module, _, name = self.adapter.partition(":")
-        return getattr(importlib.import_module(module), name)()
 
-
-_ATARI = "batchenv.engines.atari:Atari"
-
-
-def _toy_text(
-    type_name: str, steps: int | None, threshold: float | None, kwargs: dict[str, Any], adapter: str | None
-) -> Entry:
-    adapter = adapter and f"batchenv.toy_text:{adapter}"
-    return Entry(type_name, steps, threshold, 4, kwargs, adapter, family="toy text")
+def _kernels() -> dict[str, Entry]:
+    """The ids that C types say of themselves."""
+    return {
+        row["name"]: Entry(
+            kind["name"],
+            row["max_episode_steps"],
+            row["reward_threshold"],
+            kind["render_fps"],
+            row["kwargs"],
+            listed=row["listed"],
+            family=kind["family"],
+        )
+        for kind in _core.env_types()
+        for row in kind["ids"]
+    }
 
 
 TABLE = {
-    "CartPole-v0": Entry("CartPole", 200, 195.0, 50),
-    "CartPole-v1": Entry("CartPole", 500, 475.0, 50),
-    "MountainCar-v0": Entry("MountainCar", 200, -110.0, 30),
-    "MountainCarContinuous-v0": Entry("MountainCarContinuous", 999, 90.0, 30),
-    "Pendulum-v1": Entry("Pendulum", 200, None, 30),
-    "Acrobot-v1": Entry("Acrobot", 500, -100.0, 15),
-    "Synthetic-v0": Entry("Synthetic", 1000, None, 1, listed=False),
-    "FrozenLake-v1": _toy_text("FrozenLake", 100, 0.70, {"map_name": "4x4"}, "FrozenLake"),
-    "FrozenLake8x8-v1": _toy_text("FrozenLake", 200, 0.85, {"map_name": "8x8"}, "FrozenLake"),
-    "Taxi-v4": _toy_text("Taxi", 200, 8, {}, "Taxi"),
-    "CliffWalking-v1": _toy_text("CliffWalking", None, None, {}, "ToyText"),
-    "CliffWalkingSlippery-v1": _toy_text("CliffWalking", None, None, {"is_slippery": True}, "ToyText"),
-    "Blackjack-v1": _toy_text("Blackjack", None, None, {"sab": True, "natural": False}, "Blackjack"),
-    "Catch-v0": _toy_text("Catch", None, None, {}, "Catch"),
-    "NChain-v0": _toy_text("NChain", 1000, None, {}, None),
+    **_kernels(),
     **{
-        name: Entry("Atari", limit, None, 30, keywords, _ATARI, extra="atari", family="Atari")
+        name: Entry("Atari", limit, None, 30, keywords, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
     },
 }
 
 
 def _add_mujoco() -> None:
-    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
-    modes = ("human", "rgb_array", "depth_array", "rgbd_tuple")
+    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second."""
     rows = [
-        ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
-        ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),
-        ("Hopper", 1000, 3800.0, 125, "Hopper", "Hopper"),
-        ("Humanoid", 1000, None, 67, "Humanoid", "HumanoidV4"),
-        ("HumanoidStandup", 1000, None, 67, "HumanoidStandup", "HumanoidStandupV4"),
-        ("InvertedDoublePendulum", 1000, 9100.0, 20, "InvertedDoublePendulum", "InvertedDoublePendulum"),
-        ("InvertedPendulum", 1000, 950.0, 25, "InvertedPendulum", "InvertedPendulum"),
-        ("Pusher", 100, 0.0, 20, "Pusher", "PusherV4"),
-        ("Reacher", 50, -3.75, 50, "Reacher", "Reacher"),
-        ("Swimmer", 1000, 360.0, 25, "Swimmer", "Swimmer"),
-        ("Walker2d", 1000, None, 125, "Walker2d", "Walker2dV4"),
+        ("Ant", 1000, 6000.0, 20),
+        ("HalfCheetah", 1000, 4800.0, 20),
+        ("Hopper", 1000, 3800.0, 125),
+        ("Humanoid", 1000, None, 67),
+        ("HumanoidStandup", 1000, None, 67),
+        ("InvertedDoublePendulum", 1000, 9100.0, 20),
+        ("InvertedPendulum", 1000, 950.0, 25),
+        ("Pusher", 100, 0.0, 20),
+        ("Reacher", 50, -3.75, 50),
+        ("Swimmer", 1000, 360.0, 25),
+        ("Walker2d", 1000, None, 125),
     ]
-    for name, steps, threshold, fps, *adapters in rows:
-        for version, suffix, adapter in zip(("v5", "v4"), ("", "V4"), adapters, strict=True):
-            TABLE[f"{name}-{version}"] = Entry(
-                f"{name}{suffix}",
-                steps,
-                threshold,
-                fps,
-                {},
-                f"batchenv.engines.mujoco:{adapter}",
-                modes,
-                extra="mujoco",
-                family="MuJoCo",
-            )
-
-    custom = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False, family="MuJoCo")
-    TABLE["MuJoCo-v0"] = custom
+    for name, *limits in rows:
+        for version, suffix in (("v5", ""), ("v4", "V4")):
+            TABLE[f"{name}-{version}"] = Entry(f"{name}{suffix}", *limits, extra="mujoco", family="MuJoCo")
+    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, listed=False, family="MuJoCo")
 
 
 _add_mujoco()

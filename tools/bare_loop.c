@@ -138,9 +138,7 @@ void bare_rollout(be_batch *batch, int64_t chunk, int64_t steps, int32_t limit, 
 /* Lanes of CartPole, or NULL where the CPU lacks the instruction set. */
 be_batch *bare_open(const char *isa_name, int64_t lanes, float *observation) {
     for (const be_isa *const *isa = be_isa_supported(); *isa; isa++) {
-        for (const be_env_type *const *type = (*isa)->types; strcmp((*isa)->name, isa_name) == 0 && *type; type++) {
-            if (strcmp((*type)->name, "CartPole") == 0) return make(*type, lanes, observation);
-        }
+        if (strcmp((*isa)->name, isa_name) == 0) return make(be_type_named(*isa, "CartPole"), lanes, observation);
     }
     return NULL;
 }
@@ -215,10 +213,11 @@ int main(int count, char **words) {
            "driver/ln", "share");
     for (const be_isa *const *isa = be_isa_supported(); *isa; isa++) {
         if (strcmp(words[2], "all") != 0 && strcmp(words[2], (*isa)->name) != 0) continue;
-        for (const be_env_type *const *type = (*isa)->types; *type; type++) {
-            if (strcmp(words[3], "all") != 0 && strcmp(words[3], (*type)->name) != 0) continue;
-            if ((*type)->grid || (*type)->open || ((*type)->flags & BE_LANE_BY_LANE)) continue; /* no plain kernel */
-            for (int i = 4; i < count; i++) measure(*isa, *type, atoll(words[i]), atof(words[1]));
+        const be_env_type *type;
+        for (int64_t k = 0; (type = be_type_at(*isa, k)); k++) {
+            if (strcmp(words[3], "all") != 0 && strcmp(words[3], type->name) != 0) continue;
+            if (type->grid || type->open || (type->flags & BE_LANE_BY_LANE)) continue; /* no plain kernel */
+            for (int i = 4; i < count; i++) measure(*isa, type, atoll(words[i]), atof(words[1]));
         }
     }
     return 0;

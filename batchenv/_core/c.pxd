@@ -69,7 +69,7 @@ cdef extern from "rng.h" nogil:
 
 cdef extern from "batchenv.h" nogil:
     enum:
-        BE_MAX_FIELDS, BE_MAX_INFO, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS
+        BE_MAX_FIELDS, BE_MAX_INFO, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
     ctypedef struct be_error:
@@ -109,8 +109,21 @@ cdef extern from "batchenv.h" nogil:
         const uint8_t *cells
         int64_t rows, columns
     ctypedef struct be_batch
-    ctypedef struct be_env_type:
+    ctypedef struct be_setting:
         const char *name
+        double value
+        const char *text
+    ctypedef struct be_id:
+        const char *name
+        int32_t max_episode_steps
+        const double *reward_threshold
+        be_setting settings[8]
+        int unlisted
+    ctypedef struct be_env_type:
+        int frames_per_second
+        const char *name
+        const be_id *ids
+        const char *family
         const be_field *state
         const be_field *info
         const be_param *params
@@ -180,12 +193,13 @@ cdef extern from "core/batch.h" nogil:
         uint64_t key, first_step
     ctypedef struct be_isa:
         const char *name
-        const be_env_type *const *types
         int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
         int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
+    const be_env_type *be_type_at(const be_isa *, int64_t)
+    const be_env_type *be_type_named(const be_isa *, const char *)
     ctypedef struct be_batch_options:
         const be_env_type *type
         int64_t num_lanes

@@ -4,17 +4,64 @@ import numpy as np
 
 from batchenv.values import brief, number
 
+from libc.string cimport strcmp
+
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
            np.dtype(np.float64), np.dtype(np.int8))
 
 
 cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
-    cdef const be_env_type *const *env_type = isa.types
-    while env_type[0] != NULL:
-        if env_type[0].name.decode() == name:
-            return env_type[0]
-        env_type += 1
-    raise ValueError(f"no env type {name!r} in the C core")
+    cdef const be_env_type *env_type = be_type_named(isa, name.encode())
+    if env_type == NULL:
+        raise ValueError(f"no env type {name!r} in the C core")
+    return env_type
+
+
+def env_types():
+    """What the built-in env types say of themselves: a list of dicts with "name", "family", "render_fps", and "ids", a
+    list of dicts with "name", "max_episode_steps", "reward_threshold" (None where there is none), "kwargs", "listed".
+    """
+    cdef const be_env_type *env_type
+    cdef int64_t index = 0
+    types = []
+    while True:
+        env_type = be_type_at(be_isa_supported()[0], index)
+        if env_type == NULL:
+            return types
+        index += 1
+        types.append({"name": env_type.name.decode(), "render_fps": env_type.frames_per_second,
+                      "family": None if env_type.family == NULL else env_type.family.decode(),
+                      "ids": _id_table(env_type)})
+
+
+cdef list _id_table(const be_env_type *env_type):
+    cdef const be_id *row = env_type.ids
+    rows = []
+    while row != NULL and row.name != NULL:
+        rows.append({
+            "name": row.name.decode(), "max_episode_steps": row.max_episode_steps or None,
+            "reward_threshold": None if row.reward_threshold == NULL else row.reward_threshold[0],
+            "kwargs": _settings(row, env_type.params), "listed": not row.unlisted,
+        })
+        row += 1
+    return rows
+
+
+cdef dict _settings(const be_id *row, const be_param *params):
+    """The keywords that an id sets: params of the type in their own kind, others as text."""
+    cdef const be_setting *setting = &row.settings[0]
+    cdef const be_param *param
+    values = {}
+    while setting < row.settings + BE_MAX_SETTINGS and setting.name != NULL:
+        param = params
+        while param != NULL and param.name != NULL and strcmp(param.name, setting.name) != 0:
+            param += 1
+        if setting.text != NULL or param == NULL or param.name == NULL:
+            values[setting.name.decode()] = setting.text.decode()
+        else:
+            values[setting.name.decode()] = _param_value(param, setting.value)
+        setting += 1
+    return values
 
 
 cdef list _param_table(const be_param *table):

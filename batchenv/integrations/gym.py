@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.results import converted
 from batchenv.seeds import check_seed, entropy

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 from batchenv.results import converted
 
 _NAMES = ("first", "second", "third", "fourth")

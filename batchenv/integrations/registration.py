@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 from batchenv.integrations.single_env import SingleEnv
 from batchenv.registry import NAMESPACE, TABLE, lookup
 

@@ -31,7 +31,7 @@ typedef struct be_random_policy {
 /* What is compiled once per instruction set. */
 typedef struct be_isa {
     const char *name;
-    const be_env_type *const *types; /* NULL-terminated */
+    const be_library *types;
 
     /* Steps lanes begin..end-1 (both multiples of 64, or end == num_lanes), autoreset included. Returns how many of
      * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
@@ -60,6 +60,11 @@ typedef struct be_isa {
 
 /* The instruction sets that were compiled in and that this CPU has, best first, NULL at the end. */
 const be_isa *const *be_isa_supported(void);
+
+/* The built-in types: those compiled for this instruction set, then those compiled once, in an order that is the same
+ * for every instruction set. NULL where there are no more, or none of that name. */
+const be_env_type *be_type_at(const be_isa *isa, int64_t index);
+const be_env_type *be_type_named(const be_isa *isa, const char *name);
 
 typedef struct be_batch_options {
     const be_env_type *type;

@@ -7,9 +7,10 @@
  *
  * A kernel file is compiled once per instruction set (see simd.h), and ends with
  *
- *     const be_env_type BE_ENV(cartpole) = { .name = "CartPole", ... };
+ *     BE_ENV(cartpole) = { .abi = BE_ABI, .name = "CartPole", ... };
  *
- * plus one line in envs/list.h. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks through it.
+ * which is all that it takes to be found. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks
+ * through it.
  */
 #ifndef BATCHENV_H
 #define BATCHENV_H
@@ -19,6 +20,13 @@
 
 #include "rng.h"
 #include "simd.h"
+
+/* The version of this contract. A library says which one it was compiled with, and no other is loaded. */
+#define BE_ABI 1u
+
+/* What an env may call is visible to libraries that are loaded later: batchenv is otherwise compiled with
+ * -fvisibility=hidden. */
+#pragma GCC visibility push(default)
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 
@@ -82,6 +90,26 @@ typedef struct be_param {
     const char *doc;            /* one line, with the unit */
     int shared;
 } be_param;
+
+#define BE_MAX_SETTINGS 8
+
+/* A keyword that an id sets. */
+typedef struct be_setting {
+    const char *name; /* a param of the type */
+    double value;     /* as in be_param */
+    const char *text; /* or, for CHOICE and for keywords that Python translates: their text */
+} be_setting;
+
+/* An id, under which users make envs of the type: its limits, and what it sets. */
+typedef struct be_id {
+    const char *name;                     /* such as "CartPole-v1": a name and a version; NULL ends a table */
+    int32_t max_episode_steps;            /* 0: no limit */
+    const double *reward_threshold;       /* BE_THRESHOLD(475.0), at which the task counts as solved; or NULL */
+    be_setting settings[BE_MAX_SETTINGS]; /* end at the first without a name */
+    int unlisted;                         /* 1: for tests and benchmarks, not shown to users */
+} be_id;
+
+#define BE_THRESHOLD(value) (&(const double){value})
 
 #define BE_MAX_FIELDS 16
 #define BE_MAX_INFO 16
@@ -189,7 +217,11 @@ typedef struct be_io {
 #define BE_LANE_BY_LANE 2u           /* for what costs microseconds: one lane a call, see step() */
 
 struct be_env_type {
-    const char *name;
+    uint32_t abi;          /* BE_ABI. The first member, for ever: the others mean what this version says */
+    int frames_per_second; /* of a picture that moves as fast as the real thing */
+    const char *name;      /* of the type, in messages and snapshots */
+    const be_id *ids;      /* or NULL: it is made by other means */
+    const char *family;    /* what `python -m batchenv list` puts it under; or NULL */
     const be_field *state;
     const be_field *info;    /* or NULL */
     const be_param *params;  /* or NULL */
@@ -243,8 +275,34 @@ struct be_env_type {
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */
 
-/* The name of an env's type in the instruction set being compiled. */
-#define BE_ENV(name) BE_ISA_NAME(be_env_##name)
+/* The types that a shared library holds for one instruction set; be_library_any: those compiled without BE_ISA, once
+ * for all. */
+typedef struct be_library {
+    uint32_t abi, type_bytes; /* BE_ABI and sizeof(be_env_type) where it was compiled */
+    const be_env_type *const *begin, *const *end;
+} be_library;
+
+#ifdef BE_COMPILED_ONCE
+#define BE_LISTED(name) BE_JOIN(name, any)
+#else
+#define BE_LISTED(name) BE_ISA_NAME(name)
+#endif
+#define BE_TEXT2(x) #x
+#define BE_TEXT(x) BE_TEXT2(x)
+
+/* Pointers to the types of all files are gathered in one section, whose ends the linker names. */
+extern const be_env_type *const BE_LISTED(__start_be_types)[] __attribute__((weak, visibility("hidden")));
+extern const be_env_type *const BE_LISTED(__stop_be_types)[] __attribute__((weak, visibility("hidden")));
+extern const be_library BE_LISTED(be_library);
+__attribute__((weak)) const be_library BE_LISTED(be_library) = {
+    BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_types), BE_LISTED(__stop_be_types)};
+
+/* BE_ENV(cartpole) = {...}; defines a type, and lists it in its library. */
+#define BE_ENV(name)                                                                                                   \
+    extern const be_env_type BE_LISTED(be_env_##name) __attribute__((visibility("hidden")));                           \
+    static const be_env_type *const be_listed_##name __attribute__((used, section(BE_TEXT(BE_LISTED(be_types))))) =    \
+        &BE_LISTED(be_env_##name);                                                                                     \
+    const be_env_type BE_LISTED(be_env_##name)
 
 /* ---- helpers for prepare() ------------------------------------------------------------------------ */
 
@@ -267,5 +325,7 @@ int be_interrupted(const be_batch *batch, be_error *error);
 
 /* check_options for a table that starts with `low` and `high`: Gymnasium's maybe_parse_reset_bounds. */
 int be_check_low_high(const be_batch *batch, const double *options, be_error *error);
+
+#pragma GCC visibility pop
 
 #endif

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* see batchenv.h */
+
 typedef struct be_libm {
     double (*sin)(double), (*cos)(double), (*exp)(double), (*log1p)(double);
     double (*pow)(double, double), (*fmod)(double, double), (*remainder)(double, double);
@@ -21,7 +23,7 @@ typedef struct be_libm {
     float (*sinf)(float), (*cosf)(float), (*powf)(float, float), (*fmaf)(float, float, float);
 } be_libm;
 
-extern __attribute__((visibility("hidden"))) be_libm be_math;
+extern be_libm be_math;
 
 /* Functions of float32 and fma have no counterpart in Python's math module: takes those of the process, which NumPy
  * calls, where it has them. */
@@ -36,5 +38,7 @@ int be_libm_choose(const char *name, const double *x, const double *y, const dou
 
 /* Takes a sincos that agrees with the chosen sin and cos for the n arguments. */
 void be_libm_choose_sincos(const double *x, int64_t n);
+
+#pragma GCC visibility pop
 
 #endif

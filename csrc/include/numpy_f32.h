@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* see batchenv.h */
+
 float be_numpy_sinf(float x);
 float be_numpy_cosf(float x);
 
@@ -18,5 +20,7 @@ void be_set_numpy_f32_fused(int fused);
 
 /* In how many of n arguments be_numpy_sinf or be_numpy_cosf differs from NumPy's results, if `fused` were set so. */
 int64_t be_numpy_f32_mismatches(int fused, const float *x, const float *sines, const float *cosines, int64_t n);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* see batchenv.h */
+
 __extension__ typedef unsigned __int128 be_u128;
 
 /* A lane's stream. It is the same as this np.random.PCG64().state, with which Python can go on drawing:
@@ -144,5 +146,7 @@ void be_rng_shuffle(be_rng *rng, int64_t *values, int64_t n);
 
 /* permutation(n), n >= 0: 0..n-1 in random order into `out`. */
 void be_rng_permutation(be_rng *rng, int64_t *out, int64_t n);
+
+#pragma GCC visibility pop
 
 #endif

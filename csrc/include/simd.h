@@ -14,7 +14,8 @@
 #define BE_ISA_BASELINE 0
 #define BE_ISA_AVX2 1
 #define BE_ISA_AVX512 2
-#ifndef BE_ISA
+#ifndef BE_ISA /* a file that is compiled once, not per instruction set */
+#define BE_COMPILED_ONCE
 #define BE_ISA BE_ISA_BASELINE
 #endif
 

@@ -151,12 +151,14 @@ int main(int count, char **words) {
     const be_isa *isa = be_isa_supported()[0];
     be_rng rng;
     be_rng_seed_u64(&rng, 3);
+    const be_env_type *type;
     int types = 0;
-    for (int k = 0; isa->types[k]; k++) types += isa->types[k]->open == NULL; /* the others need Python's handles */
+    for (int k = 0; (type = be_type_at(isa, k)); k++)
+        types += type->open == NULL; /* the others need Python's handles */
     int64_t accepted = 0;
-    for (int k = 0; isa->types[k]; k++) {
-        if (isa->types[k]->open) continue;
-        target t = prepare_target(isa, isa->types[k], (be_autoreset)(k % 2));
+    for (int k = 0; (type = be_type_at(isa, k)); k++) {
+        if (type->open) continue;
+        target t = prepare_target(isa, type, (be_autoreset)(k % 2));
         accepted += fuzz(&t, &rng, inputs / types + 1);
         release(&t);
     }

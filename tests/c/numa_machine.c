@@ -86,18 +86,17 @@ static double pages_near(const be_batch *batch, int64_t *pages) {
 
 static be_batch *make_batch(const char *name, int64_t lanes, double cost_us, int place) {
     be_error error;
-    const be_env_type *const *type = plain->types;
-    while (strcmp((*type)->name, name) != 0) type++;
-    be_batch *batch = be_batch_create(&(be_batch_options){.type = *type, .num_lanes = lanes}, &error);
+    const be_env_type *type = be_type_named(plain, name);
+    be_batch *batch = be_batch_create(&(be_batch_options){.type = type, .num_lanes = lanes}, &error);
     double params[BE_MAX_PARAMS] = {0};
-    for (int j = 0; (*type)->params[j].name; j++) {
-        params[j] = strcmp((*type)->params[j].name, "cost_us") ? (*type)->params[j].value : cost_us;
+    for (int j = 0; type->params[j].name; j++) {
+        params[j] = strcmp(type->params[j].name, "cost_us") ? type->params[j].value : cost_us;
     }
     if (batch == NULL || be_batch_configure(batch, params, NULL, &error) != BE_OK) {
         printf("%s\n", error.message);
         exit(1);
     }
-    const int by_lane = ((*type)->flags & BE_LANE_BY_LANE) != 0;
+    const int by_lane = (type->flags & BE_LANE_BY_LANE) != 0;
     free(homes);
     homes = be_place_here(NULL, WORKERS, lanes, by_lane ? 1 : 64);
     if (place) be_batch_place(batch, be_place_here(NULL, WORKERS, lanes, by_lane ? 1 : 64));

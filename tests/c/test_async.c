@@ -46,13 +46,6 @@ typedef struct scenario {
 
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
-static const be_env_type *find_type(const char *name) {
-    const be_env_type *const *type = isa->types;
-    while (*type && strcmp((*type)->name, name) != 0) type++;
-    CHECK(*type != NULL);
-    return *type;
-}
-
 /* Params of phase 0 or 1: with per_lane, float params within a few percent of their defaults. */
 static void set_params(be_batch *batch, const scenario *s, int phase) {
     const be_param *table = batch->type->params;
@@ -82,7 +75,8 @@ static void set_params(be_batch *batch, const scenario *s, int phase) {
 
 static be_batch *make_batch(const scenario *s) {
     static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
-    const be_env_type *type = find_type(s->type);
+    const be_env_type *type = be_type_named(isa, s->type);
+    CHECK(type != NULL);
     be_error error = {0};
     be_batch *batch = be_batch_create(
         &(be_batch_options){

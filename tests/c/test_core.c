@@ -330,16 +330,17 @@ int main(void) {
                isas[i]->name, (long long)mismatches[0], (long long)mismatches[1], (long long)mismatches[2],
                (long long)mismatches[3], (long long)mismatches[4]);
     }
-    for (int t = 0; isas[0]->types[t]; t++) {
-        if (isas[0]->types[t]->open) continue; /* needs handles from Python */
-        for (int i = 0; isas[i]; i++) bad_input(isas[i], isas[i]->types[t]);
+    const be_env_type *type;
+    for (int t = 0; (type = be_type_at(isas[0], t)); t++) {
+        if (type->open) continue; /* needs handles from Python */
+        for (int i = 0; isas[i]; i++) bad_input(isas[i], be_type_at(isas[i], t));
         for (int mode = BE_NEXT_STEP; mode <= BE_DISABLED; mode++) {
             for (int n = 0; n < 8; n++) {
                 const be_transform *transform = n % 2 ? &everything : NULL;
-                uint64_t first = run(isas[0], isas[0]->types[t], (be_autoreset)mode, lanes[n / 2], transform);
+                uint64_t first = run(isas[0], type, (be_autoreset)mode, lanes[n / 2], transform);
                 for (int i = 1; isas[i]; i++) {
-                    check(run(isas[i], isas[i]->types[t], (be_autoreset)mode, lanes[n / 2], transform) == first,
-                          "instruction sets agree", isas[0]->types[t]->name, lanes[n / 2]);
+                    uint64_t other = run(isas[i], be_type_at(isas[i], t), (be_autoreset)mode, lanes[n / 2], transform);
+                    check(other == first, "instruction sets agree", type->name, lanes[n / 2]);
                 }
             }
         }

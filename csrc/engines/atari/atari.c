@@ -499,7 +499,8 @@ static void load(be_batch *b, int64_t index, const void *bytes) {
     if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
 }
 
-const be_env_type BE_ENV(atari) = {
+BE_ENV(atari) = {
+    .abi = BE_ABI,
     .name = "Atari",
     .state = state,
     .info = info,

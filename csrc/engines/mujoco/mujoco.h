@@ -173,8 +173,8 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 #define MJ_SHARED_MEMBERS                                                                                              \
-    .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open, .close = be_mujoco_close,              \
-    .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,                              \
+    .abi = BE_ABI, .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,                         \
+    .close = be_mujoco_close, .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,    \
     .check_state = be_mujoco_check_state
 
 /* reset and observe, of a task's own

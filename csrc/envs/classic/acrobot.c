@@ -275,8 +275,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(acrobot) = {
+static const be_id ids[] = {
+    {"Acrobot-v1", 500, BE_THRESHOLD(-100.0)},
+    {0},
+};
+
+BE_ENV(acrobot) = {
+    .abi = BE_ABI,
     .name = "Acrobot",
+    .ids = ids,
+    .family = "classic control",
+    .frames_per_second = 15,
     .state = state,
     .params = params,
     .options = options,

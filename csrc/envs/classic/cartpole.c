@@ -163,8 +163,18 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(cartpole) = {
+static const be_id ids[] = {
+    {"CartPole-v0", 200, BE_THRESHOLD(195.0)},
+    {"CartPole-v1", 500, BE_THRESHOLD(475.0)},
+    {0},
+};
+
+BE_ENV(cartpole) = {
+    .abi = BE_ABI,
     .name = "CartPole",
+    .ids = ids,
+    .family = "classic control",
+    .frames_per_second = 50,
     .state = state,
     .params = params,
     .options = options,

@@ -127,8 +127,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(mountain_car) = {
+static const be_id ids[] = {
+    {"MountainCar-v0", 200, BE_THRESHOLD(-110.0)},
+    {0},
+};
+
+BE_ENV(mountain_car) = {
+    .abi = BE_ABI,
     .name = "MountainCar",
+    .ids = ids,
+    .family = "classic control",
+    .frames_per_second = 30,
     .state = state,
     .params = params,
     .options = options,

@@ -195,8 +195,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(mountain_car_continuous) = {
+static const be_id ids[] = {
+    {"MountainCarContinuous-v0", 999, BE_THRESHOLD(90.0)},
+    {0},
+};
+
+BE_ENV(mountain_car_continuous) = {
+    .abi = BE_ABI,
     .name = "MountainCarContinuous",
+    .ids = ids,
+    .family = "classic control",
+    .frames_per_second = 30,
     .state = state,
     .params = params,
     .options = options,

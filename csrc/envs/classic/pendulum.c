@@ -143,8 +143,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(pendulum) = {
+static const be_id ids[] = {
+    {"Pendulum-v1", 200},
+    {0},
+};
+
+BE_ENV(pendulum) = {
+    .abi = BE_ABI,
     .name = "Pendulum",
+    .ids = ids,
+    .family = "classic control",
+    .frames_per_second = 30,
     .state = state,
     .params = params,
     .options = options,

@@ -119,8 +119,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return BE_OK;
 }
 
-const be_env_type BE_ENV(synthetic) = {
+static const be_id ids[] = {
+    {"Synthetic-v0", 1000, .unlisted = 1},
+    {0},
+};
+
+BE_ENV(synthetic) = {
+    .abi = BE_ABI,
     .name = "Synthetic",
+    .ids = ids,
+    .family = "testing",
+    .frames_per_second = 1,
     .state = state,
     .params = params,
     .flags = BE_LANE_BY_LANE,

@@ -167,8 +167,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return BE_OK;
 }
 
-const be_env_type BE_ENV(blackjack) = {
+static const be_id ids[] = {
+    {"Blackjack-v1", .settings = {{"sab", 1}, {"natural", 0}}},
+    {0},
+};
+
+BE_ENV(blackjack) = {
+    .abi = BE_ABI,
     .name = "Blackjack",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .params = params,
     .prepare = prepare,

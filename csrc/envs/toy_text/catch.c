@@ -98,8 +98,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return BE_OK;
 }
 
-const be_env_type BE_ENV(catch) = {
+static const be_id ids[] = {
+    {"Catch-v0"},
+    {0},
+};
+
+BE_ENV(catch) = {
+    .abi = BE_ABI,
     .name = "Catch",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .grid = "board",
     .flags = BE_STEP_FINISHED_HARMLESS,

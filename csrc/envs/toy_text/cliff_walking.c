@@ -84,8 +84,18 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return BE_OK;
 }
 
-const be_env_type BE_ENV(cliff_walking) = {
+static const be_id ids[] = {
+    {"CliffWalking-v1"},
+    {"CliffWalkingSlippery-v1", .settings = {{"is_slippery", 1}}},
+    {0},
+};
+
+BE_ENV(cliff_walking) = {
+    .abi = BE_ABI,
     .name = "CliffWalking",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .info = info,
     .params = params,

@@ -168,8 +168,18 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return slippery ? step_lanes(b, begin, end, io, 1, 0) : step_lanes(b, begin, end, io, 0, 0);
 }
 
-const be_env_type BE_ENV(frozen_lake) = {
+static const be_id ids[] = {
+    {"FrozenLake-v1", 100, BE_THRESHOLD(0.70), {{"map_name", .text = "4x4"}}},
+    {"FrozenLake8x8-v1", 200, BE_THRESHOLD(0.85), {{"map_name", .text = "8x8"}}},
+    {0},
+};
+
+BE_ENV(frozen_lake) = {
+    .abi = BE_ABI,
     .name = "FrozenLake",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .info = info,
     .params = params,

@@ -73,8 +73,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
 }
 
-const be_env_type BE_ENV(nchain) = {
+static const be_id ids[] = {
+    {"NChain-v0", 1000},
+    {0},
+};
+
+BE_ENV(nchain) = {
+    .abi = BE_ABI,
     .name = "NChain",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .params = params,
     .prepare = prepare,

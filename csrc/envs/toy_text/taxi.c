@@ -179,8 +179,17 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     return BE_OK;
 }
 
-const be_env_type BE_ENV(taxi) = {
+static const be_id ids[] = {
+    {"Taxi-v4", 200, BE_THRESHOLD(8)},
+    {0},
+};
+
+BE_ENV(taxi) = {
+    .abi = BE_ABI,
     .name = "Taxi",
+    .ids = ids,
+    .family = "toy text",
+    .frames_per_second = 4,
     .state = state,
     .info = info,
     .params = params,

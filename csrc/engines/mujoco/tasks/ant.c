@@ -173,7 +173,6 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_ant = {.name = "Ant", .info = info, .prepare = prepare, MEMBERS};
-const be_env_type be_env_ant_v4 = {.name = "AntV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
-const be_env_type be_env_ant_v4_contact = {
-    .name = "AntV4Contact", .info = info_v4_contact, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant) = {.name = "Ant", .info = info, .prepare = prepare, MEMBERS};
+BE_ENV(ant_v4) = {.name = "AntV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant_v4_contact) = {.name = "AntV4Contact", .info = info_v4_contact, .prepare = prepare_v4, MEMBERS};

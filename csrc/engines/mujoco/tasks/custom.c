@@ -57,7 +57,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     return status;
 }
 
-const be_env_type be_env_mujoco_custom = {
+BE_ENV(mujoco_custom) = {
     .name = "MuJoCo",
     MJ_SHARED_MEMBERS,
     .info = info,

@@ -74,5 +74,5 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_half_cheetah = {.name = "HalfCheetah", .info = info, MEMBERS};
-const be_env_type be_env_half_cheetah_v4 = {.name = "HalfCheetahV4", .info = info_v4, MEMBERS};
+BE_ENV(half_cheetah) = {.name = "HalfCheetah", .info = info, MEMBERS};
+BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .info = info_v4, MEMBERS};

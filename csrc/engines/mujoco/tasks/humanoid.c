@@ -273,9 +273,8 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_io *io,
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
 #define STANDUP_MEMBERS                                                                                                \
     MJ_SHARED_MEMBERS, .params = standup_params, .reset = reset_standup, .observe = observe, .step = step_standup
-const be_env_type be_env_humanoid = {.name = "Humanoid", .info = info, .prepare = prepare, MEMBERS};
-const be_env_type be_env_humanoid_v4 = {.name = "HumanoidV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
-const be_env_type be_env_humanoid_standup = {
-    .name = "HumanoidStandup", .info = standup_info, .prepare = prepare, STANDUP_MEMBERS};
-const be_env_type be_env_humanoid_standup_v4 = {
+BE_ENV(humanoid) = {.name = "Humanoid", .info = info, .prepare = prepare, MEMBERS};
+BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(humanoid_standup) = {.name = "HumanoidStandup", .info = standup_info, .prepare = prepare, STANDUP_MEMBERS};
+BE_ENV(humanoid_standup_v4) = {
     .name = "HumanoidStandupV4", .info = standup_info_v4, .prepare = prepare_v4, STANDUP_MEMBERS};

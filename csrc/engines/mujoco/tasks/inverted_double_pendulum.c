@@ -76,7 +76,6 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_inverted_double_pendulum = {
-    .name = "InvertedDoublePendulum", .info = info, .prepare = prepare, MEMBERS};
-const be_env_type be_env_inverted_double_pendulum_v4 = {
+BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum", .info = info, .prepare = prepare, MEMBERS};
+BE_ENV(inverted_double_pendulum_v4) = {
     .name = "InvertedDoublePendulumV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};

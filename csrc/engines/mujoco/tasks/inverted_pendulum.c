@@ -47,5 +47,5 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_inverted_pendulum = {.name = "InvertedPendulum", .info = info, MEMBERS};
-const be_env_type be_env_inverted_pendulum_v4 = {.name = "InvertedPendulumV4", .info = info_v4, MEMBERS};
+BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum", .info = info, MEMBERS};
+BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .info = info_v4, MEMBERS};

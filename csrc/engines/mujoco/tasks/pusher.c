@@ -102,5 +102,5 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_e
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe
-const be_env_type be_env_pusher = {.name = "Pusher", .info = info, .step = step, MEMBERS};
-const be_env_type be_env_pusher_v4 = {.name = "PusherV4", .info = info_v4, .step = step_v4, MEMBERS};
+BE_ENV(pusher) = {.name = "Pusher", .info = info, .step = step, MEMBERS};
+BE_ENV(pusher_v4) = {.name = "PusherV4", .info = info_v4, .step = step_v4, MEMBERS};

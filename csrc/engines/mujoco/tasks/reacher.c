@@ -96,5 +96,5 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_e
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .info = info, .reset = reset, .observe = observe
-const be_env_type be_env_reacher = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
-const be_env_type be_env_reacher_v4 = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};
+BE_ENV(reacher) = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
+BE_ENV(reacher_v4) = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};

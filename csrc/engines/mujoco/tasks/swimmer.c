@@ -93,5 +93,5 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_swimmer = {.name = "Swimmer", .info = info, MEMBERS};
-const be_env_type be_env_swimmer_v4 = {.name = "SwimmerV4", .info = info_v4, MEMBERS};
+BE_ENV(swimmer) = {.name = "Swimmer", .info = info, MEMBERS};
+BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .info = info_v4, MEMBERS};

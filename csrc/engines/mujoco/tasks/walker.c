@@ -132,7 +132,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-const be_env_type be_env_hopper = {.name = "Hopper", .params = hopper_params, .info = info, MEMBERS};
-const be_env_type be_env_hopper_v4 = {.name = "HopperV4", .params = hopper_params, .info = info_v4, MEMBERS};
-const be_env_type be_env_walker2d = {.name = "Walker2d", .params = walker_params, .info = info, MEMBERS};
-const be_env_type be_env_walker2d_v4 = {.name = "Walker2dV4", .params = walker_params, .info = info_v4, MEMBERS};
+BE_ENV(hopper) = {.name = "Hopper", .params = hopper_params, .info = info, MEMBERS};
+BE_ENV(hopper_v4) = {.name = "HopperV4", .params = hopper_params, .info = info_v4, MEMBERS};
+BE_ENV(walker2d) = {.name = "Walker2d", .params = walker_params, .info = info, MEMBERS};
+BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .params = walker_params, .info = info_v4, MEMBERS};
