@@ -40,8 +40,13 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
     self._check_open()
     chosen = None if lanes is None else lane_indices(lanes, self.num_envs)
     with self._hold():
+        before = self._backend.get_params()
         self._backend.set_params(params, chosen)
-        self._set_spaces()
+        try:
+            self._set_spaces()
+        except BaseException:  # no memory for the bounds of all lanes
+            self._backend.set_params(before, None)
+            raise
 
 
 @property

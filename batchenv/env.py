@@ -266,11 +266,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         layout = self._backend.layout()
         if layout is self._layout:
             return
+        observation_space = batch_space(layout.observation_space, self.num_envs)
+        action_space = batch_space(layout.action_space, self.num_envs)
+        if isinstance(layout.action_space, spaces.Discrete):
+            action_space.n = layout.action_space.n  # where EnvPool's loops look for it
         self.single_observation_space, self.single_action_space = layout
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if isinstance(self.single_action_space, spaces.Discrete):
-            self.action_space.n = self.single_action_space.n  # where EnvPool's loops look for it
+        self.observation_space, self.action_space = observation_space, action_space
         self._layout = layout
 
     @property
@@ -422,6 +423,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._show()
         return result
 
+    def _held_send(self, actions: Any, env_id: Any) -> None:
+        self._drawer.watch(actions, self._backend.send(actions, env_id))
+
     # Methods that are in files of their own, by topic.
     rollout = rollout.rollout
     async_reset, send, recv = flight.async_reset, flight.send, flight.recv
@@ -431,9 +435,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     snapshot, restore = access.snapshot, access.restore
     np_random, np_random_seed = access.np_random, access.np_random_seed
     get_attr, set_attr, call, _lane_values = access.get_attr, access.set_attr, access.call, access._lane_values
-
-    def _held_send(self, actions: Any, env_id: Any) -> None:
-        self._drawer.watch(actions, self._backend.send(actions, env_id))
 
     # ---- pictures ---------------------------------------------------------------------------------------------------
 

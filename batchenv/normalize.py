@@ -42,13 +42,16 @@ class Normalizer:
         else:
             self.obs_rms.update_from_moments(*_core.moments(rows), len(rows))
 
-    def apply(self, rows: NDArray[Any], out: NDArray[np.float32]) -> None:
-        """Writes rows (n, *shape) into `out`, normalized."""
+    def apply(self, rows: NDArray[Any], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Rows (n, *shape) normalized, in `out` or a new float32 array."""
+        if out is None:
+            out = np.empty(rows.shape, np.float32)
         rows = self._floating(rows)
         shape = rows.shape[1:]
         mean = np.ascontiguousarray(self._moment("mean", shape), rows.dtype)
         deviation = np.ascontiguousarray(np.sqrt(self._moment("var", shape) + self._epsilon), rows.dtype)
         _core.standardize(rows, mean, deviation, out)
+        return out
 
     def check(self) -> None:
         """TypeError or ValueError where a user has set moments that are no numbers of an observation's shape."""

@@ -116,7 +116,7 @@ class Transforms:
     @staticmethod
     def _reward_dtype(value: Any) -> np.dtype:
         with contextlib.suppress(TypeError):
-            if (dtype := np.dtype(value)) in (np.float32, np.float64):
+            if value is not None and (dtype := np.dtype(value)) in (np.float32, np.float64):
                 return dtype
         raise ValueError(f"reward_dtype={value!r} must be 'float32' or 'float64'")
 

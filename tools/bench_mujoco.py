@@ -397,7 +397,7 @@ def main():
     parser.add_argument("--only", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--processes", type=int, default=64, help="most lanes for async, which takes a process a lane")
     parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time (one thread only)")
-    parser.add_argument("--plot", help="a picture of the table's ratios, such as docs/mujoco.png")
+    parser.add_argument("--plot", help="a file for a picture of the table's ratios")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"mujoco {mujoco_library.load()[0].__version__}; ours / theirs")

@@ -26,13 +26,16 @@ cdef class Infos(dict):
 
     cdef Layout layout
     cdef object lanes, rows  # None: no episode has ended
+    cdef list more  # the other parts of rows of several
     cdef int64_t count  # rows of the step
 
     @property
     def final_rows(self):
+        cdef Output nothing
         if self.lanes is None:
-            return np.empty(0, np.int64), self.layout.present(self.layout.new_rows(0))
-        return self.lanes, self.layout.present(self.rows)
+            nothing = _new_steps(self.layout, (0,))
+            return np.empty(0, np.int64), nothing.observed()
+        return self.lanes, self.layout.present(_parts(self.layout, self.rows, self.more))
 
     cdef int make(self) except -1:
         """Puts `final_obs` in its place, unless it or something else is there."""
@@ -44,7 +47,8 @@ cdef class Infos(dict):
         final = np.empty(self.count, dtype=object)
         index, objects = self.lanes, final
         for i in range(index.shape[0]):
-            objects[index[i]] = self.layout.present_row(self.rows[i])
+            objects[index[i]] = self.layout.present_row(
+                _parts(self.layout, self.rows[i], [part[i] for part in self.more]))
         PyDict_SetItem(self, _FINAL, final)
         return 0
 

@@ -45,22 +45,22 @@ def gymnasium_id(name: str) -> str:
 
 
 def spec(env_id: str) -> EnvSpec:
-    """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
-    name, _ = lookup(env_id)
-    return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
+    """A new Gymnasium EnvSpec of an environment id, equal to the one that is registered under "batchenv/<id>"."""
+    name, entry = lookup(env_id)
+    return EnvSpec(
+        gymnasium_id(name),
+        entry_point=entry_point("single", name),
+        vector_entry_point=entry_point("vector", name),
+        max_episode_steps=entry.max_episode_steps,
+        reward_threshold=entry.reward_threshold,
+        kwargs=copy.deepcopy(entry.kwargs),
+    )
 
 
 def register_with_gymnasium() -> None:
     """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
-    for name, entry in TABLE.items():
+    for name in TABLE:
         registered = gymnasium_id(name)
         if registered not in gymnasium.registry:
             # What gymnasium.register does, without its look through all the other ids: there are hundreds.
-            gymnasium.registry[registered] = EnvSpec(
-                registered,
-                entry_point=entry_point("single", name),
-                vector_entry_point=entry_point("vector", name),
-                max_episode_steps=entry.max_episode_steps,
-                reward_threshold=entry.reward_threshold,
-                kwargs=dict(entry.kwargs),
-            )
+            gymnasium.registry[registered] = spec(name)

@@ -10,13 +10,14 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from batchenv.backend import Backend, Drawer, LaneError, Layout, Shortcuts
+from batchenv.backend import Backend, Drawer, LaneError, Layout
+from batchenv.core_backend import CoreBackend
 from batchenv.env import BatchEnv
 
 ID = "FrozenLake-v1"
 
 
-class SerialBackend:
+class SerialBackend(Backend):
     """Lanes that are Gymnasium environments of their own, in a SyncVectorEnv. It cannot save lanes."""
 
     num_threads = 1
@@ -42,9 +43,6 @@ class SerialBackend:
 
     def layout(self):
         return self.spaces
-
-    def shortcuts(self):
-        return Shortcuts()
 
     def reset(self, seeds, mask, options):
         self.sent, self.needs_reset = None, False
@@ -92,9 +90,6 @@ class SerialBackend:
 
     def get_params(self):
         return {"is_slippery": True}
-
-    def set_params(self, params, lanes):
-        raise TypeError(f"no parameter can be changed, and not {', '.join(params)}")
 
     def state(self):
         return {"s": np.array(self.envs.get_attr("s")), "elapsed_steps": np.array(self.envs.get_attr("_elapsed_steps"))}
@@ -212,8 +207,16 @@ def test_pictures_attributes_and_the_end():
     assert len(env.get_attr("desc")) == 2
     with pytest.raises(AttributeError, match=r"they have: .*desc"):
         env.get_attr("color")
-    with pytest.raises(TypeError, match="gravity"):
-        env.set_params(gravity=1)
+    saved = batchenv.make(ID, 2)
+    saved.reset()
+    for call, what in [
+        (lambda: env.set_params(is_slippery=False), "set_params"),
+        (env.snapshot, "snapshot"),
+        (lambda: env.restore(saved.snapshot()), "restore"),
+        (env.fileno, "fileno"),
+    ]:
+        with pytest.raises(NotImplementedError, match=rf"{what}\(\) is not possible here: SerialBackend"):
+            call()
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(env)
     backend = env._backend
@@ -225,7 +228,28 @@ def test_pictures_attributes_and_the_end():
 
 
 def test_the_c_core_has_every_verb():
-    """Else a BatchEnv over the one could do what it cannot over the other."""
+    """Of its own: none is left to the seam's defaults."""
     verbs = {name for name in vars(Backend) if not name.startswith("_")}
     assert {"layout", "reset", "step", "recv", "rollout", "snapshot", "restore", "close"} <= verbs
-    assert verbs <= set(dir(batchenv.make("CartPole-v1")._backend))
+    assert verbs <= set(vars(CoreBackend))
+
+
+def test_a_backend_without_steps_is_none():
+    with pytest.raises(TypeError, match="abstract method"):
+        type("Half", (SerialBackend,), {"step": Backend.step})(1, AutoresetMode.NEXT_STEP)
+
+
+def test_parameters_stay_where_the_spaces_cannot_follow(monkeypatch):
+    env = batchenv.make("CartPole-v1", 3)
+    space, params = env.observation_space, env.get_params()
+
+    def no_room(*arguments):
+        raise MemoryError("no room for bounds")
+
+    monkeypatch.setattr(batchenv.env, "batch_space", no_room)
+    with pytest.raises(MemoryError, match="no room"):
+        env.set_params(x_threshold=5.0)
+    assert env.get_params() == params and env.observation_space is space
+    monkeypatch.undo()
+    env.set_params(x_threshold=5.0)
+    assert env.get_params()["x_threshold"] == 5.0 and env.observation_space.high[0, 0] == 10.0

@@ -313,7 +313,7 @@ static void test_stream(void) {
     void *memory = block(bytes);
     be_stream *stream = be_stream_init(memory, 4, 3, 0);
     CHECK(be_stream_attach(memory, bytes) == stream && be_stream_attach(memory, bytes - 64) == NULL);
-    be_rows rows, first, second;
+    be_stretch rows, first, second;
     CHECK(be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
     CHECK(be_stream_reserve(stream, 12) && !be_stream_reserve(stream, 1) && be_stream_in_flight(stream) == 12);
     CHECK(be_stream_claim(stream, 3) == 0 && be_stream_claim(stream, 6) == 3);
@@ -391,7 +391,7 @@ static void work(void *context, const be_item *item, int worker) {
     atomic_fetch_add_explicit(&w->worked, 1, memory_order_relaxed);
 }
 
-static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     world *w = context;
     (void)worker;
     CHECK(rows->row >= 0 && rows->count >= 1 && rows->row + rows->count <= w->batch_rows);
@@ -484,7 +484,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Reads and clears the rows of a batch; its lanes go to `lanes`, in ascending order. */
-static void read_batch(world *w, const be_rows *rows, int64_t *lanes, int64_t *expected) {
+static void read_batch(world *w, const be_stretch *rows, int64_t *lanes, int64_t *expected) {
     CHECK(rows->count == w->batch_rows && rows->row == 0);
     for (int64_t i = 0; i < rows->count; i++) {
         int64_t at = rows->buffer * w->batch_rows + i, lane = w->row_id[at];
@@ -498,7 +498,7 @@ static void read_batch(world *w, const be_rows *rows, int64_t *lanes, int64_t *e
 }
 
 /* The batch that must come, waited for in all the ways there are. */
-static void recv_somehow(world *w, be_pool *pool, be_rows *rows) {
+static void recv_somehow(world *w, be_pool *pool, be_stretch *rows) {
     int64_t start = be_clock();
     for (;;) {
         uint64_t r = draw(&w->random) % 8;
@@ -539,7 +539,7 @@ static void test_queue_stress(void) {
                 unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_NOW : 0;
                 send_lanes(&w, pool, lanes, num_held, shapes[s][3], flags);
                 CHECK(be_pool_in_flight(pool) == w.lanes);
-                be_rows rows;
+                be_stretch rows;
                 recv_somehow(&w, pool, &rows);
                 read_batch(&w, &rows, lanes, expected);
                 num_held = rows.count;
@@ -591,7 +591,7 @@ static void near_work(void *context, const be_item *item, int worker) {
     }
 }
 
-static void near_deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void near_deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     (void)context, (void)item, (void)offset, (void)rows, (void)worker;
 }
 
@@ -615,7 +615,7 @@ static void test_nodes(void) {
         while (atomic_load(&w.held) < 2) CHECK(be_clock() - start < PATIENCE && sched_yield() == 0);
         CHECK(be_pool_submit(pool, items + 2, NEAR_LANES - 2, 0) == BE_POOL_OK);
         atomic_store(&w.submitted, 1);
-        be_rows rows;
+        be_stretch rows;
         CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK && rows.count == NEAR_LANES);
         CHECK(w.out_of_order[0] == 0 && w.out_of_order[1] == 0);
         CHECK(atomic_load(&w.strangers[0]) > 0);
@@ -651,7 +651,7 @@ static void test_slow_lane(void) {
     w.slow_ns = 100 * MS;
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0};
-    be_rows rows;
+    be_stretch rows;
     send_lanes(&w, pool, lanes, 8, 1, 0);
     int64_t rounds = 0;
     for (int slow = 0; !slow; rounds++) {
@@ -697,7 +697,7 @@ static void test_full(void) {
     world_open(&w, 8, 4); /* 3 buffers: 12 results */
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0}, got[8];
-    be_rows rows;
+    be_stretch rows;
     send_lanes(&w, pool, lanes, 8, 8, 0);
     CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
     read_batch(&w, &rows, got, expected);
@@ -756,7 +756,7 @@ static void test_eventfd(void) {
             fd = be_pool_eventfd(pool); /* asked for late: a batch may be ready */
             CHECK(fd >= 0 && be_pool_eventfd(pool) == fd);
         }
-        be_rows rows;
+        be_stretch rows;
         for (;;) {
             struct pollfd wanted = {fd, POLLIN, 0};
             int events = poll(&wanted, 1, 60000);
@@ -771,7 +771,7 @@ static void test_eventfd(void) {
         CHECK(be_pool_release(pool) == BE_POOL_OK);
         if (round % 500 == 0) nanosleep(&(struct timespec){0, 3 * MS}, NULL);
     }
-    be_rows rows;
+    be_stretch rows;
     CHECK(be_pool_finish(pool, PATIENCE, 0) == BE_POOL_OK);
     while (be_pool_recv(pool, 0, 0, &rows) == BE_POOL_OK) {
     }
@@ -861,7 +861,7 @@ static void test_for_and_queue(void) {
         loop l = {.n = 100, .grain = 7, .hits = hits, .pool = pool};
         CHECK(be_pool_for(pool, 100, 7, 0, body, &l) == BE_POOL_OK);
         for (int i = 0; i < 100; i++) CHECK(hits[i] == 1);
-        be_rows rows;
+        be_stretch rows;
         recv_somehow(&w, pool, &rows);
         read_batch(&w, &rows, lanes, expected);
         num_held = 8;
@@ -965,7 +965,7 @@ static void test_signals_and_idleness(void) {
     be_pool *pool = world_pool(&w, 3);
     int64_t lanes[4] = {0, 1, 2, 3}, expected[4] = {0};
     send_lanes(&w, pool, lanes, 4, 1, 0);
-    be_rows rows;
+    be_stretch rows;
     CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
     read_batch(&w, &rows, lanes, expected);
     for (int i = 0; i < 50; i++) kill(getpid(), SIGUSR1);
@@ -986,7 +986,7 @@ static void test_signals_and_idleness(void) {
 }
 
 static int child_sees_fork(be_pool *pool) {
-    be_rows rows;
+    be_stretch rows;
     be_item item = {0, 1, 0};
     _Atomic int64_t sum = 0;
     int good = be_pool_recv(pool, -1, BE_POOL_HELP, &rows) == BE_POOL_FORKED &&
@@ -1009,7 +1009,7 @@ static void test_fork(void) {
     world_open(&w, 8, 2);
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0};
-    be_rows rows;
+    be_stretch rows;
     for (int round = 0; round < 5; round++) {
         send_lanes(&w, pool, lanes, round ? 2 : 8, 1, 0);
         fflush(NULL);

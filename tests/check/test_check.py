@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import walk_envs
 from gymnasium.vector import AutoresetMode
@@ -14,6 +15,7 @@ import batchenv
 from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
+from batchenv.check.trial import same
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
@@ -30,7 +32,7 @@ def test_ours_pass(env_id):
     assert [r for r in report.skipped if not any(reason in r.detail for reason in reasons)] == []
 
 
-@pytest.mark.parametrize("walk", [walk_envs.Walk, walk_envs.Slide])
+@pytest.mark.parametrize("walk", [walk_envs.Walk, walk_envs.Slide, walk_envs.Parts])
 def test_a_good_env_passes(walk):
     report = check_vector_env(walk)
     assert report.passed, str(report)
@@ -56,6 +58,25 @@ def test_a_broken_env_fails_exactly_its_check(name):
     check = next(check for check in CHECKS if check.name == name)
     assert check.rule in str(report) and check.why in str(report)
     assert all(result.detail for result in report.failures)
+
+
+def test_spaces_of_several_parts_have_the_same_names():
+    report = check_vector_env(walk_envs.OtherParts)
+    assert {result.name for result in report.failures} == {"observation_space_is_batched"}
+    assert not same({"place": 1}, np.array(1)) and not same(np.array(1), {"place": 1})
+    assert not same(None, 1.0) and same(None, None)
+    assert not same({"place": 1}, {"where": 1}) and same({"place": 1}, {"place": np.array(1)})
+
+
+def test_the_envs_of_a_factory_are_closed():
+    made = []
+
+    def make(num_envs):
+        made.append(walk_envs.Walk(num_envs))
+        return made[-1]
+
+    assert check_vector_env(make).passed
+    assert len(made) > 20 and all(env.closed for env in made)
 
 
 def test_an_instance_is_left_open():

@@ -607,6 +607,33 @@ class ResetsOn(Walk):
         return result
 
 
+# ---- observations of several parts -------------------------------------------------------------------------------
+
+
+class Parts(Walk):
+    """Two observations in a dict."""
+
+    single_observation_space = spaces.Dict({"place": Walk.single_observation_space, "age": spaces.Discrete(20)})
+
+    def obs(self):
+        return {"place": super().obs(), "age": self.age.copy()}
+
+    def final(self, ended, obs):
+        infos = super().final(ended, obs["place"])
+        for lane in np.flatnonzero(ended):
+            infos["final_obs"][lane] = {"place": obs["place"][lane], "age": obs["age"][lane]}
+        return infos
+
+
+class OtherParts(Parts):
+    """Its batched space has another name for one of them."""
+
+    def __init__(self, num_envs=3, autoreset_mode="NextStep"):
+        super().__init__(num_envs, autoreset_mode)
+        parts = dict(self.observation_space.spaces)
+        self.observation_space = spaces.Dict({"where": parts.pop("place"), **parts})
+
+
 # ---- envs that take the process with them --------------------------------------------------------------------------
 
 

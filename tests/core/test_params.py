@@ -226,6 +226,17 @@ def test_wrong_values_of_chosen_lanes(lanes, values, text):
     np.testing.assert_array_equal(env.get_params()["gravity"], np.arange(1.0, 9))
 
 
+def test_lanes_without_noise_draw_none():
+    env = batchenv.make("Acrobot-v1", 3, torque_noise_max=[0.0, 0.5, 0.0], max_episode_steps=5)
+    plain = batchenv.make("Acrobot-v1", 3, max_episode_steps=5)
+    env.reset(seed=2), plain.reset(seed=2)
+    for _ in range(20):
+        noisy, calm = (one.step(np.array([2, 2, 2]))[0] for one in (env, plain))
+        np.testing.assert_array_equal(noisy[[0, 2]], calm[[0, 2]])
+    states = [[generator.bit_generator.state for generator in one.np_random] for one in (env, plain)]
+    assert [a == b for a, b in zip(*states, strict=True)] == [True, False, True]
+
+
 def test_models_of_chosen_lanes():
     pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
     env = batchenv.make("Hopper-v5", 5)

@@ -132,6 +132,7 @@ def test_snapshot_objects():
     snapshot = env.snapshot(range(5))
     assert len(snapshot) == 5 and snapshot == batchenv.Snapshot(bytes(snapshot)) == pickle.loads(pickle.dumps(snapshot))
     assert len({snapshot, env.snapshot(range(5)), env.snapshot(range(4))}) == 2
+    assert env.snapshot(0) == env.snapshot(0) != env.snapshot(1) and snapshot != bytes(snapshot)
     assert snapshot.nbytes < 5 * 80 + 200  # compact
     env.restore(bytes(snapshot), range(5))
     with pytest.raises(TypeError, match="must be bytes"):

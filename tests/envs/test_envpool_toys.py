@@ -197,9 +197,19 @@ def test_catch_board_in_snapshots():
         small.restore(large.snapshot())
 
 
+@pytest.mark.parametrize("height, width", [(2**20, 1), (2, 2**19), (2**10, 2**10)])
+def test_the_largest_boards(height, width):
+    env = batchenv.make("Catch-v0", 1, height=height, width=width)
+    board = env.reset(seed=0)[0][0]
+    assert board.shape == (height, width) and board[0].sum() == board[-1].sum() == 1 and board.sum() == 2
+    env.step([1])
+
+
 @pytest.mark.parametrize(
     "keywords, text",
     [
+        ({"height": 2**20 + 1, "width": 1}, "height=1048577 must be at most 1048576"),
+        ({"height": 2, "width": 2**19 + 1}, "make 1048578 cells: at most 1048576"),
         ({"height": 1}, "height=1 must be"),
         ({"width": 0}, "width=0 must be"),
         ({"width": 2.0}, "width=2.0 must be an int"),

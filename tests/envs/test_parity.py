@@ -46,6 +46,12 @@ CASES = {
     "Acrobot-v1": ("Acrobot-v1", {}, {}, {}),
     "Acrobot-nips": ("Acrobot-v1", {"book_or_nips": "nips"}, {}, {"book_or_nips": "nips"}),
     "Acrobot-noise": ("Acrobot-v1", {"torque_noise_max": 0.4}, {}, {"torque_noise_max": 0.4}),
+    "Acrobot-short": (  # lanes that wait for their restart draw no noise
+        "Acrobot-v1",
+        {"torque_noise_max": 0.4, "max_episode_steps": 20},
+        {"max_episode_steps": 20},
+        {"torque_noise_max": 0.4},
+    ),
     "Acrobot-links": (
         "Acrobot-v1",
         {"LINK_MASS_1": 1.2, "LINK_MASS_2": 0.7, "LINK_LENGTH_1": 0.9, "LINK_COM_POS_1": 0.45, "dt": 0.1},

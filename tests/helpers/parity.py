@@ -42,9 +42,10 @@ def assert_step_equal(ours, theirs, where):
         if not np.array_equal(a, b):
             lanes = np.unique(np.argwhere(a != b)[:, 0])
             raise AssertionError(f"{name} differs at {where} in lanes {lanes}: {a[lanes[0]]!r} != {b[lanes[0]]!r}")
-        # -0.0 == 0.0 above: the signs must agree too
-        if a.dtype.kind == "f":
+        if a.dtype.kind == "f":  # -0.0 == 0.0 above: the signs must agree too
             np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+        if a.dtype.kind == "b":  # every byte but 0 equals True
+            assert a.tobytes() == b.tobytes(), f"{name} has other bytes than 0 and 1 at {where}"
     assert_info_equal(ours[4], theirs[4])
 
 

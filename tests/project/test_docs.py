@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +66,29 @@ def test_the_index_names_every_page():
         page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and page.name not in index
     ]
     assert not missing
+
+
+def test_process_page_names_every_environment_variable():
+    text = (ROOT / "docs" / "process.md").read_text(encoding="utf-8")
+    sources = [ROOT / "setup.py", *ROOT.glob("build_*.py")]
+    sources += [path for room in ("batchenv", "csrc") for path in (ROOT / room).rglob("*.[cphy]*")]
+    read = set()
+    for path in sources:
+        if path.suffix in (".py", ".pyx", ".pxi", ".c", ".h"):
+            code = path.read_text(encoding="utf-8")
+            read.update(re.findall(r"""(?:environ(?:\.get\(|b?\[)|getenv\()["']([A-Z_]+)["']""", code))
+    assert {"BATCHENV_ISA", "BATCHENV_ALE_CPU", "BATCHENV_NO_OPENMP", "ALE_ROMS_DIR"} <= read, "the test reads nothing"
+    limits = {"OMP_STACKSIZE", "GOMP_STACKSIZE"}  # named in a message, and not heeded
+    assert {name for name in read - limits if f"`{name}`" not in text} == set()
+
+
+def test_process_page_is_right_about_ids():
+    """An env can be made after batchenv's ids were taken out of Gymnasium's registry."""
+    code = """
+import batchenv, gymnasium
+for name in [name for name in gymnasium.registry if name.startswith("batchenv/")]:
+    del gymnasium.registry[name]
+env = batchenv.make("CartPole-v1", 2)
+assert env.reset(seed=0)[0].shape == (2, 4) and env.spec.id == "batchenv/CartPole-v1"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,7 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-FOLDER = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists()) / "batchenv"
+from helpers.project import ROOT
+
+FOLDER = ROOT / "batchenv"
 COMPILED = "batchenv._core"
 # Every .py file but those of batchenv/_moved, which stand for modules elsewhere.
 FILES = {

@@ -132,7 +132,7 @@ def test_gym_attributes():
         env.step([0, 0, 0])
 
 
-def test_faces_do_not_copy():
+def test_apis_do_not_copy():
     kept = batchenv.make("CartPole-v1", 4, env_type="gym", copy=False)
     kept.reset(seed=0)
     results = [kept.step([0, 1, 0, 1]) for _ in range(5)]
