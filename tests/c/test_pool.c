@@ -313,6 +313,10 @@ static void test_stream(void) {
     void *memory = block(bytes);
     be_stream *stream = be_stream_init(memory, 4, 3, 0);
     CHECK(be_stream_attach(memory, bytes) == stream && be_stream_attach(memory, bytes - 64) == NULL);
+    CHECK(be_stream_attach(memory, sizeof *stream - 1) == NULL);
+    stream->magic ^= 1;
+    CHECK(be_stream_attach(memory, bytes) == NULL);
+    stream->magic ^= 1;
     be_stretch rows, first, second;
     CHECK(be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
     CHECK(be_stream_reserve(stream, 12) && !be_stream_reserve(stream, 1) && be_stream_in_flight(stream) == 12);
@@ -846,6 +850,44 @@ static void test_for(void) {
            (long long)others);
 }
 
+typedef struct meeting {
+    int expected;
+    _Atomic int inside;
+} meeting;
+
+/* Waits until everybody has come. */
+static void meet(void *context, int64_t begin, int64_t end, int worker) {
+    meeting *m = context;
+    (void)worker;
+    CHECK(end == begin + 1);
+    atomic_fetch_add(&m->inside, 1);
+    const int64_t start = be_clock();
+    while (atomic_load(&m->inside) < m->expected) {
+        CHECK(be_clock() - start < PATIENCE);
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+/* The loop is parallel: workers who sleep are woken, each of them, and no thread works off the ranges of others. A loop
+ * that wakes nobody gives the same results, only later. */
+static void test_for_wakes_all(void) {
+    for (int workers = 1; workers <= 8; workers += workers < 3 ? 1 : 5) {
+        for (int spins = 0; spins < 2; spins++) {
+            be_pool_options options = {.num_workers = workers, .spin_ns = spins ? -1 : 0};
+            be_pool *pool = be_pool_create(&options, NULL, 0);
+            CHECK(pool != NULL);
+            for (int round = 0; round < 20; round++) {
+                if (round % 4 == 0) nanosleep(&(struct timespec){0, 5 * MS}, NULL); /* all are asleep */
+                const int threads = round % 2 ? workers + 1 : (round / 2) % (workers + 1) + 1;
+                meeting m = {.expected = threads};
+                CHECK(be_pool_for(pool, threads, 1, threads, meet, &m) == BE_POOL_OK);
+                CHECK(atomic_load(&m.inside) == threads);
+            }
+            be_pool_destroy(pool, 0);
+        }
+    }
+}
+
 /* Loops while the workers are at queue items: the loop does not wait for them. */
 static void test_for_and_queue(void) {
     world w;
@@ -1043,6 +1085,7 @@ int main(int argc, char **argv) {
         {"shutdown", test_shutdown},
         {"eventfd", test_eventfd},
         {"parallel loop", test_for},
+        {"parallel loop, all woken", test_for_wakes_all},
         {"parallel loop and queue", test_for_and_queue},
         {"parallel loop, many ranges", test_for_large},
         {"options", test_options},
