@@ -85,7 +85,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
-            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+            `normalizer.update_running_mean = False` leaves them as they are, which is right for evaluation.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
@@ -409,7 +409,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _step_some(self, actions: Any, env_id: Any, out: Any):
         if not self.is_async:
             raise ValueError(
-                "step(actions, env_id) needs an env made with batch_size < num_envs: here a step is of all lanes"
+                "step(actions, env_id) needs an env made with batch_size < num_envs: this env always steps all lanes"
             )
         if out is not None:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
