@@ -114,7 +114,7 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
             to fix it.
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
     """
-    from batchenv.engines.players import MODES
+    from batchenv.engines.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     name, entry = lookup(env_id)

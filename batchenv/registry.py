@@ -7,7 +7,7 @@ from typing import Any
 
 from batchenv import _core, hints
 from batchenv._moved import moved
-from batchenv.engines import games
+from batchenv.engines.atari import games
 
 NAMESPACE = "batchenv"
 

@@ -1,6 +1,6 @@
 """What an Atari step costs: batchenv against EnvPool, ale-py's AtariVectorEnv and the bare emulator, interleaved.
 
-"as it is" is batchenv over libale_c without the processor and drawing of our own (BATCHENV_ALE_CPU=0); "bare act" is a
+"as it is" is batchenv over libale_c without the processor and drawing of our own (BATCHENV_ALE_FAST=0); "bare act" is a
 C loop of nothing but the library's own act calls.
 
     python tools/bench_atari.py                     # six games, 8 and 32 lanes, one thread
@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import batchenv
-from batchenv.engines.atari import library_path, rom_path
+from batchenv.engines.atari.files import library_path, rom_path
 
 GAMES = ("pong", "breakout", "space_invaders", "ms_pacman", "seaquest", "qbert")
 
@@ -46,11 +46,11 @@ class AsItIs(Ours):
     name = "as it is"
 
     def __init__(self, game, lanes, threads):
-        os.environ["BATCHENV_ALE_CPU"] = "0"
+        os.environ["BATCHENV_ALE_FAST"] = "0"
         try:
             super().__init__(game, lanes, threads)
         finally:
-            del os.environ["BATCHENV_ALE_CPU"]
+            del os.environ["BATCHENV_ALE_FAST"]
 
 
 class EnvPool:

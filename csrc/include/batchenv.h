@@ -298,6 +298,7 @@ struct be_env_type {
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
     unsigned flags;
+    int variant; /* the type's own: tells types apart that share functions */
 
     /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
      * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). Or NULL. */
@@ -341,6 +342,10 @@ struct be_env_type {
     /* Returns 1 if the episode that has just ended is part of a longer game, which the lane's next reset continues. The
      * statistics of the episode then continue, too, until the game ends. Or NULL: each episode is a whole game. */
     int (*goes_on)(be_batch *batch, int64_t lane);
+
+    /* A picture of a lane as it is now: says its size, and unless `rgb` is NULL, writes (rows, columns, 3) bytes there.
+     * Or NULL: the type cannot draw. */
+    void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */

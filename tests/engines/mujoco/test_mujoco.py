@@ -15,8 +15,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from batchenv.engines import mujoco_library
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco import library
+from batchenv.engines.mujoco.tasks import assets
 from batchenv.envs import translator
 from helpers.parity import assert_info_equal, assert_step_equal
 
@@ -318,14 +318,14 @@ def test_only_lanes_have_no_clock():
 CLOCKS = """
 import ctypes
 import batchenv
-from batchenv.engines import mujoco_library
-address = mujoco_library.load()[1]["mjcb_time"]
+from batchenv.engines.mujoco import library
+address = library.load()[1]["mjcb_time"]
 clock = ctypes.c_void_p.from_address(address)
 make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
 """
 
 
-@pytest.mark.skipif(not mujoco_library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
+@pytest.mark.skipif(not library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
 def test_clock_is_given_back_at_the_end():
     run_python(f"""{CLOCKS}
 before = clock.value
@@ -544,7 +544,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -562,7 +562,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:
@@ -669,7 +669,8 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._backend.translator.lanes.models[0] is env._backend.translator.lanes.models[1]
+    lanes = env._backend.translator.lanes
+    assert lanes.source.model(0) is lanes.source.model(1)
 
 
 def test_what_get_attr_gives_changes_no_lane():
@@ -790,9 +791,14 @@ def test_bad_models_of_ones_own(arguments, error, words):
 
 def test_tables_of_the_c_side_are_not_overfilled():
     model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
-    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
-        with pytest.raises(ValueError, match="do not fit into"):
-            mujoco_library.Lanes(model, 1, 1, **wrong)
+    with pytest.raises(ValueError, match="4 bodies do not fit into 3 places"):
+        library.Lanes(model, 1, 1, bodies=[0] * 4)
+    with pytest.raises(KeyError, match="no_such_flag"):
+        library.Lanes(model, 1, 1, flags={"no_such_flag": True})
+    lanes = library.Lanes(model, 2, 1)
+    for lane in (-1, 2):
+        with pytest.raises(IndexError):
+            lanes.source.put_model(lane, model)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

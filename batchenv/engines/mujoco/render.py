@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.backend import Drawer
-from batchenv.engines.mujoco_library import INSTALL
+from batchenv.engines.mujoco.library import INSTALL
 
 
 def _look_for_screen() -> None:
@@ -24,7 +24,7 @@ def _look_for_screen() -> None:
 class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
 
-    lanes: the `mujoco_library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
     """
 
     def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
@@ -87,7 +87,7 @@ class MuJoCoDrawer(Drawer):
             self._open()
         viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], self._batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model = self._lanes.models[lane]
+            viewer.model = self._lanes.source.model(lane)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
