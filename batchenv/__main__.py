@@ -127,7 +127,7 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
     command.add_argument("--seconds", type=seconds, default=1.0, help="per program and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
-    command.add_argument("--json", metavar="FILE", help="writes all measurements, and the machine's description")
+    command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
     command = commands.add_parser("check", help="does a vector env keep Gymnasium's contract? Exit code 1 if not")
     command.add_argument(
         "target",
