@@ -103,8 +103,8 @@ static be_pool *pool_new(lanes *l, int64_t num_lanes, int workers) {
     return pool;
 }
 
-/* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps a second. A lane's place in the list is
- * its own number, so the ids of a batch that follow each other make an item. */
+/* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps per second. A lane's place in the list
+ * is its own number, so the ids of a batch that follow each other make an item. */
 static int64_t kept_waiting(int main_too);
 
 static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk, unsigned flags, double seconds,
@@ -173,7 +173,7 @@ static void overhead(void) {
         char what[128];
         snprintf(what, sizeof what, "empty work: %d lanes, batch %d, items of %d%s", (int)cases[i].lanes,
                  (int)cases[i].batch, (int)cases[i].chunk, cases[i].how);
-        printf("%-58s %7.1f ns a lane, %7.2f us a batch\n", what, 1e9 / rate, 1e6 / rate * (double)cases[i].batch);
+        printf("%-58s %7.1f ns per lane, %7.2f us per batch\n", what, 1e9 / rate, 1e6 / rate * (double)cases[i].batch);
         be_pool_destroy(pool, 0);
         free(l);
     }

@@ -46,7 +46,7 @@ typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 
-/* Of what is long and called twice or more, compilers make a function, which costs kernels their registers. */
+/* Compilers do not inline a long function that is called twice or more, and a call costs kernels their registers. */
 #define BE_INLINE static inline __attribute__((always_inline))
 
 /* Unaligned views, for rows in caller arrays. */
