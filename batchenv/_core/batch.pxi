@@ -445,7 +445,7 @@ cdef class Batch:
         be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
         self._run(&call)
         info = output.step_infos(&arrays, call.finished != 0)
-        result = (output.observed(),
+        result = (output.observation if self.layout.plain else output.observed(),
                   output.reward, output.terminated, output.truncated, info)
         if self.lane_by_lane:
             self._raise_failures(result)
