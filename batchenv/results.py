@@ -1,0 +1,18 @@
+"""What calls return, and what a LaneError has of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from batchenv._core import LaneError
+
+
+def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """`convert(*result)` of what a call returns, or of what it would have returned had no lane failed."""
+    try:
+        result = call(*arguments, **keywords)
+    except LaneError as error:
+        error.result = convert(*error.result)
+        raise
+    return convert(*result)
