@@ -271,6 +271,87 @@ def test_forged_sleep(forged):
     assert set(sleeping(env, 0)) <= set(range(-11, 5))
 
 
+PID = """<mujoco><extension><plugin plugin="mujoco.pid"><instance name="pid"><config key="kp" value="40"/>
+<config key="ki" value="40"/><config key="kd" value="4"/></instance></plugin></extension><worldbody>
+<body><joint name="a" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
+<actuator><plugin joint="a" plugin="mujoco.pid" instance="pid" actdim="1" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def test_lanes_with_a_plugin_are_restored_bit_for_bit():
+    """A controller that remembers: what it adds up is in the integration state."""
+    try:
+        env, other = (batchenv.make_mujoco(PID, 3, observation=["qpos", "qvel", "act"], qpos_noise=0.1) for _ in "12")
+    except ValueError as error:
+        pytest.skip(f"this mujoco has no such plugin: {error}")
+    env.reset(seed=5), other.reset(seed=6)
+    actions = [np.full((3, 1), np.sin(t), np.float32) for t in range(60)]
+    for action in actions[:30]:
+        env.step(action)
+    other.step(-actions[0])
+    other.restore(env.snapshot())
+    for action in actions[30:]:
+        (observations, *_), (others, *_) = env.step(action), other.step(action)
+        assert observations.tobytes() == others.tobytes()
+        assert abs(observations[:, 2]).min() > 0
+    assert env.snapshot() == other.snapshot()
+
+
+GENERATIONS = """
+import os, threading, time
+import batchenv
+
+env = batchenv.make("Humanoid-v5", 8, num_threads=2, frame_skip=300)
+
+def generation(left):
+    env.reset(seed=1)
+    actions = env.action_space.sample()
+    if left == 0:
+        env.step(actions)
+        print("the last one steps", flush=True)
+        return
+    stepping = threading.Thread(target=env.step, args=(actions,), daemon=True)
+    stepping.start()
+    time.sleep(0.1)
+    if os.fork() == 0:
+        generation(left - 1)
+        os._exit(0)
+    assert os.wait()[1] == 0
+    stepping.join()
+
+generation(5)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_of_children_find_mjdata_that_nobody_will_give_back():
+    """Each is forked while threads that it will not have hold some of the few mjData there are."""
+    assert run_python(GENERATIONS) == "the last one steps\n"
+
+
+def test_pictures_without_a_graphics_card_say_so_once():
+    told = run_python("""
+import os, warnings
+os.environ.setdefault("MUJOCO_GL", "egl")
+import batchenv, gymnasium
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        for _ in range(2):
+            env = batchenv.make("Hopper-v5", 1, render_mode="rgb_array", width=32, height=32)
+            env.reset(seed=0), env.render()
+            from OpenGL import GL
+            name = GL.glGetString(GL.GL_RENDERER).decode()
+            env.close()
+    except (gymnasium.error.DependencyNotInstalled, ImportError, AttributeError):
+        name = ""
+    print(name, [str(one.message) for one in caught if "drawn by the processor" in str(one.message)], sep=";")
+""")
+    name, warned = told.strip().split(";", 1)
+    if "llvmpipe" not in name:
+        pytest.skip(f"no OpenGL, or a graphics card: {name!r}")
+    assert warned.count("drawn by the processor here (") == 1 and name in warned and "width=" in warned
+
+
 # ---- work left out --------------------------------------------------------------------------------------------------
 
 
