@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from batchenv._core import Infos
 
 MODES = list(AutoresetMode)
 
@@ -76,6 +77,8 @@ class FloatProb(gymnasium.Wrapper):
 
 def assert_same(ours, theirs, where):
     """Equal in form, type and every bit."""
+    if type(ours) is Infos:
+        ours = dict(ours)
     assert type(ours) is type(theirs), where
     if isinstance(theirs, dict):
         assert ours.keys() == theirs.keys(), where

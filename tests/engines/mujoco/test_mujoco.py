@@ -15,8 +15,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from batchenv.engines import mujoco_library
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco import library
+from batchenv.engines.mujoco.tasks import assets
 from batchenv.envs import translator
 from helpers.parity import MODES, Case, assert_same, choose, follow
 
@@ -271,6 +271,87 @@ def test_forged_sleep(forged):
     assert set(sleeping(env, 0)) <= set(range(-11, 5))
 
 
+PID = """<mujoco><extension><plugin plugin="mujoco.pid"><instance name="pid"><config key="kp" value="40"/>
+<config key="ki" value="40"/><config key="kd" value="4"/></instance></plugin></extension><worldbody>
+<body><joint name="a" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
+<actuator><plugin joint="a" plugin="mujoco.pid" instance="pid" actdim="1" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def test_lanes_with_a_plugin_are_restored_bit_for_bit():
+    """A controller that remembers: what it adds up is in the integration state."""
+    try:
+        env, other = (batchenv.make_mujoco(PID, 3, observation=["qpos", "qvel", "act"], qpos_noise=0.1) for _ in "12")
+    except ValueError as error:
+        pytest.skip(f"this mujoco has no such plugin: {error}")
+    env.reset(seed=5), other.reset(seed=6)
+    actions = [np.full((3, 1), np.sin(t), np.float32) for t in range(60)]
+    for action in actions[:30]:
+        env.step(action)
+    other.step(-actions[0])
+    other.restore(env.snapshot())
+    for action in actions[30:]:
+        (observations, *_), (others, *_) = env.step(action), other.step(action)
+        assert observations.tobytes() == others.tobytes()
+        assert abs(observations[:, 2]).min() > 0
+    assert env.snapshot() == other.snapshot()
+
+
+GENERATIONS = """
+import os, threading, time
+import batchenv
+
+env = batchenv.make("Humanoid-v5", 8, num_threads=2, frame_skip=300)
+
+def generation(left):
+    env.reset(seed=1)
+    actions = env.action_space.sample()
+    if left == 0:
+        env.step(actions)
+        print("the last one steps", flush=True)
+        return
+    stepping = threading.Thread(target=env.step, args=(actions,), daemon=True)
+    stepping.start()
+    time.sleep(0.1)
+    if os.fork() == 0:
+        generation(left - 1)
+        os._exit(0)
+    assert os.wait()[1] == 0
+    stepping.join()
+
+generation(5)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_of_children_find_mjdata_that_nobody_will_give_back():
+    """Each is forked while threads that it will not have hold some of the few mjData there are."""
+    assert run_python(GENERATIONS) == "the last one steps\n"
+
+
+def test_pictures_without_a_graphics_card_say_so_once():
+    told = run_python("""
+import os, warnings
+os.environ.setdefault("MUJOCO_GL", "egl")
+import batchenv, gymnasium
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        for _ in range(2):
+            env = batchenv.make("Hopper-v5", 1, render_mode="rgb_array", width=32, height=32)
+            env.reset(seed=0), env.render()
+            from OpenGL import GL
+            name = GL.glGetString(GL.GL_RENDERER).decode()
+            env.close()
+    except (gymnasium.error.DependencyNotInstalled, ImportError, AttributeError):
+        name = ""
+    print(name, [str(one.message) for one in caught if "drawn by the processor" in str(one.message)], sep=";")
+""")
+    name, warned = told.strip().split(";", 1)
+    if "llvmpipe" not in name:
+        pytest.skip(f"no OpenGL, or a graphics card: {name!r}")
+    assert warned.count("drawn by the processor here (") == 1 and name in warned and "width=" in warned
+
+
 # ---- work left out --------------------------------------------------------------------------------------------------
 
 
@@ -300,14 +381,14 @@ def test_only_lanes_have_no_clock():
 CLOCKS = """
 import ctypes
 import batchenv
-from batchenv.engines import mujoco_library
-address = mujoco_library.load()[1]["mjcb_time"]
+from batchenv.engines.mujoco import library
+address = library.load()[1]["mjcb_time"]
 clock = ctypes.c_void_p.from_address(address)
 make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
 """
 
 
-@pytest.mark.skipif(not mujoco_library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
+@pytest.mark.skipif(not library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
 def test_clock_is_given_back_at_the_end():
     run_python(f"""{CLOCKS}
 before = clock.value
@@ -526,7 +607,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -544,7 +625,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:
@@ -651,7 +732,8 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._backend.translator.lanes.models[0] is env._backend.translator.lanes.models[1]
+    lanes = env._backend.translator.lanes
+    assert lanes.source.model(0) is lanes.source.model(1)
 
 
 def test_what_get_attr_gives_changes_no_lane():
@@ -772,9 +854,14 @@ def test_bad_models_of_ones_own(arguments, error, words):
 
 def test_tables_of_the_c_side_are_not_overfilled():
     model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
-    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
-        with pytest.raises(ValueError, match="do not fit into"):
-            mujoco_library.Lanes(model, 1, 1, **wrong)
+    with pytest.raises(ValueError, match="4 bodies do not fit into 3 places"):
+        library.Lanes(model, 1, 1, bodies=[0] * 4)
+    with pytest.raises(KeyError, match="no_such_flag"):
+        library.Lanes(model, 1, 1, flags={"no_such_flag": True})
+    lanes = library.Lanes(model, 2, 1)
+    for lane in (-1, 2):
+        with pytest.raises(IndexError):
+            lanes.source.put_model(lane, model)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):
