@@ -20,7 +20,7 @@ from batchenv.registry import TABLE, Entry
 
 MANY = 65536  # lanes at which fixed costs no longer show in the bytes per lane
 _NO_BOUND = 1e300  # C tables hold finite numbers: beyond it there is no bound
-_ROWS = 40  # of a family that are shown with their spaces, for which each is made
+_ROWS = 40  # a family of at most so many is shown with spaces: finding them means making each env
 _MODULES = {"mujoco": ("mujoco",), "atari": ("multi_agent_ale_py", "ale_py")}
 _NOTES = {"MuJoCo": "models of your own: batchenv.make_mujoco"}
 
