@@ -7,7 +7,7 @@
 Each mutant is one change in one line of csrc/ or batchenv/: an operator, a comparison, a number, a condition or a
 deleted statement. It is built in a copy of the checkout (--work), where results-SEED.jsonl says what became of it:
 
-    killed       a test failed, or one took five times as long as without the mutant
+    killed       a test failed, twice, and passes without the mutant; or a set of tests was not over in --limit
     survived     all of them passed: read the change, and either write the test or see that it changes nothing
     equivalent   the machine code is the same
 
@@ -57,6 +57,8 @@ TESTS = [
     (r"batchenv/_core", [*CORE, "tests/api", "tests/machine"]),
     (r"batchenv/", ["tests/api", *CORE, "tests/integrations", "tests/project", "tests/machine"]),
 ]  # fmt: skip
+
+PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
 
 # ---- mutations ---------------------------------------------------------------------------------------------------
 
@@ -168,8 +170,9 @@ def draw(seed: int, number: int, attempt: int) -> dict:
 class Copy:
     """A copy of the checkout, built in place, in which mutants are tried."""
 
-    def __init__(self, folder: Path):
-        self.folder, self.times = folder, {}
+    def __init__(self, folder: Path, limit: float):
+        self.folder, self.limit = folder, limit
+        self.sound: set[str] = set()  # tests that pass without a mutant
         tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
         for name in tracked.splitlines():
             source, target = ROOT / name, folder / name
@@ -190,68 +193,69 @@ class Copy:
         (library,) = (self.folder / "batchenv").glob("_core.*.so")
         return hashlib.sha256(library.read_bytes()).hexdigest()
 
-    def run(self, test: str, limit: float | None) -> str | None:
-        """None if the test passes, or what it says."""
-        pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command = ["bash", test] if test.endswith(".sh") else [*pytest, test]
+    def run(self, test: str) -> tuple[str, str] | None:
+        """None if a test, a set of tests or a script passes; or which test fails, and what it says."""
+        command = ["bash", test] if test.endswith(".sh") else [*PYTEST, test]
         pipe = subprocess.PIPE
         with subprocess.Popen(
             command, cwd=self.folder, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True, text=True
         ) as process:
             try:
-                said, _ = process.communicate(timeout=limit)
+                said, _ = process.communicate(timeout=self.limit)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
-                return f"{test}: not over after {limit:.0f} s"
+                return test, f"not over after {self.limit:.0f} s"
         if process.returncode == 0:
             return None
-        names = re.findall(r"^FAILED (\S+::.*?)(?: - |$)", said, re.M)
-        if names and "::" not in test and self.run(names[0], limit) is None:
-            return self.run(test, limit)  # a test that fails once in a while, on a busy machine
-        failed = re.findall(r"^(?:FAILED|ERROR) .*|.*Sanitizer: .*|^FAILED.*", said, re.M)
+        failed = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.M)
         last = said.strip().splitlines()[-1:] or ["nothing"]
-        return f"{test}: {(failed or last)[0][:200]}"
-
-    def limit(self, test: str) -> float:
-        """Five times what the test takes without a mutant."""
-        if test not in self.times:
-            start = time.monotonic()
-            failed = self.run(test, None)
-            if failed:
-                start = time.monotonic()
-                failed = self.run(test, None)
-            if failed:
-                sys.exit(f"without a mutant: {failed}")
-            self.times[test] = time.monotonic() - start
-        return max(60.0, 5 * self.times[test])
+        return (failed or [test])[0], last[0][:200]
 
     def verdict(self, mutant: dict, tests: list[str] | None = None) -> tuple[str, str] | None:
         """What became of a mutant, and who says so; None if it does not build."""
+        tests = tests or next(tests for pattern, tests in TESTS if re.match(pattern, mutant["file"]))
+        try:
+            if not self.change(mutant):
+                return None
+            if self.machine_code() == self.code and not mutant["file"].endswith(".py"):
+                return "equivalent", "the same machine code"
+            failed = None
+            for test in tests:
+                failed = self.run(test)
+                if failed and "::" in failed[0] and self.run(failed[0]) is None:
+                    failed = self.run(test)  # a test that fails once in a while, on a busy machine
+                if failed:
+                    break
+        finally:
+            self.restore(mutant)
+        if not failed:
+            return "survived", f"{len(tests)} sets of tests"
+        if failed[0] not in self.sound:
+            if said := self.run(failed[0]):
+                sys.exit(f"without a mutant: {said[0]}: {said[1]}")
+            self.sound.add(failed[0])
+        return "killed", f"{failed[0]}: {failed[1]}"
+
+    def change(self, mutant: dict) -> bool:
+        """Makes the mutant; False if it does not build."""
         path = self.folder / mutant["file"]
         text = path.read_text(encoding="utf-8")
         assert text[mutant["start"] : mutant["end"]] == mutant["old"], f"{path} is not that of the checkout"
-        tests = tests or next(tests for pattern, tests in TESTS if re.match(pattern, mutant["file"]))
-        limits = {test: self.limit(test) for test in tests if not test.endswith(".sh")}
+        path.write_text(text[: mutant["start"]] + mutant["new"] + text[mutant["end"] :], encoding="utf-8")
+        if path.suffix != ".py":
+            return self.build()
         try:
-            path.write_text(text[: mutant["start"]] + mutant["new"] + text[mutant["end"] :], encoding="utf-8")
-            if path.suffix == ".py":
-                try:
-                    compile(path.read_text(encoding="utf-8"), path, "exec")
-                except SyntaxError:
-                    return None
-            elif not self.build():
-                return None
-            elif self.machine_code() == self.code:
-                return "equivalent", "the same machine code"
-            for test in tests:
-                if said := self.run(test, limits.get(test, 1800.0)):
-                    return "killed", said
-            return "survived", f"{len(tests)} sets of tests"
-        finally:
-            path.write_text(text, encoding="utf-8")
-            if path.suffix != ".py" and not self.build():
-                sys.exit(f"{self.folder} does not build any more")
+            compile(path.read_text(encoding="utf-8"), path, "exec")
+        except SyntaxError:
+            return False
+        return True
+
+    def restore(self, mutant: dict) -> None:
+        path = self.folder / mutant["file"]
+        shutil.copy(ROOT / mutant["file"], path)
+        if path.suffix != ".py" and not self.build():
+            sys.exit(f"{self.folder} does not build any more")
 
 
 def told(mutant: dict) -> str:
@@ -291,8 +295,11 @@ def main() -> int:
     parser.add_argument("--by-hand", nargs=3, metavar=("FILE:LINE", "OLD", "NEW"))
     parser.add_argument("--tests", nargs="+", help="with --by-hand: these instead of those in TESTS")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutants", help="a folder for the copy")
+    parser.add_argument(
+        "--limit", type=float, default=1800.0, help="seconds for a set of tests: beyond, it counts as failed"
+    )
     options = parser.parse_args()
-    copy = Copy(options.work.resolve())
+    copy = Copy(options.work.resolve(), options.limit)
     log = options.work / f"results-{options.seed}.jsonl"
     results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     if options.by_hand:
