@@ -64,7 +64,6 @@ static inline be_vf be_load_f32(const float *p) { return *(const be_vf_u *)p; }
 static inline be_vd be_set1(double x) { return x - (be_vd){0}; } /* x - 0 == x for every x, -0 and NaN too */
 static inline be_vf be_set1f(float x) { return x - (be_vf){0}; }
 static inline be_vl be_bits(be_vd v) { return (be_vl)v; }
-static inline be_vd be_from_bits(be_vl v) { return (be_vd)v; }
 
 static inline be_vf be_to_f32(be_vd v) { return __builtin_convertvector(v, be_vf); }
 /* GCC widens half by half what one instruction can. */

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +21,23 @@ def _look_for_screen() -> None:
 
     if not glfw.init() or not glfw.get_primary_monitor():
         raise OSError("GLFW finds no screen")
+
+
+@functools.cache
+def _warn_of_software() -> None:
+    """Says once per process that no graphics card draws, where that is so. Called with an OpenGL context."""
+    try:
+        from OpenGL import GL
+
+        name = GL.glGetString(GL.GL_RENDERER).decode()
+    except Exception:  # no PyOpenGL, or one that does not know this context: then nobody can tell
+        return
+    if any(word in name.lower() for word in ("llvmpipe", "softpipe", "swrast", "software")):
+        warnings.warn(
+            f"MuJoCo's pictures are drawn by the processor here ({name}), not by a graphics card, which is many times "
+            "slower: make them smaller with width= and height=, or draw fewer lanes",
+            stacklevel=2,
+        )
 
 
 class MuJoCoDrawer(Drawer):
@@ -76,6 +95,7 @@ class MuJoCoDrawer(Drawer):
                 f"no OpenGL for MuJoCo's pictures (MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}): {hint} "
                 f"({type(error).__name__}: {error})"
             ) from error
+        _warn_of_software()
         self._drawer = drawer
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
