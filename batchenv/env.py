@@ -43,17 +43,17 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     Args:
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
-        num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
-            or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
-            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of
-            os.fork() always uses one, unless the environment's steps take microseconds.
+        num_threads: the most threads that a call may use; None: one per CPU that this process may run on (fewer if
+            OMP_NUM_THREADS or a container's CPU limit say so). If the system does not allow so many, a RuntimeWarning
+            says so, and the attribute `num_threads` says how many are used. How many a call really uses depends on
+            measured cost. A child of os.fork() always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
         render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
             where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
-        copy: True: an array once returned is never written again while anything references it. False: the arrays of a
-            step are overwritten four steps later (a ring of four sets; no reference is looked at).
+        copy: True: a returned array is never overwritten while anything refers to it. False: the arrays of a step are
+            overwritten four steps later, whether or not anything refers to them.
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
             Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
         record_episode_statistics: True: a step that ends episodes has `infos["episode"]`, {"r": returns, "l": lengths,
@@ -78,8 +78,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         reward_dtype: "float64", or "float32": rewards are rounded to it last.
             These twelve are applied in the order listed, to final observations too.
         batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
-        thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
-            use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
+        thread_affinity: a list of CPUs: worker i runs on the i-th; an int k: worker i runs on the k+i-th of the CPUs
+            that this process may use; None: the system decides. It concerns the workers of `send` and of environments
+            whose steps take microseconds.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the
             spaces are then wide enough for every lane.
@@ -89,7 +90,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
-            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+            `normalizer.update_running_mean = False` leaves them as they are, which is right for evaluation.
         reward_normalizer: with normalize_reward a `batchenv.normalize.RewardNormalizer`, else None; `return_rms` and
             `update_running_mean` likewise.
 
@@ -195,7 +196,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> BatchEnv:
-        """A BatchEnv whose lanes another backend steps. It cannot be pickled.
+        """A BatchEnv whose lanes are stepped by a backend of your own. It cannot be pickled.
 
         Args:
             backend: see `batchenv.backend.Backend`.
@@ -294,7 +295,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @property
     def num_threads(self) -> int:
-        """Most threads that a call may use."""
+        """The most threads that a call may use."""
         return self._open().num_threads
 
     @property
@@ -381,7 +382,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
                 `observation_space`'s dtype, float64 (or `reward_dtype`), bool, bool; C-contiguous. NumPy arrays, or
                 what has the buffer protocol or `__dlpack__` in main memory, such as torch tensors: then NumPy arrays
-                over the same memory are returned. None in a place: an array of ours. For a Tuple space: one int64
+                over the same memory are returned. None in a place: a new array. For a Tuple space: one int64
                 array (num_envs, parts), whose columns are returned.
 
         Returns:
@@ -397,8 +398,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 which lanes.
 
         Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
-        `rollout` and `make`. A call that is interrupted has moved some lanes and not others, so after it the env wants
-        a reset of all lanes, or a snapshot of all of them back; `step_wait` and `recv` lose nothing.
+        `rollout` and `make`. When a call is interrupted, some lanes have moved and others have not. The env then raises
+        ResetNeeded until all lanes have been reset or restored. An interrupted `step_wait` or `recv` loses nothing.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
@@ -415,7 +416,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _step_some(self, actions: Any, env_id: Any, out: Any):
         if not self.is_async:
             raise ValueError(
-                "step(actions, env_id) needs an env made with batch_size < num_envs: here a step is of all lanes"
+                "step(actions, env_id) needs an env made with batch_size < num_envs: this env always steps all lanes"
             )
         if out is not None:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
@@ -428,7 +429,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _held_send(self, actions: Any, env_id: Any) -> None:
         self._drawer.watch(actions, self._backend.send(actions, env_id))
 
-    # Methods that are in files of their own, by topic.
+    # These methods are in files of their own, one per topic.
     rollout = rollout.rollout
     async_reset, send, recv = flight.async_reset, flight.send, flight.recv
     step_async, step_wait = flight.step_async, flight.step_wait
@@ -444,7 +445,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
 
         Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
-        frame of CartPole takes 720 kB: of many lanes, choose a few.
+        frame of CartPole takes 720 kB: if there are many lanes, choose a few.
 
         Args:
             lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
@@ -561,7 +562,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
-        # Each line may be the last for now: a handler may interrupt here, or close again. Whoever closes next goes on.
+        # A signal handler may interrupt after any of these lines, or close the env itself. The next close() goes on.
         backend = self._backend
         if backend is not None:
             backend.close()

@@ -69,7 +69,7 @@ def recv(self: Any, timeout: float | None = None):
     """Waits for the first `batch_size` lanes to be finished.
 
     Args:
-        timeout: seconds; None: for ever. Ctrl-C is answered either way.
+        timeout: seconds; None: as long as it takes. Ctrl-C is answered either way.
 
     Returns:
         observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in

@@ -1,4 +1,4 @@
-"""What calls return, and what a LaneError has of it."""
+"""Converting what a call returns, also where a LaneError carries it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batchenv._core import LaneError
 
 
 def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """`convert(*result)` of what a call returns, or of what it would have returned had no lane failed."""
+    """`convert(*result)` of what a call returns. If lanes fail, the LaneError's `result` is converted likewise."""
     try:
         result = call(*arguments, **keywords)
     except LaneError as error:

@@ -224,7 +224,7 @@ class Transforms:
 
 
 class _Blank(gymnasium.Env):
-    """Nothing but a space and a time limit, for Gymnasium's wrappers to work out theirs."""
+    """An env with only a space and a time limit: Gymnasium's wrappers around it compute their own spaces."""
 
     def __init__(self, space: spaces.Space, max_episode_steps: int | None):
         self.observation_space = space

@@ -80,8 +80,7 @@ cdef class Batch:
     cdef bint has_reset
     cdef str torn  # why lanes have to be reset although they once were
     cdef public object failed  # numbers of the lanes that failed in the last call; None: none did
-    cdef object owner  # of all that the C side reads and writes through addresses in `engine`
-    cdef cnp.ndarray engine
+    cdef Engine engine  # None: the type needs nothing
     cdef int process  # be_fork_count() when it was made
     cdef object __weakref__
 
@@ -117,9 +116,8 @@ cdef class Batch:
         options.engine = NULL
         if engine is not None:
             # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
-            self.owner = engine
-            self.engine = np.frombuffer(engine.source, np.uint8)
-            options.engine = cnp.PyArray_DATA(self.engine)
+            self.engine = engine.source
+            options.engine = self.engine.given
         options.look = _look_at_signals
         options.look_context = <void *>self.runner
         with nogil:
@@ -224,6 +222,18 @@ cdef class Batch:
                 self.batch.state[i], _dtypes[<int>field[i].dtype], field[i].size)
             i += 1
         return columns
+
+    def picture(self, int64_t lane):
+        """What the C type draws of a lane: uint8 (rows, columns, 3)."""
+        cdef int rows, columns
+        if self.batch.type.picture == NULL:
+            raise NotImplementedError(f"{self.type_name} has no pictures of its own")
+        if not 0 <= lane < self.num_lanes:
+            raise IndexError(f"lane {lane} is not in 0..{self.num_lanes - 1}")
+        self.batch.type.picture(self.batch, lane, &rows, &columns, NULL)
+        cdef cnp.ndarray rgb = np.empty((rows, columns, 3), np.uint8)
+        self.batch.type.picture(self.batch, lane, &rows, &columns, <uint8_t *>cnp.PyArray_DATA(rgb))
+        return rgb
 
     def elapsed(self):
         """Steps since each lane's last reset, int32."""

@@ -27,6 +27,7 @@ cdef class Layout:
     cdef bint treats_observations, treats_rewards  # between the C side and the user
     cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
+    cdef bint plain  # an observation is handed out as the one array that it is
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
     cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
@@ -61,6 +62,7 @@ cdef class Layout:
             self.tuple_size = space.shape[0]
         if changes.frame_stack:
             shape.insert(0, changes.frame_stack)
+        self.plain = self.tree is None and not self.tuple_size
         self.num_lanes = batch.num_lanes
         self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
         self.set_stage(None, np.dtype(np.float64))
@@ -388,7 +390,7 @@ cdef class Output:
 
     cdef object observed(self):
         """The observations as the space says."""
-        if self.layout.tree is None and not self.layout.tuple_size:
+        if self.layout.plain:
             return self.observation
         return self.layout.present(_parts(self.layout, self.observation, self.more))
 

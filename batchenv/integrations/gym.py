@@ -1,4 +1,4 @@
-"""The API of gym before 0.26: `reset` returns observations, `step` four things."""
+"""The API of gym before 0.26: `reset` returns observations only, `step` returns four values."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class ParallelBatchEnv:
     Agents are named as in PettingZoo: "first_0", "second_0", "third_0", "fourth_0". All see the same screen, so that
     their observations are one array. Lanes reset themselves as the BatchEnv's autoreset mode says; therefore `agents`
     are always all of them, and an agent that is out while others go on stays: it is terminated in every step until the
-    lane's next episode, and its actions do nothing. `infos[agent]["active"]` says where it was in the game.
+    lane's next episode, and its actions do nothing. `infos[agent]["active"]` says in which lanes it was playing.
 
     Args:
         env: a BatchEnv made with players=2 or more.
