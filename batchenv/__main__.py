@@ -122,7 +122,8 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--lanes",
         type=lane_counts,
-        help="comma-separated; default 4096 (64 over MuJoCo), and 1,64,4096,65536 for CartPole-v1 among all ids",
+        help="numbers of lanes (copies of the env), with commas; default 4096 (MuJoCo and Atari: 64), and "
+        "1,64,4096,65536 for CartPole-v1 among all ids",
     )
     command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
     command.add_argument("--seconds", type=seconds, default=1.0, help="per program and row; default %(default)s")

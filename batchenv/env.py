@@ -380,8 +380,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
                 Box: numbers, rounded to float32.
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
-                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: a new array. For
-                a Tuple space: one int64 array (num_envs, parts), whose columns are returned.
+                `observation_space`'s dtype, float64 (or `reward_dtype`), bool, bool; C-contiguous. NumPy arrays, or
+                what has the buffer protocol or `__dlpack__` in main memory, such as torch tensors: then NumPy arrays
+                over the same memory are returned. None in a place: a new array. For a Tuple space: one int64
+                array (num_envs, parts), whose columns are returned.
 
         Returns:
             observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,

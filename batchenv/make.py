@@ -19,7 +19,7 @@ ENV_TYPES = ("gymnasium", "gym", "dm")
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
-    """Makes `num_envs` lanes of an environment as one `gymnasium.vector.VectorEnv`, or with another API around it.
+    """Makes `num_envs` lanes (copies) of an environment as one `gymnasium.vector.VectorEnv`, or with another API.
 
     Args:
         env_id: such as "CartPole-v1"; see `list_envs()`.
@@ -77,7 +77,7 @@ def _wrapper(env_type: Any) -> Any:
 def make_mujoco(
     xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
 ):
-    """Makes `num_envs` lanes of a MuJoCo model of your own.
+    """Makes `num_envs` lanes (copies) of a MuJoCo model of your own.
 
     The physics runs in C. Rewards are 0, and episodes end only at the time limit: compute rewards and ends of your own
     from the observations, which are one array for all lanes, and reset lanes with
@@ -101,7 +101,7 @@ def make_mujoco(
 
 
 def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:
-    """Makes `num_envs` lanes of a game for several players, with PettingZoo's parallel API around them.
+    """Makes `num_envs` lanes (copies) of a game for several players, with PettingZoo's parallel API around them.
 
     Args:
         env_id: an Atari id, such as "Pong-v5".

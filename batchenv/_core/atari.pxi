@@ -13,6 +13,7 @@ cdef extern from "engines/atari/atari.h" nogil:
     ctypedef struct be_cartridge:
         const char *library
         const char *rom
+        const char *name
         int32_t mode, difficulty, players, palette, fast, lives, ends_without_lives, settle
     ctypedef struct be_atari_setup:
         be_cartridge cartridge
@@ -32,7 +33,7 @@ cdef class AtariSetup(Engine):
     """`be_atari_setup`.
 
     Args:
-        library, rom: paths, bytes. mode, difficulty: None: the game's own.
+        library: its path, bytes. rom: an `atari.files.Rom`. mode, difficulty: None: the game's own.
         palette: "NTSC", "PAL" or "SECAM". fast, lives, ends_without_lives, settle: see `be_cartridge`.
         observation: one of ATARI_OBSERVATIONS. height, width, stack: None: see `be_atari_setup`.
         actions: what the agent may do; empty: the emulator's minimal actions. layout: 64 bits.
@@ -40,12 +41,13 @@ cdef class AtariSetup(Engine):
 
     cdef be_atari_setup setup
 
-    def __cinit__(self, bytes library, bytes rom, *, mode, difficulty, int players, str palette, bint fast, int lives,
+    def __cinit__(self, bytes library, rom, *, mode, difficulty, int players, str palette, bint fast, int lives,
                   bint ends_without_lives, int settle, str observation, height, width, stack, actions, uint64_t layout):
         cdef be_atari_setup *setup = &self.setup
         self.given = setup
-        self.kept += [library, rom]
-        setup.cartridge.library, setup.cartridge.rom = library, rom
+        cdef bytes path = rom.path, name = rom.name
+        self.kept += [library, rom, path, name]
+        setup.cartridge.library, setup.cartridge.rom, setup.cartridge.name = library, path, name
         setup.cartridge.mode = -1 if mode is None else mode
         setup.cartridge.difficulty = -1 if difficulty is None else difficulty
         setup.cartridge.players = players

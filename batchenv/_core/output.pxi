@@ -108,8 +108,8 @@ cdef class Layout:
         return int(row) if self.whole_numbers else row
 
     cdef tuple check_out(self, object out, list read, tuple steps):
-        """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
-        any place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps."""
+        """`out` as a tuple of arrays; TypeError or ValueError unless it has four that can be written into, None in any
+        place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps."""
         cdef cnp.ndarray array
         cdef const char *low[3 + 2 * BE_MAX_PORTS]
         cdef const char *high[3 + 2 * BE_MAX_PORTS]
@@ -129,19 +129,22 @@ cdef class Layout:
             given_parts = [None] * len(self.names)
             if out[0] is not None:
                 given_parts = nested.split(self.tree, out[0], "out's observations")
-                out = (given_parts, *out[1:])
+        arrays = []
         for given, (name, own, shape) in zip([*given_parts, *out[1:]], wanted, strict=True):
             if given is None:
+                arrays.append(None)
                 continue
-            if type(given) is not cnp.ndarray:
+            array = _array_over(given, name)
+            if array is None:
                 hint = ""
                 if self.tuple_size and name == _NAMES[0]:
                     hint = f": an int64 array (..., {self.tuple_size}) has all parts"
-                raise TypeError(f"out's {name} must be a numpy.ndarray or None, not {type(given).__name__}{hint}")
-            array = <cnp.ndarray>given
-            if given.dtype != own or given.shape != shape:
+                raise TypeError(f"out's {name} must be a numpy.ndarray, something with the buffer protocol or "
+                                f"__dlpack__ in main memory, or None, not {type(given).__name__}{hint}")
+            arrays.append(array)
+            if array.dtype != own or (<object>array).shape != shape:
                 raise ValueError(f"out's {name} must have dtype {own} and shape {shape}, "
-                                 f"got {given.dtype} and {given.shape}")
+                                 f"got {array.dtype} and {(<object>array).shape}")
             if not cnp.PyArray_ISCARRAY(array):
                 raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; "
                                  f"np.empty({shape}, '{own}') is")
@@ -157,7 +160,24 @@ cdef class Layout:
             for j in range(i):
                 if low[i] < high[j] and low[j] < high[i]:
                     raise ValueError("out's arrays must not overlap each other or the actions")
-        return out
+        parts = arrays[:len(given_parts)]
+        return (parts if self.tree is not None else parts[0], *arrays[len(parts):])
+
+
+cdef cnp.ndarray _array_over(object given, str name):
+    """An array over the memory of what a user has given to write into; None: it has none."""
+    if type(given) is cnp.ndarray:
+        return given
+    try:
+        return np.asarray(memoryview(given))
+    except (TypeError, ValueError, BufferError):  # it has no buffer, or one of a dtype that buffers cannot have
+        pass
+    if not hasattr(given, "__dlpack__"):
+        return None
+    try:
+        return np.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"out's {name} cannot be written into, {type(given).__name__} says: {error}") from None
 
 
 @cython.final

@@ -34,7 +34,7 @@ def check_vector_env(
             any other id for `gymnasium.make_vec`; "gymnasium:CartPole-v1" is Gymnasium's of that name;
             "module:function": a function or class to import.
             Where an autoreset mode can be asked for, all three are checked.
-        num_envs: lanes to ask for.
+        num_envs: how many lanes (copies of the environment) to ask for.
         isolate: True: checks run in processes of their own; if one hangs or dies, that check has failed, and the rest
             go on. Needs a str, or a function that another process can import.
         timeout: seconds that a check may take before it is called hanging (isolate=True only). Half of it is the most

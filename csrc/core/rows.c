@@ -27,6 +27,33 @@ void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t 
     }
 }
 
+void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, const be_rows *from,
+                         const int64_t *lanes, int64_t count, int64_t first) {
+    for (int j = 0; j < table->count; j++) {
+        const be_array *array = &table->arrays[j];
+        if (!(array->group & groups)) continue;
+        unsigned char *target = to->place[array->place];
+        const unsigned char *source = from->place[array->place];
+        const size_t bytes = array->bytes;
+#define COPY(n) /* a constant number of bytes is an instruction or two */                                              \
+    for (int64_t k = 0; k < count; k++) {                                                                              \
+        const size_t at = (size_t)(lanes[k] - first) * bytes;                                                          \
+        memcpy(target + at, source + at, n);                                                                           \
+    }
+        switch (bytes) {
+        case 8:
+            COPY(8);
+            break;
+        case 16:
+            COPY(16);
+            break;
+        default:
+            COPY(bytes);
+        }
+#undef COPY
+    }
+}
+
 void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64_t row) {
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];

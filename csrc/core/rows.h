@@ -63,6 +63,10 @@ static inline void be_rows_slice(const be_table *table, be_rows *to, const be_ro
 void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t to_row, const be_rows *from,
                   int64_t from_row, int64_t n);
 
+/* Copies the rows of the lanes listed; `first` is the lane of row 0. */
+void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, const be_rows *from,
+                         const int64_t *lanes, int64_t count, int64_t first);
+
 /* Zeroes row `row` of these groups, of those arrays that there are. */
 void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64_t row);
 

@@ -23,8 +23,13 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t count) {
 int main(int argc, char **argv) {
     if (argc != 4) return 2;
     const be_emulator_type *type = &be_emulator_ale;
-    const be_cartridge cartridge = {
-        .library = argv[1], .rom = argv[2], .mode = -1, .difficulty = -1, .players = 1, .fast = atoi(argv[3])};
+    const be_cartridge cartridge = {.library = argv[1],
+                                    .rom = argv[2],
+                                    .name = argv[2],
+                                    .mode = -1,
+                                    .difficulty = -1,
+                                    .players = 1,
+                                    .fast = atoi(argv[3])};
     be_error error;
     be_emulator *machine = type->open(&cartridge, &error);
     if (machine == NULL) return printf("%s\n", error.message), 1;

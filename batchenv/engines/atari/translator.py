@@ -14,7 +14,7 @@ from batchenv import _core
 from batchenv.backend import Drawer
 from batchenv.engines import memory
 from batchenv.engines.atari import games, players
-from batchenv.engines.atari.files import library_path, rom_path
+from batchenv.engines.atari.files import Rom, library_path
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
 from batchenv.translator import Translator
@@ -76,7 +76,7 @@ class Atari(Translator):
         params = dict(keywords)
         values = {name: params.pop(name, default) for name, default, _ in self.KEYWORDS}
         game = games.about(values["game"])
-        rom = rom_path(values["game"])
+        rom = Rom(values["game"])
         if values["obs_type"] not in _core.ATARI_OBSERVATIONS:
             known = ", ".join(map(repr, _core.ATARI_OBSERVATIONS))
             raise ValueError(f"obs_type={values['obs_type']!r} must be one of {known}")
@@ -103,7 +103,7 @@ class Atari(Translator):
         actions = tuple(range(len(ACTIONS))) if all_actions else alone.actions
         self._setup = _core.AtariSetup(
             os.fsencode(library_path()),
-            os.fsencode(rom),
+            rom,
             mode=mode,
             difficulty=numbers["difficulty"],
             players=count,

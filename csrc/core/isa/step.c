@@ -106,12 +106,10 @@ static int restart(const block *b, const int64_t *lanes, int64_t count, be_error
     const struct be_driver *driver = b->batch->driver;
     for (int64_t k = 0; k < count; k++) __builtin_prefetch(&b->batch->rng[lanes[k]], 1); /* before any is waited for */
     const int transformed = driver->transform.transform_observation;
-    be_rows final = b->rows;
+    be_rows final;
     memcpy(final.port, b->rows.final, sizeof final.port);
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t i = lanes[k] - b->first;
-        be_rows_copy(&driver->inner, transformed ? BE_ROWS_INFO : BE_ROWS_LANE, &final, i, &b->rows, i, 1);
-    }
+    be_rows_copy_listed(&driver->inner, transformed ? BE_ROWS_INFO : BE_ROWS_LANE, &final, &b->rows, lanes, count,
+                        b->first);
     if (transformed) {
         be_transform_observations(b->batch, lanes, count, b->first, final.port[driver->observation], 0);
     }

@@ -115,7 +115,7 @@ static int find_starts(atari *a, be_emulator *machine, be_error *error) {
         }
     }
     if (!a->type->load(machine, a->starts)) {
-        return be_fail(error, BE_ERROR_ENGINE, -1, "%s: the emulator's states are too large", a->setup.cartridge.rom);
+        return be_fail(error, BE_ERROR_ENGINE, -1, "%s: the emulator's states are too large", a->setup.cartridge.name);
     }
     return BE_OK;
 }
@@ -173,7 +173,7 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
         memcpy(a->actions, setup->num_actions ? setup->actions : machine->minimal, sizeof a->actions);
         for (int k = 0; k < a->num_actions; k++) a->has_fire |= a->actions[k] == 1;
     }
-    a->setup.cartridge.library = a->setup.cartridge.rom = NULL; /* the caller's */
+    a->setup.cartridge.library = a->setup.cartridge.rom = a->setup.cartridge.name = NULL; /* the caller's */
     a->frames = calloc((size_t)b->num_lanes, (size_t)a->stack * a->frame_bytes);
     if (a->frames == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate the frames of all lanes");
     return BE_OK;

@@ -18,7 +18,8 @@
 /* A game to be loaded. The caller has checked that the file is one that the emulator knows. */
 typedef struct be_cartridge {
     const char *library;      /* path of the emulator's shared library */
-    const char *rom;          /* path of the ROM */
+    const char *rom;          /* path of the ROM, which is read now */
+    const char *name;         /* its path for messages; the last part tells its saved states from those of others */
     int32_t mode, difficulty; /* -1: the game's own */
     int32_t players;          /* 1..BE_MAX_PLAYERS: what the mode is for; mode -1: the first that is for so many */
     int32_t palette;          /* BE_PALETTE_... */

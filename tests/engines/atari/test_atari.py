@@ -1,6 +1,8 @@
 """The Atari environments: ids, options, seeds, episodes, snapshots, errors (frames: test_atari_parity.py)."""
 
+import os
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -436,6 +438,28 @@ def test_roms_that_are_missing_or_damaged(tmp_path, monkeypatch):
             batchenv.make("Pong-v5")
     (tmp_path / "pong.bin").write_bytes(good)
     batchenv.make("Pong-v5").reset(seed=1)
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no memory that nobody can change here")
+def test_a_rom_that_changes_after_its_check(tmp_path):
+    """The emulator would end the process: it reads what was checked."""
+    shutil.copy(files.rom_path("pong"), tmp_path / "pong.bin")
+    code = """
+import sys, batchenv
+from batchenv.engines.atari import files
+check = files._checked_rom
+def checked_and_changed(game):
+    path, content = check(game)
+    path.write_bytes(b"no ROM")
+    return path, content
+files._checked_rom = checked_and_changed
+observations, _ = batchenv.make("Pong-v5", 2).reset(seed=3)
+print(observations.sum())
+"""
+    environment = {**os.environ, "ALE_ROMS_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout) == batchenv.make("Pong-v5", 2).reset(seed=3)[0].sum()
 
 
 @pytest.mark.parametrize("package", ["ale_py", "multi_agent_ale_py"])

@@ -188,7 +188,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||
         ale.getRAMSize(m->ale) != BE_RAM_BYTES || emulator->num_minimal > BE_NUM_ACTIONS) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game with a usual screen", cartridge->rom);
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game with a usual screen", cartridge->name);
     }
     ale.getMinimalActionSet(m->ale, emulator->minimal);
     emulator->palette = ale.palettes[cartridge->palette];
@@ -198,14 +198,14 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     m->ends_without_lives = cartridge->ends_without_lives;
     emulator->state_bytes = (sizeof(state_header) + encoded_bytes(m) + STATE_SLACK + 7) / 8 * 8;
     m->game = UINT64_C(0xcbf29ce484222325);
-    for (const char *c = strrchr(cartridge->rom, '/') ? strrchr(cartridge->rom, '/') : cartridge->rom; *c; c++) {
+    for (const char *c = strrchr(cartridge->name, '/') ? strrchr(cartridge->name, '/') : cartridge->name; *c; c++) {
         m->game = (m->game ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     }
     const int status = set_mode(m, cartridge, error);
     if (status != BE_OK) return status;
     if (m->players < 1 || m->players > BE_MAX_PLAYERS || ale.actMultiSize(m->ale) != m->players ||
         ale.livesSize(m->ale) != m->players) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game for players=%d in this mode", cartridge->rom,
+        return be_fail(error, BE_ERROR_VALUE, -1, "%s is no game for players=%d in this mode", cartridge->name,
                        m->players);
     }
     return BE_OK;
