@@ -174,7 +174,12 @@ class Copy:
         self.folder, self.limit = folder, limit
         self.sound: set[str] = set()  # tests that pass without a mutant
         tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-        for name in tracked.splitlines():
+        names = set(tracked.splitlines())
+        for room in ("csrc", "batchenv", "tests"):  # what has been there since an older commit
+            for path in (folder / room).rglob("*.[cfhp]*"):
+                if path.is_file() and str(path.relative_to(folder)) not in names:
+                    path.unlink()
+        for name in names:
             source, target = ROOT / name, folder / name
             if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
                 target.parent.mkdir(parents=True, exist_ok=True)
