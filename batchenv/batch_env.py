@@ -17,7 +17,7 @@ from batchenv.asynchronous import Asynchronous, affinity
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import Lanes, lane_indices, result_of_lanes
 from batchenv.normalize import NormalizedBatch, Normalizer
-from batchenv.registry import lookup
+from batchenv.registry import Entry, lookup
 from batchenv.render import Renderer, check_mode, render_modes
 from batchenv.rollout import Rollouts
 from batchenv.seeds import Seeder, check_seed
@@ -50,6 +50,11 @@ def _space(description: tuple) -> spaces.Space:
     if kind == "tuple":
         return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
+
+
+def _metadata(name: str, entry: Entry) -> dict[str, Any]:
+    modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
+    return {"render_modes": modes, "render_fps": entry.render_fps}
 
 
 class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
@@ -140,6 +145,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     ):
         transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
         self._id, entry = lookup(env_id)
+        self._library = entry.library
         self.num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
         threads = (
             _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
@@ -156,7 +162,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         if max_episode_steps is not None:
             hint = "; None means no limit"
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
-        self.metadata = {**self.class_metadata(self._id), "autoreset_mode": self.autoreset_mode}
+        self.metadata = {**_metadata(self._id, entry), "autoreset_mode": self.autoreset_mode}
         if render_mode is not None:
             check_mode(self._id, render_mode, self.metadata["render_modes"], self.num_envs, entry.modes is None)
         self.render_mode = render_mode
@@ -243,9 +249,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
-        name, entry = lookup(env_id)
-        modes = render_modes(name, entry.type_name) if entry.modes is None else list(entry.modes)
-        return {"render_modes": modes, "render_fps": entry.render_fps}
+        return _metadata(*lookup(env_id))
 
     def _set_spaces(self) -> None:
         observation, action = self._batch.spaces()
@@ -532,7 +536,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
 
     def __getstate__(self) -> dict[str, Any]:
         if self.closed:
-            return {"closed": True, "id": self._id, "arguments": self._arguments}
+            return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
         with self._hold(settle=False):
             return self._held_state()
 
@@ -545,6 +549,7 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
         return {
             "closed": False,
             "id": self._id,
+            "library": self._origin(),
             "arguments": {**self._arguments, **self._keywords, **self._batch.get_params()},
             "snapshot": None if self._core.needs_reset else self._snapshot(np.arange(self.num_envs)),
             "seeds": self._seeder.known,
@@ -554,8 +559,17 @@ class BatchEnv(Asynchronous, Lanes, Rollouts, VectorEnv[NDArray[Any], NDArray[An
             "extra": extra,
         }
 
+    def _origin(self) -> dict[str, Any] | None:
+        """Where another process finds an env that is not built in."""
+        return None if self._library is None else self._library.reference
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["id"], **state["arguments"])
+        env_id = state["id"]
+        if state.get("library") is not None:
+            from batchenv.compiler.libraries import again
+
+            env_id = again(state["library"], env_id)
+        self.__init__(env_id, **state["arguments"])
         if state["closed"]:
             self.close()
             return

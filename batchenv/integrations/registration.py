@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from batchenv.batch_env import BatchEnv
 from batchenv.integrations.single_env import SingleEnv
-from batchenv.registry import NAMESPACE, TABLE, lookup
+from batchenv.registry import NAMESPACE, TABLE, Entry, lookup
 
 _MAKERS = {"single": SingleEnv, "vector": BatchEnv}
 
@@ -50,17 +50,27 @@ def spec(env_id: str) -> EnvSpec:
     return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
 
 
+def register(name: str, entry: Entry) -> None:
+    """Registers one id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
+    registered = gymnasium_id(name)
+    # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+    gymnasium.registry[registered] = EnvSpec(
+        registered,
+        entry_point=entry_point("single", name),
+        vector_entry_point=entry_point("vector", name),
+        max_episode_steps=entry.max_episode_steps,
+        reward_threshold=entry.reward_threshold,
+        kwargs=dict(entry.kwargs),
+    )
+
+
+def forget(name: str) -> None:
+    """Takes an id out of Gymnasium's registry."""
+    gymnasium.registry.pop(gymnasium_id(name), None)
+
+
 def register_with_gymnasium() -> None:
-    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
+    """Registers every id as "batchenv/<id>"."""
     for name, entry in TABLE.items():
-        registered = gymnasium_id(name)
-        if registered not in gymnasium.registry:
-            # What gymnasium.register does, without its look through all the other ids: there are hundreds.
-            gymnasium.registry[registered] = EnvSpec(
-                registered,
-                entry_point=entry_point("single", name),
-                vector_entry_point=entry_point("vector", name),
-                max_episode_steps=entry.max_episode_steps,
-                reward_threshold=entry.reward_threshold,
-                kwargs=dict(entry.kwargs),
-            )
+        if gymnasium_id(name) not in gymnasium.registry:
+            register(name, entry)

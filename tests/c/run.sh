@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-flags=(-std=gnu11 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
+flags=(-std=gnu11 -O1 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Wno-psabi
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Icsrc -Icsrc/include)
 avx2=(-mavx2 -mfma -mbmi -mbmi2)
 declare -A isa=([BASELINE]="")

@@ -13,7 +13,7 @@ if grep -qw avx512dq /proc/cpuinfo; then
 elif grep -qw avx2 /proc/cpuinfo; then
     isa="-DBE_ISA=BE_ISA_AVX2 $vectors"
 fi
-flags="-std=gnu11 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi
+flags="-std=gnu11 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Wno-psabi
     -fno-omit-frame-pointer -Icsrc -Icsrc/include"
 sources=(tests/c/test_async.c csrc/envs/*/*.c)
 for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do

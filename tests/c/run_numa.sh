@@ -13,7 +13,7 @@ for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c 
     [[ $source == */isa.c ]] || sources+=("$source")
 done
 for source in "${sources[@]}"; do
-    echo gcc -std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Werror -Wno-psabi \
+    echo gcc -std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Wno-psabi \
         -DBE_ISA=BE_ISA_BASELINE -Icsrc -Icsrc/include -c "$source" -o "$build/$(basename "$source").o"
 done | xargs -P 2 -d '\n' -n 1 sh -c
 mkdir "$build/root"
