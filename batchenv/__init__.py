@@ -15,8 +15,8 @@ _built.check()
 _openmp.share_runtime()
 __path__.append(f"{__path__[0]}/_moved")  # where old names of modules are found
 
-from batchenv._core import LaneError  # noqa: E402
-from batchenv.batch_env import BatchEnv  # noqa: E402
+from batchenv.backend import LaneError  # noqa: E402
+from batchenv.env import BatchEnv  # noqa: E402
 from batchenv.integrations.envpool import list_all_envs  # noqa: E402
 from batchenv.integrations.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.integrations.registration import register_with_gymnasium, spec  # noqa: E402

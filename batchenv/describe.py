@@ -147,20 +147,19 @@ def info_lines(env_id: str) -> Iterator[str]:
     yield from _fields("state", tables["state"])
     if tables["info"]:
         yield from _fields("info", tables["info"])
-    adapter = entry.make_adapter()
-    if adapter is not None and adapter.KEYWORDS:
+    if env._backend.translator.KEYWORDS:
         yield "keywords:"
-        for name, default, meaning in adapter.KEYWORDS:
+        for name, default, meaning in env._backend.translator.KEYWORDS:
             yield f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}"
     for row in tables["params"]:
         row["default"] = entry.kwargs.get(row["name"], row["default"])
     yield from _params("parameters", tables["params"])
-    names = getattr(adapter, "model_fields", ())
+    names = env._backend.translator.fields
     if names:
         yield "fields of MuJoCo's model, with their shapes; make() and set_params() take them, for single lanes too:"
-        yield from _wrapped(name + _shape(env._adapter.model_shape(name)) for name in names)
+        yield from _wrapped(name + _shape(env._backend.translator.field_shape(name)) for name in names)
     yield from _params("reset options", tables["options"])
-    yield f"bytes per lane: {env._batch.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}"
+    yield f"bytes per lane: {env._backend.core.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}"
 
 
 def _meanings(entry: Entry, env: Any) -> str:

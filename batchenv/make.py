@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
+from batchenv.envs import translator
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import lookup
@@ -115,7 +116,7 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     name, entry = lookup(env_id)
-    if entry.extra != "atari":
+    if all(name != "players" for name, *_ in translator(entry.type_name).KEYWORDS):
         raise ValueError(f"{name} is for one player; the Atari games {', '.join(MODES)} are for more")
     if players is None:
         players = entry.kwargs.get("players", 2)

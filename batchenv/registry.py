@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from batchenv import _core, hints, toy_text
+from batchenv import _core, hints
 from batchenv._moved import moved
 from batchenv.engines import games
-
-if TYPE_CHECKING:
-    from batchenv.compiler import Library
 
 NAMESPACE = "batchenv"
 FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_env.c:MyEnv-v0"
@@ -20,13 +18,11 @@ FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_
 
 @dataclass(frozen=True)
 class Entry:
-    """An environment id: its type in the C core, its limits, and how it is drawn.
+    """An environment id: its type in the C core, and its limits.
 
     kwargs: the keywords that make this id of its type.
-    adapter: "module:Class" of what turns Gymnasium's keywords into the C type's (see `adapter.Adapter`); or None.
     family: what `python -m batchenv list` puts it under.
     extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
-    modes: the render modes; None: those of Gymnasium's class.
     """
 
     type_name: str
@@ -34,84 +30,57 @@ class Entry:
     reward_threshold: float | None
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
-    adapter: str | None = None
-    modes: tuple[str, ...] | None = None
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
     family: str = "classic control"
-    library: Library | None = None  # of a type that is not built in
-
-    def make_adapter(self) -> Any:
-        """A new adapter, or None where the C type's own keywords are all there is."""
-        if self.adapter is None:
-            return None
-        module, _, name = self.adapter.partition(":")
-        return getattr(importlib.import_module(module), name)()
-
-
-_ATARI = "batchenv.engines.atari:Atari"
+    library: Any = None  # the `compiler.Library` of a type that is not built in
 
 
 def _kernels() -> dict[str, Entry]:
     """The ids that C types say of themselves."""
-    table = {}
-    for kind in _core.env_types():
-        adapter = toy_text.ADAPTERS.get(kind["name"])
-        for row in kind["ids"]:
-            table[row["name"]] = Entry(
-                kind["name"],
-                row["max_episode_steps"],
-                row["reward_threshold"],
-                kind["render_fps"],
-                row["kwargs"],
-                adapter and f"batchenv.toy_text:{adapter.__name__}",
-                listed=row["listed"],
-                family=kind["family"],
-            )
-    return table
+    return {
+        row["name"]: Entry(
+            kind["name"],
+            row["max_episode_steps"],
+            row["reward_threshold"],
+            kind["render_fps"],
+            row["kwargs"],
+            listed=row["listed"],
+            family=kind["family"],
+        )
+        for kind in _core.env_types()
+        for row in kind["ids"]
+    }
 
 
 TABLE = {
     **_kernels(),
     **{
-        name: Entry("Atari", limit, None, 30, keywords, _ATARI, extra="atari", family="Atari")
+        name: Entry("Atari", limit, None, 30, keywords, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
     },
 }
 
 
 def _add_mujoco() -> None:
-    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second, adapters of -v5 and -v4."""
-    modes = ("human", "rgb_array", "depth_array", "rgbd_tuple")
+    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second."""
     rows = [
-        ("Ant", 1000, 6000.0, 20, "Ant", "AntV4"),
-        ("HalfCheetah", 1000, 4800.0, 20, "HalfCheetah", "HalfCheetah"),
-        ("Hopper", 1000, 3800.0, 125, "Hopper", "Hopper"),
-        ("Humanoid", 1000, None, 67, "Humanoid", "HumanoidV4"),
-        ("HumanoidStandup", 1000, None, 67, "HumanoidStandup", "HumanoidStandupV4"),
-        ("InvertedDoublePendulum", 1000, 9100.0, 20, "InvertedDoublePendulum", "InvertedDoublePendulum"),
-        ("InvertedPendulum", 1000, 950.0, 25, "InvertedPendulum", "InvertedPendulum"),
-        ("Pusher", 100, 0.0, 20, "Pusher", "PusherV4"),
-        ("Reacher", 50, -3.75, 50, "Reacher", "Reacher"),
-        ("Swimmer", 1000, 360.0, 25, "Swimmer", "Swimmer"),
-        ("Walker2d", 1000, None, 125, "Walker2d", "Walker2dV4"),
+        ("Ant", 1000, 6000.0, 20),
+        ("HalfCheetah", 1000, 4800.0, 20),
+        ("Hopper", 1000, 3800.0, 125),
+        ("Humanoid", 1000, None, 67),
+        ("HumanoidStandup", 1000, None, 67),
+        ("InvertedDoublePendulum", 1000, 9100.0, 20),
+        ("InvertedPendulum", 1000, 950.0, 25),
+        ("Pusher", 100, 0.0, 20),
+        ("Reacher", 50, -3.75, 50),
+        ("Swimmer", 1000, 360.0, 25),
+        ("Walker2d", 1000, None, 125),
     ]
-    for name, steps, threshold, fps, *adapters in rows:
-        for version, suffix, adapter in zip(("v5", "v4"), ("", "V4"), adapters, strict=True):
-            TABLE[f"{name}-{version}"] = Entry(
-                f"{name}{suffix}",
-                steps,
-                threshold,
-                fps,
-                {},
-                f"batchenv.engines.mujoco:{adapter}",
-                modes,
-                extra="mujoco",
-                family="MuJoCo",
-            )
-
-    custom = Entry("MuJoCo", None, None, 50, {}, "batchenv.engines.mujoco:Custom", modes, listed=False, family="MuJoCo")
-    TABLE["MuJoCo-v0"] = custom
+    for name, *limits in rows:
+        for version, suffix in (("v5", ""), ("v4", "V4")):
+            TABLE[f"{name}-{version}"] = Entry(f"{name}{suffix}", *limits, extra="mujoco", family="MuJoCo")
+    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, listed=False, family="MuJoCo")
 
 
 _add_mujoco()
@@ -126,8 +95,22 @@ def list_envs(extra: str | None = "any") -> list[str]:
     return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 
+# Are told the id whose entry has come, changed or gone.
+watchers: list[Callable[[str], None]] = []
+
+
+def put(name: str, entry: Entry | None) -> None:
+    """Gives an id an entry, in the place of the one that it has; None: takes the id away."""
+    if entry is None:
+        del TABLE[name]
+    else:
+        TABLE[name] = entry
+    for watcher in watchers:
+        watcher(name)
+
+
 def _libraries() -> Any:
-    """What knows envs that are not built in; most programs need none."""
+    """What knows envs that are not built in: imported when somebody asks for one."""
     return importlib.import_module("batchenv.compiler.libraries")
 
 

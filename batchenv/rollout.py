@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import _core
+from batchenv.backend import Backend, LaneError
 from batchenv.seeds import entropy
 from batchenv.values import integer
 
@@ -24,72 +24,85 @@ class Rollout(NamedTuple):
     actions: NDArray[Any]
 
 
-class Rollouts:
-    """The part of BatchEnv that takes many steps in one call."""
+class ActionStream:
+    """The random actions of an env's rollouts, which go on from call to call.
 
-    def rollout(
-        self,
-        actions: Any,
-        *,
-        policy: str | None = None,
-        seed: int | None = None,
-        out: tuple[NDArray[Any], ...] | None = None,
-    ) -> Rollout:
-        """T steps of all lanes in one call, exactly as T calls of `step` would take them.
+    position: (key, steps that were drawn); a key of 0: not started.
+    """
 
-        Args:
-            actions: shape (T, *action_space.shape); or T itself, with policy="random".
-            policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
-                goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
-            seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
-            out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
+    def __init__(self) -> None:
+        self.position = (0, 0)
 
-        Returns:
-            Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
-            (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
-            "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
-
-        Raises:
-            TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
-                No lane has been stepped.
-            gymnasium.error.ResetNeeded: before the first reset.
-            LaneError: some lanes failed in some step; its `result` is the Rollout.
-        """
-        self._check_open()
-        if self.autoreset_mode is AutoresetMode.DISABLED:
-            raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
-        if policy is None:
-            if seed is not None:
-                raise ValueError(f"seed={seed!r} is for policy='random'")
-            steps = np.shape(actions)[0] if np.ndim(actions) else None
-            if steps is None:
-                raise TypeError(
-                    f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
-                    "for T random steps pass policy='random'"
-                )
-            with self._hold():
-                return self._roll(actions, steps, 0, 0, out)
-        if policy != "random":
-            raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
-        steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
-        if seed is not None:
-            seed = integer("seed", seed, 0, None)
-        with self._hold():
-            key, first = self._action_stream
-            if seed is not None or key == 0:
-                start = entropy() if seed is None else seed
-                key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
-            try:
-                result = self._roll(None, steps, key, first, out)
-            except _core.LaneError:  # the steps were taken
-                self._action_stream = (key, first + steps)
-                raise
-            self._action_stream = (key, first + steps)
+    def roll(self, backend: Backend, steps: int, seed: int | None, out: Any) -> Rollout:
+        """`steps` steps with random actions. seed: starts the stream again; None: it goes on."""
+        key, first = self.position
+        if seed is not None or key == 0:
+            start = entropy() if seed is None else seed
+            key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
+        try:
+            result = roll(backend, None, steps, key, first, out)
+        except LaneError:  # the steps were taken
+            self.position = (key, first + steps)
+            raise
+        self.position = (key, first + steps)
         return result
 
-    def _roll(self, *arguments: Any) -> Rollout:
-        try:
-            return Rollout(*self._batch.rollout(*arguments))
-        except _core.LaneError as error:
-            error.result = Rollout(*error.result)
-            raise
+
+def roll(backend: Backend, *arguments: Any) -> Rollout:
+    """What `backend.rollout` returns, by names."""
+    try:
+        return Rollout(*backend.rollout(*arguments))
+    except LaneError as error:
+        error.result = Rollout(*error.result)
+        raise
+
+
+def rollout(
+    self: Any,
+    actions: Any,
+    *,
+    policy: str | None = None,
+    seed: int | None = None,
+    out: tuple[NDArray[Any], ...] | None = None,
+) -> Rollout:
+    """T steps of all lanes in one call, exactly as T calls of `step` would take them.
+
+    Args:
+        actions: shape (T, *action_space.shape); or T itself, with policy="random".
+        policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
+            goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
+        seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
+        out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
+
+    Returns:
+        Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
+        (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
+        "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
+
+    Raises:
+        TypeError, ValueError: wrong actions (step, lane and bound are named), policy or `out`; autoreset Disabled.
+            No lane has been stepped.
+        gymnasium.error.ResetNeeded: before the first reset.
+        LaneError: some lanes failed in some step; its `result` is the Rollout.
+    """
+    self._check_open()
+    if self.autoreset_mode is AutoresetMode.DISABLED:
+        raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
+    if policy is None:
+        if seed is not None:
+            raise ValueError(f"seed={seed!r} is for policy='random'")
+        steps = np.shape(actions)[0] if np.ndim(actions) else None
+        if steps is None:
+            raise TypeError(
+                f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
+                "for T random steps pass policy='random'"
+            )
+        with self._hold():
+            return roll(self._backend, actions, steps, 0, 0, out)
+    if policy != "random":
+        raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
+    steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
+    if seed is not None:
+        seed = integer("seed", seed, 0, None)
+    with self._hold():
+        return self._actions.roll(self._backend, steps, seed, out)

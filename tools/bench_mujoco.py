@@ -75,7 +75,7 @@ class Ours:
             self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, **kwargs, **limit)
         self.env.reset(seed=0)
         if threads > 1:
-            self.env._batch.force_parallel(True)
+            self.env._backend.batch.force_parallel(True)
         self.actions = actions_of(self.env, lanes)
 
     def run(self, steps):
@@ -117,7 +117,7 @@ class Bare:
 
     def __init__(self, task, ours, threads):
         _, functions = mujoco_library.load()
-        model = ours.env._adapter._model
+        model = ours.env._backend.translator._model
         self.data = ours.env.get_attr("data")
         rows = [[model._address, d._address, d.ctrl.ctypes.data] for d in self.data]
         self.table = np.array(rows, np.int64)
@@ -152,7 +152,7 @@ class Rollout:
         from mujoco import rollout
 
         mujoco, _ = mujoco_library.load()
-        model, skip = ours.env._adapter._model, ours.env.get_params()["frame_skip"]
+        model, skip = ours.env._backend.translator._model, ours.env.get_params()["frame_skip"]
         signature = mujoco.mjtState.mjSTATE_FULLPHYSICS
         self.state = np.zeros((ours.env.num_envs, mujoco.mj_stateSize(model, signature)))
         for row, data in zip(self.state, ours.env.get_attr("data"), strict=True):
@@ -176,7 +176,7 @@ class MjBatch:
         from mujoco import batch
 
         lib, _ = mujoco_library.load()
-        adapter = ours.env._adapter
+        adapter = ours.env._backend.translator
         self.batch = batch.Batch(adapter._model, ours.env.num_envs, threads)
         for row, data in zip(self.batch.state, ours.env.get_attr("data"), strict=True):
             lib.mj_getState(adapter._model, data, row, int(lib.mjtState.mjSTATE_INTEGRATION))
@@ -397,7 +397,7 @@ def main():
     parser.add_argument("--only", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--processes", type=int, default=64, help="most lanes for async, which takes a process a lane")
     parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time (one thread only)")
-    parser.add_argument("--plot", help="a picture of the table's ratios, such as docs/mujoco.png")
+    parser.add_argument("--plot", help="a file for a picture of the table's ratios")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"mujoco {mujoco_library.load()[0].__version__}; ours / theirs")

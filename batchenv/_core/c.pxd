@@ -68,6 +68,8 @@ cdef extern from "rng.h" nogil:
     void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n)
 
 cdef extern from "batchenv.h" nogil:
+    enum:
+        BE_MAX_FIELDS, BE_MAX_INFO, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
     ctypedef struct be_error:
@@ -100,9 +102,9 @@ cdef extern from "batchenv.h" nogil:
         be_dtype dtype
         int64_t n
         int ndim
-        int64_t shape[4]
-        double low[32]
-        double high[32]
+        int64_t shape[BE_MAX_DIMS]
+        double low[BE_MAX_BOUNDS]
+        double high[BE_MAX_BOUNDS]
     ctypedef struct be_grid:
         const uint8_t *cells
         int64_t rows, columns
@@ -132,12 +134,11 @@ cdef extern from "batchenv.h" nogil:
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes
-        void *state[16]
+        void *state[BE_MAX_FIELDS]
         be_rng *rng
         int32_t *elapsed
-        double params[32]
+        double params[BE_MAX_PARAMS]
         be_space observation_space, action_space
-    int BE_MAX_PARAMS, BE_MAX_SETTINGS
     unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/library.h" nogil:
@@ -194,9 +195,9 @@ cdef extern from "core/batch.h" nogil:
         double *reward
         uint8_t *terminated
         uint8_t *truncated
-        void *info[16]
+        void *info[BE_MAX_INFO]
         void *final_observation
-        void *final_info[16]
+        void *final_info[BE_MAX_INFO]
         uint8_t *started
         double *episode_return
         double *episode_seconds

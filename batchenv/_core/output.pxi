@@ -1,12 +1,439 @@
-# The arrays that a call hands out.
+# The arrays of a call, by name.
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp, memcpy, memset
 
-_out_names = ("observations", "rewards", "terminations", "truncations")
-_out_dtypes = (None, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
+_NAMES = ("observations", "rewards", "terminations", "truncations")
+
+cdef enum:
+    MAX_POOL = 4  # sets of arrays that are kept to be used again
+
+
+@cython.final
+cdef class Layout:
+    """What the arrays of a batch are: their dtypes, and the shape of one lane's."""
+
+    cdef int64_t num_lanes
+    cdef object observation_dtype
+    cdef int observation_type  # its number
+    cdef tuple observation_shape  # of one lane
+    cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
+    cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
+    cdef list infos  # rows of the type's table
+    cdef int when[BE_MAX_INFO]
+    cdef int num_infos
+    cdef bint partial_infos  # some rows of some info are left out
+    cdef bint recording  # episode statistics
+    cdef bint goes_on  # games that last longer than an episode have theirs at their end
+    cdef bint same_step
+
+    cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
+        cdef const be_space *space = &batch.observation_space
+        cdef int k
+        shape = [space.shape[i] for i in range(space.ndim)]
+        if changes.time_aware:
+            shape = [be_frame_size(space, changes)]
+        elif space.kind == BE_SPACE_TUPLE:
+            self.tuple_size = space.shape[0]
+        if changes.frame_stack:
+            shape.insert(0, changes.frame_stack)
+        self.num_lanes = batch.num_lanes
+        self.observation_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
+        self.observation_type = self.observation_dtype.num
+        self.observation_shape = tuple(shape)
+        self.whole_numbers = not shape and not changes.convert
+        self.infos = _field_table(batch.type.info)
+        self.num_infos = len(self.infos)
+        for k in range(self.num_infos):
+            self.when[k] = batch.type.info[k].when
+            self.partial_infos |= self.when[k] != BE_ALWAYS
+        self.recording = changes.record_statistics
+        self.goes_on = batch.type.goes_on != NULL
+        self.same_step = same_step
+        return 0
+
+    cdef object present(self, object observation):
+        """An observation array as the space says: for tuples, one column each."""
+        if self.tuple_size:
+            return tuple([observation[..., j] for j in range(self.tuple_size)])
+        return observation
+
+    cdef object present_row(self, object row):
+        """One lane's observation as Gymnasium's single env returns it."""
+        if self.tuple_size:
+            return self.present(row) if row.ndim > 1 else tuple(row.tolist())
+        return int(row) if self.whole_numbers else row
+
+    cdef tuple check_out(self, object out, cnp.ndarray read, tuple steps, object dtype=None):
+        """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
+        any place. read: where actions are read from, or None. steps: (T,) where they are those of T steps. dtype: the
+        observations', where it is not the layout's."""
+        cdef cnp.ndarray array
+        cdef const char *low[5]
+        cdef const char *high[5]
+        cdef int i, j, count = 0
+        if not isinstance(out, (tuple, list)) or len(out) != 4:
+            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
+                            "(observations, rewards, terminations, truncations)")
+        out = tuple(out)  # a list's class may be the user's, and give others the second time
+        dtypes = (dtype or self.observation_dtype, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
+        for i in range(4):
+            given = out[i]
+            if given is None:
+                continue
+            if type(given) is not cnp.ndarray:
+                hint = f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and i == 0 else ""
+                raise TypeError(f"out's {_NAMES[i]} must be a numpy.ndarray or None, not {type(given).__name__}{hint}")
+            array = <cnp.ndarray>given
+            shape = (*steps, self.num_lanes, *self.observation_shape) if i == 0 else (*steps, self.num_lanes)
+            if given.dtype != dtypes[i] or given.shape != shape:
+                raise ValueError(f"out's {_NAMES[i]} must have dtype {dtypes[i]} and shape {shape}, "
+                                 f"got {given.dtype} and {given.shape}")
+            if not cnp.PyArray_ISCARRAY(array):
+                raise ValueError(f"out's {_NAMES[i]} must be C-contiguous, aligned and writeable; "
+                                 f"np.empty({shape}, '{dtypes[i]}') is")
+            low[count] = <const char *>cnp.PyArray_DATA(array)
+            high[count] = low[count] + cnp.PyArray_NBYTES(array)
+            count += 1
+        if read is not None and cnp.PyArray_ISCONTIGUOUS(read):
+            low[count] = <const char *>cnp.PyArray_DATA(read)
+            high[count] = low[count] + cnp.PyArray_NBYTES(read)
+            count += 1
+        for i in range(count):
+            for j in range(i):
+                if low[i] < high[j] and low[j] < high[i]:
+                    raise ValueError("out's arrays must not overlap each other or the actions")
+        return out
+
+
+@cython.final
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
+cdef class Output:
+    """The arrays of one call: what is handed out, and what the C side says beside it."""
+
+    cdef Layout layout
+    cdef int64_t rows
+    cdef cnp.ndarray observation, reward, terminated, truncated
+    cdef list infos, masks  # in the order of the type's table
+    cdef cnp.ndarray episode_return, episode_length, episode_seconds  # None without statistics
+    cdef cnp.ndarray started  # which rows are an episode's first; None where no info asks
+    cdef cnp.ndarray lanes, failed  # of rows in the order in which lanes got finished
+    cdef cnp.ndarray final_observation  # of lanes that have been reset in the same step; None: the batch has them
+    cdef list final_infos
+
+    cdef Output copy(self):
+        """Another one of the same arrays."""
+        cdef Output other = Output.__new__(Output)
+        other.layout, other.rows = self.layout, self.rows
+        other.observation, other.reward = self.observation, self.reward
+        other.terminated, other.truncated = self.terminated, self.truncated
+        other.infos, other.masks = self.infos, self.masks
+        other.episode_return, other.episode_length = self.episode_return, self.episode_length
+        other.episode_seconds, other.started = self.episode_seconds, self.started
+        other.lanes, other.failed = self.lanes, self.failed
+        other.final_observation, other.final_infos = self.final_observation, self.final_infos
+        return other
+
+    cdef Output into(self, tuple out):
+        """This, but with the arrays of a checked `out` where it has one."""
+        cdef Output other = self.copy()
+        if out[0] is not None:
+            other.observation = out[0]
+        if out[1] is not None:
+            other.reward = out[1]
+        if out[2] is not None:
+            other.terminated = out[2]
+        if out[3] is not None:
+            other.truncated = out[3]
+        return other
+
+    cdef void point(self, be_arrays *arrays) noexcept:
+        """Tells the C side where to write: everything but the actions."""
+        cdef int k
+        arrays.action = NULL
+        arrays.observation = cnp.PyArray_DATA(self.observation)
+        arrays.reward = <double *>cnp.PyArray_DATA(self.reward)
+        arrays.terminated = <uint8_t *>cnp.PyArray_DATA(self.terminated)
+        arrays.truncated = <uint8_t *>cnp.PyArray_DATA(self.truncated)
+        for k in range(self.layout.num_infos):
+            arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.infos, k))
+        arrays.started = NULL
+        if self.started is not None:
+            arrays.started = <uint8_t *>cnp.PyArray_DATA(self.started)
+        arrays.episode_return = arrays.episode_seconds = NULL
+        arrays.episode_length = NULL
+        if self.episode_return is not None:
+            arrays.episode_return = <double *>cnp.PyArray_DATA(self.episode_return)
+            arrays.episode_length = <int64_t *>cnp.PyArray_DATA(self.episode_length)
+            arrays.episode_seconds = <double *>cnp.PyArray_DATA(self.episode_seconds)
+        arrays.final_observation = NULL
+        if self.final_observation is not None:
+            arrays.final_observation = cnp.PyArray_DATA(self.final_observation)
+            for k in range(self.layout.num_infos):
+                arrays.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.final_infos, k))
+
+    # -- whether it can be used again --------------------------------------------------------------------------------
+
+    cdef bint free(self):
+        """Nobody else holds any of its arrays, and they are as they were made."""
+        cdef int k
+        if not (be_unshared(<PyObject *>self.observation) and be_unshared(<PyObject *>self.reward)
+                and be_unshared(<PyObject *>self.terminated) and be_unshared(<PyObject *>self.truncated)):
+            return False
+        for k in range(self.layout.num_infos):
+            if not (be_unshared(PyList_GET_ITEM(self.infos, k)) and be_unshared(PyList_GET_ITEM(self.masks, k))):
+                return False
+        if self.episode_return is not None and not (
+                be_unshared(<PyObject *>self.episode_return) and be_unshared(<PyObject *>self.episode_length)
+                and be_unshared(<PyObject *>self.episode_seconds)):
+            return False
+        if self.lanes is not None and not be_unshared(<PyObject *>self.lanes):
+            return False
+        return self.intact()
+
+    cdef bint intact(self):
+        """Users may have changed what can be changed in place: dtype, shape, writability."""
+        cdef cnp.ndarray array = self.observation
+        cdef int i, ndim = len(self.layout.observation_shape)
+        if (cnp.PyArray_TYPE(array) != self.layout.observation_type or not cnp.PyArray_ISCARRAY(array)
+                or cnp.PyArray_NDIM(array) != 1 + ndim or cnp.PyArray_DIM(array, 0) != self.rows):
+            return False
+        for i in range(ndim):
+            if cnp.PyArray_DIM(array, 1 + i) != <int64_t>self.layout.observation_shape[i]:
+                return False
+        if not (_is_column(self.reward, cnp.NPY_FLOAT64, self.rows)
+                and _is_column(self.terminated, cnp.NPY_BOOL, self.rows)
+                and _is_column(self.truncated, cnp.NPY_BOOL, self.rows)):
+            return False
+        if self.lanes is not None and not _is_column(self.lanes, cnp.NPY_INT64, self.rows):
+            return False
+        if self.episode_return is not None and not (
+                _is_column(self.episode_return, cnp.NPY_FLOAT64, self.rows)
+                and _is_column(self.episode_length, cnp.NPY_INT64, self.rows)
+                and _is_column(self.episode_seconds, cnp.NPY_FLOAT64, self.rows)):
+            return False
+        for i in range(self.layout.num_infos):
+            array = <cnp.ndarray>PyList_GET_ITEM(self.infos, i)
+            row = <object>PyList_GET_ITEM(self.layout.infos, i)
+            if (not cnp.PyArray_ISCARRAY(array) or array.dtype != row["dtype"]
+                    or (<object>array).shape != ((self.rows,) if row["size"] == 1 else (self.rows, row["size"]))
+                    or not _is_column(<cnp.ndarray>PyList_GET_ITEM(self.masks, i), cnp.NPY_BOOL, self.rows)):
+                return False
+        return True
+
+    # -- what is handed out ------------------------------------------------------------------------------------------
+
+    cdef dict step_infos(self, const be_arrays *arrays, bint finished):
+        """The infos of a step, with Gymnasium's masks; a key that no row has is left out. arrays: as the C side was
+        given them; finished: whether a lane's episode may have ended."""
+        cdef dict info = {}
+        cdef int k
+        cdef int64_t i, rows = self.rows
+        cdef uint8_t *mask
+        cdef cnp.ndarray values, present
+        cdef bint some_started
+        if self.layout.num_infos:
+            some_started = self.layout.partial_infos and memchr(arrays.started, 1, rows) != NULL
+            for k in range(self.layout.num_infos):
+                values = <cnp.ndarray>PyList_GET_ITEM(self.infos, k)
+                present = <cnp.ndarray>PyList_GET_ITEM(self.masks, k)
+                mask = <uint8_t *>cnp.PyArray_DATA(present)
+                memset(mask, 1, rows)
+                if self.layout.when[k] == BE_WHERE_NOT_0:
+                    if _is_zero(values) or not values.any():
+                        continue
+                    np.not_equal(values, 0, out=present)
+                elif self.layout.when[k] == BE_IN_STEPS and some_started:
+                    for i in range(rows):
+                        mask[i] = not arrays.started[i]
+                    if memchr(mask, 1, rows) == NULL:
+                        continue
+                row = <object>PyList_GET_ITEM(self.layout.infos, k)
+                info[row["name"]] = values
+                info[row["mask"]] = present
+        if finished and (self.layout.recording or self.layout.same_step):
+            done = np.logical_or(self.terminated, self.truncated)
+            if self.layout.recording:
+                self.tell_episodes(info, done, False)
+            if self.layout.same_step:
+                self._tell_finals(info, arrays, done)
+        return info
+
+    cdef dict reset_infos(self, object mask):
+        """The infos of a reset of the lanes in `mask` (None: all), with Gymnasium's masks."""
+        cdef dict info = {}
+        cdef int k
+        for k in range(self.layout.num_infos):
+            if self.layout.when[k] == BE_ALWAYS:
+                row = self.layout.infos[k]
+                self.masks[k][...] = True if mask is None else mask
+                info[row["name"]] = self.infos[k]
+                info[row["mask"]] = self.masks[k]
+        return info
+
+    cdef int tell_episodes(self, dict info, object done, bint always) except -1:
+        """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics. Of `done`, episodes
+        whose game goes on have none."""
+        if self.layout.goes_on:
+            done = self.episode_length > 0
+            if not always and not done.any():
+                return 0
+        info["episode"] = {"r": self.episode_return, "l": self.episode_length, "t": self.episode_seconds}
+        info["_episode"] = done
+        return 0
+
+    cdef int _tell_finals(self, dict info, const be_arrays *arrays, object done) except -1:
+        """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
+        lanes = np.flatnonzero(done)
+        cdef cnp.npy_intp[::1] index = lanes
+        cdef Py_ssize_t i, count = len(lanes)
+        rows = np.empty((count, *self.layout.observation_shape), self.layout.observation_dtype)
+        cdef char *target = <char *>cnp.PyArray_DATA(<cnp.ndarray>rows)
+        cdef const char *source = <const char *>arrays.final_observation
+        cdef size_t row = cnp.PyArray_NBYTES(<cnp.ndarray>rows) // max(count, 1)
+        final = np.empty(self.rows, dtype=object)
+        cdef object[::1] objects = final
+        for i in range(count):
+            memcpy(target + i * row, source + index[i] * row, row)
+            objects[index[i]] = self.layout.present_row(rows[i])
+        info["final_obs"] = final
+        info["_final_obs"] = done
+        info["final_info"] = self._final_infos(arrays, done)
+        info["_final_info"] = done.copy()
+        return 0
+
+    cdef dict _final_infos(self, const be_arrays *arrays, object done):
+        cdef dict info = {}
+        cdef int k
+        cdef cnp.ndarray array
+        for k in range(self.layout.num_infos):
+            row = self.layout.infos[k]
+            array = _new_column(row, (self.rows,))
+            memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
+            array[~done] = 0
+            present = done.copy()
+            if self.layout.when[k] == BE_WHERE_NOT_0:
+                present &= (<object>array) != 0
+                if not present.any():
+                    continue
+            info[row["name"]] = array
+            info[row["mask"]] = present
+        return info
+
+
+cdef object _new_column(dict row, tuple shape):
+    """An array for an info; shape: of the rows."""
+    return np.empty((*shape, row["size"]) if row["size"] > 1 else shape, row["dtype"])
+
+
+cdef Output _new_output(Layout layout, int64_t rows):
+    """Arrays for a step of `rows` lanes."""
+    cdef Output output = _new_steps(layout, (rows,))
+    output.masks = [np.empty(rows, np.bool_) for _ in layout.infos]
+    if layout.partial_infos:
+        output.started = np.zeros(rows, np.uint8)
+    return output
+
+
+cdef Output _new_steps(Layout layout, tuple shape):
+    """Arrays for the steps of a rollout: (steps, lanes)."""
+    cdef Output output = Output.__new__(Output)
+    output.layout = layout
+    output.rows = shape[0]
+    output.observation = np.empty((*shape, *layout.observation_shape), layout.observation_dtype)
+    output.reward = np.empty(shape)
+    output.terminated = np.empty(shape, np.bool_)
+    output.truncated = np.empty(shape, np.bool_)
+    output.infos = [_new_column(row, shape) for row in layout.infos]
+    if layout.recording:
+        output.episode_return = np.empty(shape)
+        output.episode_length = np.empty(shape, np.int64)
+        output.episode_seconds = np.empty(shape)
+    return output
+
+
+cdef Output _new_results(Layout layout, int64_t rows):
+    """Arrays for a batch of results of lanes in flight."""
+    cdef Output output = _new_output(layout, rows)
+    output.started = np.empty(rows, np.uint8)
+    output.lanes = np.empty(rows, np.int64)
+    output.failed = np.empty(rows, np.uint8)
+    if layout.same_step:
+        output.final_observation = np.empty_like(output.observation)
+        output.final_infos = [np.empty_like(array) for array in output.infos]
+    return output
+
+
+@cython.final
+@cython.no_gc
+cdef class Outputs:
+    """Outputs that have been handed out before, to be used again when nobody else holds their arrays."""
+
+    cdef Layout layout
+    cdef int ring  # copy=False: so many take turns, whoever holds them; 0: none do
+    cdef list sets
+    cdef int turn  # whose it is, or which is forgotten first
+
+    def __cinit__(self, Layout layout, int ring=0):
+        self.layout = layout
+        self.ring = ring
+        self.sets = []
+
+    cdef Output next(self):
+        """One for a step of all lanes. It stays among these."""
+        cdef Output output
+        cdef Py_ssize_t i, count = len(self.sets)
+        if self.ring == 0:
+            for i in range(count):
+                output = <Output>PyList_GET_ITEM(self.sets, i)
+                if output.free():
+                    return output
+        elif count == self.ring:
+            output = <Output>PyList_GET_ITEM(self.sets, self.turn)
+            if output.intact():
+                self.turn = (self.turn + 1) % self.ring
+                return output
+        output = _new_output(self.layout, self.layout.num_lanes)
+        if count < (self.ring if self.ring else MAX_POOL):
+            self.sets.append(output)
+        else:  # all are held, by a user who stores every step: forget the oldest
+            self.sets[self.turn] = output
+            self.turn = (self.turn + 1) % count
+        return output
+
+    cdef Output take(self, int64_t rows):
+        """One for results of lanes in flight. It is no longer among these: see `put`."""
+        cdef Py_ssize_t i
+        cdef Output output
+        for i in range(len(self.sets)):
+            output = <Output>self.sets[i]
+            if output.free():
+                del self.sets[i]
+                return output
+        output = _new_results(self.layout, rows)
+        if len(self.sets) >= MAX_POOL:
+            del self.sets[0]  # the user keeps it
+        return output
+
+    cdef int put(self, Output output) except -1:
+        """Takes in one that has been handed out."""
+        if len(self.sets) <= MAX_POOL:
+            self.sets.append(output)
+        return 0
+
+
+cdef bint _is_column(cnp.ndarray array, int type_number, int64_t rows) noexcept:
+    """Whether it is as np.empty(rows, dtype) makes it."""
+    return (cnp.PyArray_TYPE(array) == type_number and cnp.PyArray_ISCARRAY(array) and cnp.PyArray_NDIM(array) == 1
+            and cnp.PyArray_DIM(array, 0) == rows)
+
+
+cdef bint _any(cnp.ndarray flags) noexcept:
+    """Whether one of these bytes is 1."""
+    return memchr(cnp.PyArray_DATA(flags), 1, cnp.PyArray_NBYTES(flags)) != NULL
 
 
 cdef bint _is_zero(cnp.ndarray array) noexcept:

@@ -9,8 +9,6 @@ from libc.string cimport strcmp
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
            np.dtype(np.float64), np.dtype(np.int8))
 
-_dtypes_by_num = {dtype.num: dtype for dtype in _dtypes}
-
 
 cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
     cdef const be_env_type *env_type = be_type_named(isa, name.encode())
@@ -145,6 +143,6 @@ cdef object _space(const be_space *space):
     size = be_space_row_size(space)
     shape = tuple(space.shape[i] for i in range(space.ndim))
     kind = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_TUPLE: "tuple"}[space.kind]
-    low = [space.low[i if size <= 32 else 0] for i in range(size)]
-    high = [space.high[i if size <= 32 else 0] for i in range(size)]
+    low = [space.low[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
+    high = [space.high[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
     return kind, _dtypes[<int>space.dtype], space.n, shape, low, high

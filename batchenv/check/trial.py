@@ -67,6 +67,8 @@ def same(a: Any, b: Any) -> bool:
     if a.shape != b.shape:
         return False
     if a.dtype == object or b.dtype == object:
+        if a.ndim == 0:  # None, or a dict where the other one is none
+            return bool(a.item() == b.item())
         return all(x is y or same(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True))
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
 

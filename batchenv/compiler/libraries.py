@@ -14,7 +14,7 @@ from typing import Any
 
 from batchenv import _core
 from batchenv.compiler import build
-from batchenv.registry import FILE, TABLE, Entry
+from batchenv.registry import FILE, TABLE, Entry, put
 
 GROUP = "batchenv.envs"
 _lock = threading.RLock()
@@ -188,7 +188,6 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
                     row["reward_threshold"],
                     kind["render_fps"],
                     row["kwargs"],
-                    modes=(),
                     listed=row["listed"],
                     family=kind["family"] or "your own",
                     library=library,
@@ -207,8 +206,6 @@ def _checked_namespace(namespace: Any) -> str:
 
 def _register(library: Library) -> Library:
     """Puts its ids into the registries, in the place of those that the same file had before."""
-    from batchenv.integrations.registration import forget, register
-
     origin = library.reference["origin"]
     for name in library.entries:
         other = TABLE.get(name)
@@ -223,11 +220,9 @@ def _register(library: Library) -> Library:
         if entry.library is not None and name not in library.entries:
             theirs = entry.library.reference
             if (theirs["origin"], theirs["namespace"]) == (origin, namespace):  # the file has it no more
-                del TABLE[name]
-                forget(name)
+                put(name, None)
     for name, entry in library.entries.items():
-        TABLE[name] = entry
-        register(name, entry)
+        put(name, entry)
     return library
 
 

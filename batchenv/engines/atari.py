@@ -14,10 +14,11 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
-from batchenv.adapter import Adapter
+from batchenv.backend import Drawer
 from batchenv.engines import games, memory, players
 from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
+from batchenv.translator import Translator
 from batchenv.values import integer
 
 OBSERVATIONS = ("grayscale", "rgb", "ram")  # as in csrc/engines/atari/atari.h
@@ -132,7 +133,7 @@ def minimal_actions(game: str) -> list[str]:
     return [action.name for action in emulator.getMinimalActionSet()]
 
 
-class Atari(Adapter):
+class Atari(Translator):
     """What an Atari environment has beside its C type's parameters."""
 
     KEYWORDS = (
@@ -221,7 +222,7 @@ class Atari(Adapter):
         return dict(self._values)
 
     def engine(self, num_envs: int, threads: int) -> _Given:
-        """See `Adapter.engine`.
+        """See `Translator.engine`.
 
         Raises:
             MemoryError: so many lanes do not fit. The emulator would end the process.
@@ -253,9 +254,13 @@ class Atari(Adapter):
         scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
         return PlayersBatch(batch, count, self._board, scale, bounds)
 
-    def renderer(self, mode: str) -> AtariRenderer:
-        """What draws lanes of this environment."""
-        return AtariRenderer(self._values["game"])
+    def render_modes(self, env_id: str) -> list[str]:
+        """See `Translator.render_modes`."""
+        return ["rgb_array"]
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> AtariDrawer:
+        """See `Translator.drawer`."""
+        return AtariDrawer(self._values["game"], batch)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute: one value per lane."""
@@ -265,10 +270,11 @@ class Atari(Adapter):
         return [list(ACTIONS)] * lanes
 
 
-class AtariRenderer:
+class AtariDrawer(Drawer):
     """Pictures of lanes: the screens as they are, in RGB."""
 
-    def __init__(self, game: str):
+    def __init__(self, game: str, batch: Any):
+        self._batch = batch
         about = games.about(game)
         self._height = about.height
         symbols = {"NTSC": "_ZN3ale11NTSCPaletteE", "PAL": "_ZN3ale10PALPaletteE"}
@@ -276,14 +282,8 @@ class AtariRenderer:
         colours = np.array(table, np.uint32)
         self._palette = np.stack([colours >> 16, colours >> 8, colours], axis=1).astype(np.uint8)
 
-    def watch(self, actions: Any, lanes: Any = None) -> None:
-        """Nothing: the screen shows all."""
-
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
         """A frame per lane: uint8 (height, 160, 3)."""
-        screens = batch.state()["screen"]
+        screens = self._batch.state()["screen"]
         size = self._height * SCREEN_WIDTH
         return tuple(self._palette[screens[i, :size]].reshape(self._height, SCREEN_WIDTH, 3) for i in lanes)
-
-    def close(self) -> None:
-        """Nothing is open."""

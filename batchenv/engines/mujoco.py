@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.adapter import Adapter
 from batchenv.engines import mujoco_fields, mujoco_library
+from batchenv.translator import Translator
 from batchenv.values import integer
 
 # What tables of finite numbers call "no bound".
@@ -58,8 +58,8 @@ def _range(name: str, value: Any) -> list[float]:
     return [min(max(bound, -ANY), ANY) for bound in bounds]
 
 
-class MuJoCo(Adapter):
-    """What a MuJoCo environment has beside the params of its C type; see Adapter.
+class MuJoCo(Translator):
+    """What a MuJoCo environment has beside the params of its C type; see Translator.
 
     flags: keywords, in the order of the C type's flags; None: not one of its own.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
@@ -74,7 +74,7 @@ class MuJoCo(Adapter):
     own: Sequence[tuple[str, Any, str]] = ()
     reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
-    model_fields = mujoco_fields.MODEL_FIELDS
+    fields = mujoco_fields.MODEL_FIELDS
     lanes: mujoco_library.Lanes
     _observed: list[str] | None = None
 
@@ -97,7 +97,7 @@ class MuJoCo(Adapter):
         """
         mujoco_library.load()
         params = dict(keywords)
-        self._at_start = {name: params.pop(name) for name in self.model_fields if name in params}
+        self._at_start = {name: params.pop(name) for name in self.fields if name in params}
         self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
         for name in self.ranges:
             if f"{name}_range" not in self._given:
@@ -143,41 +143,45 @@ class MuJoCo(Adapter):
             self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
         )
         if self._at_start:
-            self.set_model(np.arange(num_envs), self._at_start)
+            self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes
 
     def release(self) -> None:
         """Lets go of the lanes; the batch keeps them until its workers have ended."""
         self.__dict__.pop("lanes", None)
 
-    def model_shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a field of `model_fields`."""
+    def field_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a field of `fields`."""
         return mujoco_fields.read(self.lanes.model, name).shape
 
-    def set_model(self, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+    def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
-        mujoco_fields.set_fields(self.lanes, chosen, values)
+        mujoco_fields.set_fields(self.lanes, lanes, values)
         for name in values:
-            for lane in chosen.tolist():
+            for lane in lanes.tolist():
                 self._changes.setdefault(lane, {})[name] = mujoco_fields.read(self.lanes.models[lane], name)
 
     def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
-        """What `set_model` has set: {lane: {name: value}}."""
+        """What `set_fields` has set: {lane: {name: value}}."""
         return self._changes
 
     def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
         """Makes the changes of another environment, as `changes` had them."""
         for lane, fields in changes.items():
-            self.set_model(np.array([lane]), fields)
+            self.set_fields(np.array([lane]), fields)
 
-    def renderer(self, mode: str) -> Any:
-        """What draws the lanes, once `engine` was called."""
-        from batchenv.engines.mujoco_render import MuJoCoRenderer
+    def render_modes(self, env_id: str) -> list[str]:
+        """See `Translator.render_modes`."""
+        return ["human", "rgb_array", "depth_array", "rgbd_tuple"]
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Any:
+        """See `Translator.drawer`."""
+        from batchenv.engines.mujoco_render import MuJoCoDrawer
 
         settings = {name: self._value(name) for name, _, _ in _RENDERING}
         if settings["default_camera_config"] is None:
             settings["default_camera_config"] = self.camera
-        return MuJoCoRenderer(self.lanes, mode, settings)
+        return MuJoCoDrawer(self.lanes, mode, settings, batch)
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same again, once `to_core` was called."""

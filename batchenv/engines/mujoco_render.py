@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
+from batchenv.backend import Drawer
 from batchenv.engines.mujoco_library import INSTALL
 
 
@@ -20,21 +21,19 @@ def _look_for_screen() -> None:
         raise OSError("GLFW finds no screen")
 
 
-class MuJoCoRenderer:
+class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
 
     lanes: the `mujoco_library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
     """
 
-    def __init__(self, lanes: Any, mode: str, settings: dict[str, Any]):
+    def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
+        self._batch = batch
         self._lanes = lanes
         self._mode = mode
         self._settings = settings
         self._drawer: Any = None
         self._cameras: dict[int, Any] = {}
-
-    def watch(self, actions: Any, lanes: Any = None) -> None:
-        """Pictures show no actions."""
 
     def _open(self) -> None:
         try:
@@ -79,14 +78,14 @@ class MuJoCoRenderer:
             ) from error
         self._drawer = drawer
 
-    def draw(self, batch: Any, lanes: Iterable[int]) -> tuple[Any, ...] | None:
+    def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
         mode "human"."""
         import mujoco
 
         if self._drawer is None:
             self._open()
-        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], batch.elapsed()
+        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], self._batch.elapsed()
         for lane in map(int, lanes):
             viewer.model = self._lanes.models[lane]
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)

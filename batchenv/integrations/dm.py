@@ -9,8 +9,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv._core import LaneError
-from batchenv.batch_env import BatchEnv
+from batchenv.backend import LaneError
+from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 
 try:

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv._core import LaneError
-from batchenv.batch_env import BatchEnv
+from batchenv.backend import LaneError
+from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.seeds import check_seed, entropy
 

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 
+from batchenv.envs import translator
 from batchenv.integrations.registration import entry_point
 from batchenv.registry import TABLE
 
@@ -103,8 +104,7 @@ def _patched(original: Callable) -> Callable:
 
 def _lanes_differ(spec: EnvSpec, kwargs: dict[str, Any]) -> bool:
     """Whether Gymnasium would make lanes that differ in what is one for all of ours."""
-    adapter = TABLE[spec.id].make_adapter()
-    return adapter is not None and adapter.lanes_differ({**spec.kwargs, **kwargs})
+    return translator(TABLE[spec.id].type_name).lanes_differ({**spec.kwargs, **kwargs})
 
 
 def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:

@@ -9,8 +9,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import _core
-from batchenv.batch_env import BatchEnv
+from batchenv.backend import LaneError
+from batchenv.env import BatchEnv
 
 _NAMES = ("first", "second", "third", "fourth")
 _OF_ALL = ("rewards", "player_lives", "players")
@@ -108,7 +108,7 @@ class ParallelBatchEnv:
         """
         try:
             observations, infos = self.env.reset(seed=seed, options=options)
-        except _core.LaneError as error:
+        except LaneError as error:
             error.result = self._started(*error.result)
             raise
         return self._started(observations, infos)
@@ -139,7 +139,7 @@ class ParallelBatchEnv:
         rows = self._rows(actions)
         try:
             result = self.env.step(rows)
-        except _core.LaneError as error:
+        except LaneError as error:
             error.result = self._told(*error.result)
             raise
         return self._told(*result)

@@ -13,9 +13,9 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 from batchenv.integrations.single_env import SingleEnv
-from batchenv.registry import NAMESPACE, TABLE, Entry, lookup
+from batchenv.registry import NAMESPACE, TABLE, lookup, watchers
 
 _MAKERS = {"single": SingleEnv, "vector": BatchEnv}
 
@@ -45,32 +45,31 @@ def gymnasium_id(name: str) -> str:
 
 
 def spec(env_id: str) -> EnvSpec:
-    """The Gymnasium EnvSpec of an environment id, as registered under "batchenv/<id>"."""
-    name, _ = lookup(env_id)
-    return copy.deepcopy(gymnasium.registry[gymnasium_id(name)])
-
-
-def register(name: str, entry: Entry) -> None:
-    """Registers one id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
-    registered = gymnasium_id(name)
-    # What gymnasium.register does, without its look through all the other ids: there are hundreds.
-    gymnasium.registry[registered] = EnvSpec(
-        registered,
+    """A new Gymnasium EnvSpec of an environment id, equal to the one that is registered under "batchenv/<id>"."""
+    name, entry = lookup(env_id)
+    return EnvSpec(
+        gymnasium_id(name),
         entry_point=entry_point("single", name),
         vector_entry_point=entry_point("vector", name),
         max_episode_steps=entry.max_episode_steps,
         reward_threshold=entry.reward_threshold,
-        kwargs=dict(entry.kwargs),
+        kwargs=copy.deepcopy(entry.kwargs),
     )
 
 
-def forget(name: str) -> None:
-    """Takes an id out of Gymnasium's registry."""
-    gymnasium.registry.pop(gymnasium_id(name), None)
+def register(name: str) -> None:
+    """Puts an id as it is now into Gymnasium's registry, as "batchenv/<id>"; one that is gone, it takes out."""
+    if name in TABLE:
+        # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+        gymnasium.registry[gymnasium_id(name)] = spec(name)
+    else:
+        gymnasium.registry.pop(gymnasium_id(name), None)
 
 
 def register_with_gymnasium() -> None:
-    """Registers every id as "batchenv/<id>"."""
-    for name, entry in TABLE.items():
+    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`, now and later."""
+    for name in TABLE:
         if gymnasium_id(name) not in gymnasium.registry:
-            register(name, entry)
+            register(name)
+    if register not in watchers:
+        watchers.append(register)

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 
 
 class SingleEnv(gymnasium.Env):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.batch_env import BatchEnv
+from batchenv.env import BatchEnv
 
 
 class Wrapper:

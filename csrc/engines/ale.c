@@ -92,8 +92,14 @@ static void do_nothing(void) {}
 
 /* Every machine fills a table of half a megabyte with averages of all pairs of colours, for an option that is never on
  * here: 60 ms and most of a machine's memory. The library calls the function that does so through its linkage table;
- * there it is replaced by one that does nothing. Where that entry is not found, all works as well, only slower. */
-static void skip_averages(void *handle) {
+ * there it is replaced by one that does nothing while a machine of ours is made, so that machines of others have their
+ * averages. Where that entry is not found, all works as well, only slower. */
+static struct {
+    void (**slot)(void);
+    void (*function)(void);
+} averages;
+
+static void find_averages(void *handle) {
     struct link_map *map;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return;
     const ElfW(Rela) *entries = NULL;
@@ -117,10 +123,18 @@ static void skip_averages(void *handle) {
         }
         void (**slot)(void) = (void (**)(void))(map->l_addr + entry->r_offset);
         const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)slot / page * page;
-        if (mprotect((void *)start, page, PROT_READ | PROT_WRITE) == 0) *slot = do_nothing;
+        if (mprotect((void *)start, page, PROT_READ | PROT_WRITE) == 0) averages.slot = slot;
         return;
     }
 }
+
+static void skip_averages(int skip) {
+    if (averages.slot == NULL) return;
+    if (skip) averages.function = *averages.slot;
+    __atomic_store_n(averages.slot, skip ? do_nothing : averages.function, __ATOMIC_RELEASE);
+}
+#else
+static void skip_averages(int skip) { (void)skip; }
 #endif
 
 static int open_library(const char *path, be_error *error) {
@@ -147,7 +161,7 @@ static int open_library(const char *path, be_error *error) {
                        missing);
     }
 #ifdef CAN_SKIP_AVERAGES
-    skip_averages(handle);
+    find_averages(handle);
 #endif
     be_ale_cpu_open(handle);
     ale.setLoggerMode(2); /* errors only */
@@ -222,6 +236,7 @@ static int has_room(size_t bytes) {
 static int load_game(machine *m, const be_cartridge *cartridge, be_error *error) {
     be_emulator *emulator = &m->emulator;
     if (!has_room(MACHINE_ROOM)) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory for one more machine");
+    skip_averages(1);
     m->ale = ale.ALE_new();
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
@@ -230,6 +245,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
     ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
+    skip_averages(0);
     be_ale_cpu_attach(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);

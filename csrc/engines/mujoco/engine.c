@@ -1,4 +1,5 @@
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -96,16 +97,34 @@ static void learn_log(const be_mujoco_source *source) {
 /* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step, for mjData.timer: up to
  * half of the time of a small model's step. Nobody sees the timers of data on loan, so steps of lanes read 0 instead;
  * all other callers of MuJoCo in this process have the clock as before. */
-static double (*clock_of_others)(void);
+static double (**clock_variable)(void); /* MuJoCo's, while it is ours */
+static double (*clock_of_others)(void); /* what it held */
+static int64_t batches;                 /* that are open; under the lock, as is the clock's replacement */
+static int clock_is_theirs;
+static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static double clock_outside_lanes(void) { return present ? 0 : clock_of_others(); }
 
-/* Once a process: a clock that somebody sets later is theirs, and might call this one. */
+/* Between the first batch's opening and the last one's end. A clock that somebody sets in between is theirs and stays:
+ * it might call this one, which is therefore never set again. */
 static void stop_clock(const be_mujoco_source *source) {
-    static int64_t done;
-    if (__atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL) || source->time == NULL || *source->time == NULL) return;
-    clock_of_others = *source->time;
-    __atomic_store_n(source->time, clock_outside_lanes, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&clock_lock);
+    if (batches++ == 0 && !clock_is_theirs && source->time && *source->time) {
+        clock_variable = source->time;
+        clock_of_others = *clock_variable;
+        __atomic_store_n(clock_variable, clock_outside_lanes, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&clock_lock);
+}
+
+static void give_clock_back(void) {
+    pthread_mutex_lock(&clock_lock);
+    if (--batches == 0 && clock_variable) {
+        clock_is_theirs = *clock_variable != clock_outside_lanes;
+        if (!clock_is_theirs) __atomic_store_n(clock_variable, clock_of_others, __ATOMIC_RELEASE);
+        clock_variable = NULL;
+    }
+    pthread_mutex_unlock(&clock_lock);
 }
 
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
@@ -382,7 +401,11 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     return BE_OK;
 }
 
-void be_mujoco_close(be_batch *batch) { (void)batch; /* the caller owns all there is */ }
+/* The caller owns all there is but the clock. */
+void be_mujoco_close(be_batch *batch) {
+    (void)batch;
+    give_clock_back();
+}
 
 size_t be_mujoco_saved_bytes(const be_batch *batch) {
     const be_mujoco_source *source = be_mujoco_of(batch);

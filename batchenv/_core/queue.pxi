@@ -1,0 +1,246 @@
+# Lanes in flight: csrc/core/async.h.
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
+
+cdef enum:
+    SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
+
+
+@cython.final
+@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
+cdef class Queue:
+    """A batch's lanes in flight, their workers, and the arrays that results are written into."""
+
+    cdef be_async *handle  # NULL: not started
+    cdef int process  # be_fork_count() when it was
+    cdef int64_t rows  # of a batch of results
+    cdef object affinity  # CPUs of the workers, or None
+    cdef Layout layout
+    cdef list buffers  # Outputs that results are being written into
+    cdef Outputs spare
+    cdef Output upcoming  # what takes the place of the next batch's, found before that batch is taken
+    cdef Output undelivered  # a batch that was taken, and that the caller does not have yet
+    cdef cnp.ndarray last_lanes  # of the batch last received
+
+    cdef bint ready(self) noexcept:
+        """Whether it has been started, in this process."""
+        return self.handle != NULL and self.process == be_fork_count()
+
+    cdef int start(self, be_batch *batch, const be_isa *isa, int num_workers) except -1:
+        cdef be_error error
+        cdef cnp.ndarray cpus
+        cdef const int *cpu_data = NULL
+        cdef int num_cpus = 0
+        cdef int i
+        if self.handle != NULL:
+            self.leave_to_parent()
+            if self.handle != NULL:
+                return 0
+        if self.affinity is not None:
+            cpus = np.array(self.affinity, np.intc)
+            cpu_data = <const int *>cnp.PyArray_DATA(cpus)
+            num_cpus = len(cpus)
+        with _Unbound():
+            self.handle = be_async_create(batch, isa, self.rows, num_workers, cpu_data, num_cpus, &error)
+        if self.handle == NULL:
+            _raise(&error)
+        self.process = be_fork_count()
+        self.spare = Outputs(self.layout)
+        self.upcoming = None
+        self.buffers = []
+        try:
+            for i in range(be_async_num_buffers(self.handle)):
+                self.buffers.append(None)
+                self._set_buffer(i, _new_results(self.layout, self.rows))
+        except BaseException:  # no memory
+            self.end_workers()
+            raise
+        if be_async_num_workers(self.handle) < num_workers:
+            _warn_of_threads(num_workers, be_async_num_workers(self.handle), "workers")
+        return 0
+
+    cdef int leave_to_parent(self) except -1:
+        """In a child of fork() the queue has no workers: one without lanes in flight is replaced."""
+        if self.process == be_fork_count():
+            return 0
+        if be_async_list_in_flight(self.handle, NULL, NULL, 0):
+            raise RuntimeError("lanes were in flight when this process was forked, and their workers are the parent's: "
+                               "call env.reset() in this process first")
+        self.handle = NULL  # the workers' memory stays: they are another process's
+        return 0
+
+    cdef void end_workers(self) noexcept:
+        """Waits for the lanes that they are at; other Python threads go on meanwhile."""
+        cdef be_async *handle = self.handle if self.process == be_fork_count() else NULL
+        self.handle = NULL
+        with nogil:
+            be_async_destroy(handle)
+
+    cdef int settle(self) except -1:
+        """Waits until no lane is being worked on."""
+        cdef be_pool_status status
+        if self.handle == NULL:
+            return 0
+        if self.process != be_fork_count():
+            return self.leave_to_parent()
+        while True:
+            with nogil:
+                status = be_async_finish(self.handle, SLICE_NS)
+            if status != BE_POOL_TIMEOUT:
+                return 0
+            PyErr_CheckSignals()
+
+    cdef int drop(self) except -1:
+        """Waits for the lanes in flight and forgets their results."""
+        if self.handle != NULL and self.process != be_fork_count():
+            self.handle = NULL
+        elif self.handle != NULL:
+            self.settle()
+            be_async_clear(self.handle)
+        self.undelivered = None
+        return 0
+
+    cdef int64_t in_flight(self) noexcept:
+        """How many lanes have been sent and not delivered."""
+        cdef int64_t kept = self.rows if self.undelivered is not None else 0
+        return kept + be_async_in_flight(self.handle) if self.ready() else kept
+
+    cdef int refuse_in_flight(self, str doing, const uint8_t *mask) except -1:
+        """RuntimeError if lanes of the mask (NULL: any) are in flight."""
+        cdef int64_t lanes[5]
+        cdef int64_t count
+        if self.handle == NULL and self.undelivered is None:
+            return 0
+        self.refuse_undelivered(doing)
+        count = be_async_list_in_flight(self.handle, mask, lanes, 5) if self.handle != NULL else 0
+        if count:
+            named = ", ".join([str(lanes[i]) for i in range(min(count, 5))]) + (", ..." if count > 5 else "")
+            raise RuntimeError(f"{doing} while {count} lanes are in flight (env_id {named}): recv() their results "
+                               "first, or reset() everything")
+        return 0
+
+    cdef int refuse_undelivered(self, str doing) except -1:
+        if self.undelivered is not None:
+            raise RuntimeError(f"{doing} after a recv() that failed: call recv() again for its results first, or "
+                               "reset() everything")
+        return 0
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    cdef cnp.ndarray read_lanes(self, object env_id, int64_t num_lanes):
+        """A copy of `env_id` (None: the lanes last received) as checked lanes, none of them in flight."""
+        cdef cnp.ndarray lanes
+        cdef int64_t bad
+        cdef int what = 0
+        if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (
+                cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>env_id) and cnp.PyArray_NDIM(<cnp.ndarray>env_id) == 1):
+            lanes = <cnp.ndarray>env_id
+        else:
+            lanes = self._coerce_lanes(env_id, num_lanes)
+        lanes = cnp.PyArray_NewCopy(lanes, cnp.NPY_CORDER)  # reading actions may run code that changes the caller's
+        if cnp.PyArray_DIM(lanes, 0) == 0:
+            raise ValueError("env_id is empty: send at least one lane")
+        bad = be_async_check(self.handle, <const int64_t *>cnp.PyArray_DATA(lanes), cnp.PyArray_DIM(lanes, 0), &what)
+        if bad >= 0:
+            self._raise_bad_lane(lanes[bad], bad, what, num_lanes)
+        return lanes
+
+    cdef cnp.ndarray _coerce_lanes(self, object env_id, int64_t num_lanes):
+        if env_id is None:
+            if self.last_lanes is None:
+                raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
+            return self.last_lanes
+        try:
+            lanes = np.atleast_1d(np.asarray(env_id))
+        except ValueError:  # ragged
+            lanes = np.empty((), object)
+        if lanes.size == 0:
+            return np.empty(0, np.int64)
+        if lanes.dtype.kind not in "iu" or lanes.ndim != 1:
+            raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
+        if lanes.dtype.kind == "u" and lanes.max() >= num_lanes:  # may not fit into int64
+            self._raise_bad_lane(lanes.max(), int(lanes.argmax()), BE_ASYNC_RANGE, num_lanes)
+        return np.ascontiguousarray(lanes, np.int64)
+
+    cdef int _raise_bad_lane(self, lane, int64_t row, int what, int64_t num_lanes) except -1:
+        if what == BE_ASYNC_RANGE:
+            raise ValueError(f"env_id[{row}]={lane} is not in 0..{num_lanes - 1}; nothing was sent")
+        if what == BE_ASYNC_TWICE:
+            raise ValueError(f"env_id[{row}]={lane} occurs twice: a lane takes one action at a time; nothing was sent")
+        raise RuntimeError(f"env_id[{row}]={lane} is in flight: recv() its result before sending it again; nothing was "
+                           "sent")
+
+    cdef int submit(self, cnp.ndarray lanes, const void *actions, const double *options) except -1:
+        """Sends checked lanes off, to be stepped with checked actions or (NULL) reset with options."""
+        cdef int64_t count = cnp.PyArray_DIM(lanes, 0)
+        cdef be_pool_status status = be_async_submit(self.handle, <const int64_t *>cnp.PyArray_DATA(lanes), count,
+                                                     actions, options)
+        if status != BE_POOL_OK:
+            raise RuntimeError(f"the workers do not take {count} lanes (status {<int>status})")
+        return 0
+
+    # -- receiving ---------------------------------------------------------------------------------------------------
+
+    cdef Output receive(self, timeout):
+        """The next batch of results. It is `undelivered`, and is given again, until `delivered` is called."""
+        cdef be_pool_status status
+        cdef int buffer = 0
+        cdef int64_t slice_ns = SLICE_NS
+        cdef double end = 0.0
+        cdef bint limited = timeout is not None
+        if self.undelivered is not None:
+            return self.undelivered
+        if self.handle == NULL:
+            raise RuntimeError("recv() with nothing in flight: async_reset() or send() first")
+        if self.process != be_fork_count():
+            self.leave_to_parent()
+            raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
+                               "first")
+        if self.upcoming is None:  # before a batch is taken, which would be lost if there is no memory
+            self.upcoming = self.spare.take(self.rows)
+        if limited:
+            end = be_now_ns() + 1e9 * timeout
+        while True:
+            if limited:
+                slice_ns = <int64_t>max(0.0, min(<double>SLICE_NS, end - be_now_ns()))
+            with nogil:
+                status = be_async_recv(self.handle, slice_ns, &buffer)
+            if status == BE_POOL_OK:
+                break
+            if status == BE_POOL_STARVED:
+                count = be_async_in_flight(self.handle)
+                raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.rows} "
+                                   "rows and would never come; async_reset() or send() first")
+            if status != BE_POOL_TIMEOUT:
+                raise RuntimeError(f"recv() failed (status {<int>status})")
+            PyErr_CheckSignals()
+            if limited and be_now_ns() >= end:
+                raise TimeoutError(f"no batch of {self.rows} lanes within {timeout} s; nothing is lost: call "
+                                   "recv() again")
+        self.undelivered = <Output>self.buffers[buffer]
+        self._set_buffer(buffer, self.upcoming)
+        self.upcoming = None
+        PyErr_CheckSignals()  # what a handler raises must not come when the batch has been given away
+        return self.undelivered
+
+    cdef int delivered(self) except -1:
+        """The user has what `receive` returned."""
+        cdef Output output = self.undelivered
+        self.undelivered = None
+        if output is not None:
+            self.spare.put(output)
+        return 0
+
+    cdef int _set_buffer(self, int buffer, Output output) except -1:
+        """Gives the workers these arrays for results that are to come. Allocates nothing."""
+        cdef be_results results
+        output.point(&results.rows)
+        results.lanes = <int64_t *>cnp.PyArray_DATA(output.lanes)
+        results.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
+        be_async_set_buffer(self.handle, buffer, &results)
+        self.buffers[buffer] = output
+        return 0

@@ -1,0 +1,207 @@
+"""The methods of BatchEnv that read, change, save and restore single lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.backend import ResetNeeded
+from batchenv.lanes import lane_indices, pairs
+from batchenv.seeds import entropy
+from batchenv.snapshot import Snapshot
+
+
+def get_params(self: Any) -> dict[str, Any]:
+    """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
+    with self._hold(settle=False):
+        return self._backend.get_params()
+
+
+def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
+    """Changes parameters at once, in the middle of episodes too.
+
+    Args:
+        lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+        **params: name=value for all these lanes, or an array with one value per lane. Such an array has one value
+            per chosen lane, in the order of `lanes`, or shape (num_envs,): then lane i takes value i, if it is
+            chosen. Where `lanes` are as many as all lanes but are not 0, 1, 2, ... in this order, these two would
+            differ, and an array is refused. What is not a number (choices, flags) is one for all lanes.
+
+    MuJoCo's lanes also take fields of mjModel, of the model's shape, or with an axis of lanes before it, as above:
+    gravity, geom_friction, body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do
+    not hold these.
+
+    Raises:
+        TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
+            Nothing has changed.
+    """
+    self._check_open()
+    chosen = None if lanes is None else lane_indices(lanes, self.num_envs)
+    with self._hold():
+        before = self._backend.get_params()
+        self._backend.set_params(params, chosen)
+        try:
+            self._set_spaces()
+        except BaseException:  # no memory for the bounds of all lanes
+            self._backend.set_params(before, None)
+            raise
+
+
+@property
+def state(self: Any) -> dict[str, NDArray[Any]]:
+    """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
+    steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
+    with self._hold():
+        columns = self._backend.state()
+    for column in columns.values():
+        column.flags.writeable = False
+    return columns
+
+
+def snapshot(self: Any, lanes: Any = None) -> Snapshot:
+    """Everything that decides the future of some lanes, to `restore` later, there or elsewhere.
+
+    Args:
+        lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+
+    Raises:
+        TypeError, ValueError: wrong or no lanes.
+        gymnasium.error.ResetNeeded: before the first reset.
+    """
+    self._check_open()
+    indices = lane_indices(lanes, self.num_envs)
+    if not len(indices):
+        raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
+    with self._hold():
+        return Snapshot(self._backend.snapshot(indices))
+
+
+def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
+    """Puts lanes of a snapshot into lanes of this env; they go on bit for bit as the ones it was taken from would.
+
+    Also between lanes, and from another BatchEnv of the same environment with the same built-in options (whatever
+    its num_envs, threads, time limit or autoreset mode). One lane may be put into many (branching, as in a tree
+    search). Parameters come along: lanes may differ in them afterwards.
+
+    Args:
+        snapshot: of `BatchEnv.snapshot`, or its bytes.
+        lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
+        rows: which of the snapshot's lanes to take, likewise; None: all of them. As many as `lanes`, or one.
+
+    Returns:
+        observations (num_envs, ...) of all lanes.
+
+    Raises:
+        TypeError: not a snapshot.
+        ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
+            changed.
+        RuntimeError: one of these lanes is in flight. Nothing has changed.
+        gymnasium.error.ResetNeeded: some lanes before the first reset.
+    """
+    self._check_open()
+    if isinstance(snapshot, (bytes, bytearray, memoryview)):
+        snapshot = Snapshot(snapshot)
+    if not isinstance(snapshot, Snapshot):
+        raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
+    with self._hold():
+        data = bytes(snapshot)
+        sources, targets = pairs(rows, lanes, self._backend.check_snapshot(data), self.num_envs)
+        if self._seeder.known is None and len(targets) != self.num_envs:
+            raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
+        observations = self._backend.restore(data, sources, targets)
+        self._set_spaces()
+        if self._seeder.known is None:
+            self._seeder.note(entropy(), None)
+        return observations
+
+
+@property
+def np_random_seed(self: Any) -> tuple[int, ...]:
+    """Each lane's seed, as of its last seeded reset."""
+    self._check_open()
+    if self._seeder.known is None:
+        self.reset()
+    with self._hold(settle=False):
+        return self._seeder.of_lanes()
+
+
+@property
+def np_random(self: Any) -> tuple[np.random.Generator, ...]:
+    """A NumPy generator per lane, in the present state of the lane's stream.
+
+    A copy: drawing from it does not advance the lane.
+    """
+    self._check_open()
+    if self._seeder.known is None:
+        self.reset()
+    with self._hold():
+        return self._backend.generators()
+
+
+def get_attr(self: Any, name: str) -> tuple[Any, ...]:
+    """An attribute of each lane: a parameter, a state variable, or one of the environment's own such as `spec`.
+
+    Raises:
+        AttributeError: lanes have no such attribute; the message lists those they have.
+    """
+    return self.call(name)
+
+
+def call(self: Any, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """As `get_attr`; what is callable is called with the arguments, once per lane."""
+    self._check_open()
+    if name == "render":
+        return self.render(*args, **kwargs) or (None,) * self.num_envs
+    if name in ("np_random", "np_random_seed"):
+        values = getattr(self, name)
+    else:
+        with self._hold():
+            values = self._lane_values(name)
+    return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+
+
+def _lane_values(self: Any, name: str) -> tuple[Any, ...]:
+    """An attribute of each lane, while the batch is held."""
+    backend, params = self._backend, self._backend.get_params()
+    per_batch = {
+        "observation_space": self.single_observation_space,
+        "action_space": self.single_action_space,
+        "render_mode": self.render_mode,
+        "metadata": self.metadata,
+        "spec": self.spec,
+        **params,
+    }
+    if name in per_batch:
+        value = per_batch[name]
+        return tuple(value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs)
+    known = backend.attributes()
+    if name in known:
+        return tuple(backend.attribute(name))
+    names = ", ".join(sorted({*per_batch, *known, "np_random", "np_random_seed", "render"}))
+    raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
+
+
+def set_attr(self: Any, name: str, values: Any) -> None:
+    """Sets a parameter; `values` is one value for all lanes, or a list with one per lane.
+
+    Raises:
+        AttributeError: no such parameter.
+        ValueError: the list's length is not num_envs, a value is out of range, or values differ where one is for
+            all lanes.
+    """
+    self._check_open()
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    elif len(values) != self.num_envs:
+        raise ValueError(
+            "Values must be a list or tuple with length equal to the number of environments. "
+            f"Got `{len(values)}` values for {self.num_envs} environments."
+        )
+    with self._hold(settle=False):
+        known = self._backend.get_params()
+    if name not in known:
+        raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
+    differ = any(value is not values[0] and value != values[0] for value in values)
+    self.set_params(**{name: list(values) if differ else values[0]})

@@ -1,0 +1,287 @@
+"""Lanes of C types: the C core's batch, with what stands before and beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.backend import Backend, Drawer, LaneError, Layout, Shortcuts
+from batchenv.hints import unknown_keyword
+from batchenv.lanes import spread
+from batchenv.normalize import NormalizedBatch, Normalizer
+from batchenv.transforms import DEFAULTS, Transforms, flag
+from batchenv.translator import Translator
+
+_MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
+_RING = 4
+
+
+def _space(description: tuple) -> spaces.Space:
+    kind, dtype, n, shape, low, high = description
+    if kind == "discrete":
+        return spaces.Discrete(n)
+    if kind == "multi_discrete":
+        return spaces.MultiDiscrete([n] * shape[0])
+    if kind == "tuple":
+        return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
+    return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
+
+
+class CoreBackend(Backend):
+    """See `backend.Backend`.
+
+    Attributes:
+        core: the C core's batch.
+        batch: what the lanes are spoken to through: `core`, or what stands before it.
+        translator: of the C type.
+        normalizer: of observations; or None.
+        transforms: BatchEnv's built-in ones as they are in effect: {keyword: value}.
+
+    Args:
+        env_id: for messages, and for pictures.
+        translator: a new one.
+        autoreset_mode, num_envs, threads, limit, batch_size, cpus: as BatchEnv checked them. limit 0: none.
+        copy, clip_actions, transforms, params: as the user gave them.
+        builtin: names of the keywords of every environment, for messages.
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        translator: Translator,
+        num_envs: int,
+        *,
+        autoreset_mode: AutoresetMode,
+        threads: int,
+        limit: int,
+        batch_size: int,
+        cpus: list[int] | None,
+        copy: Any,
+        clip_actions: Any,
+        transforms: dict[str, Any],
+        params: dict[str, Any],
+        builtin: list[str],
+    ):
+        self.num_envs = num_envs
+        self.translator = translator
+        self._id = env_id
+        names = [keyword[0] for keyword in translator.KEYWORDS]
+        names += [row["name"] for row in _core.type_info(translator.type_name)["params"]]
+        params = {translator.ALIASES.get(name, name): value for name, value in params.items()}
+        for name in params:
+            if name not in names and name not in translator.fields:
+                raise TypeError(unknown_keyword(env_id, name, names, builtin, translator.fields))
+        params, grid = translator.to_core(params)
+        meant = {name: value for name, value in translator.transforms.items() if transforms[name] == DEFAULTS[name]}
+        self._transforms = Transforms(limit or None, **{**transforms, **meant})
+        self.transforms = self._transforms.keywords
+        self.core = _core.Batch(
+            translator.type_name,
+            num_envs,
+            _MODES[autoreset_mode],
+            limit,
+            params,
+            threads,
+            0 if flag("copy", copy) else _RING,
+            flag("clip_actions", clip_actions),
+            transform=self._transforms.core,
+            grid=grid,
+            engine=translator.engine(num_envs, threads + 1),  # one more than workers: the caller lends a hand
+        )
+        self.batch: Any = translator.wrap(self.core, self._transforms.core)
+        self.batch.set_queue(batch_size, cpus)
+        self._look_at_spaces()
+        self.normalizer: Normalizer | None = None
+        if self._transforms.normalize:
+            self.normalizer = Normalizer(self._layout.observation_space.shape)
+            self.batch = NormalizedBatch(self.batch, self.normalizer)
+
+    @property
+    def num_threads(self) -> int:
+        """See `Backend`."""
+        return self.core.num_threads
+
+    @property
+    def closed(self) -> bool:
+        """See `Backend`."""
+        return self.core.closed
+
+    @property
+    def needs_reset(self) -> bool:
+        """See `Backend`."""
+        return self.core.needs_reset
+
+    def hold(self, settle: bool = True) -> Any:
+        """See `Backend.hold`."""
+        return self.core.hold(settle)
+
+    def close(self) -> None:
+        """See `Backend.close`."""
+        self.core.close()
+        self.translator.release()
+
+    # ---- spaces and steps ----------------------------------------------------------------------------------------
+
+    def layout(self) -> Layout:
+        """See `Backend.layout`."""
+        return self._layout
+
+    def _look_at_spaces(self) -> None:
+        observation, action = self.batch.spaces()
+        raw = _space(observation)
+        layout = Layout(self._transforms.space(raw), _space(action))
+        coefficients = self._transforms.coefficients(raw)
+        if coefficients is not None:
+            self.batch.rescale(*coefficients)
+        self._layout = layout
+
+    def shortcuts(self) -> Shortcuts:
+        """See `Backend.shortcuts`."""
+        if self.batch is not self.core:
+            return Shortcuts()
+        return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)
+
+    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """See `Backend.reset`."""
+        return self.batch.reset(seeds, mask, options)
+
+    def step(self, actions: Any, out: Any) -> Any:
+        """See `Backend.step`."""
+        return self.batch.step(actions, out)
+
+    def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
+        """See `Backend.send`."""
+        return self.batch.send(actions, env_id)
+
+    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+        """See `Backend.send_reset`."""
+        self.batch.queue_reset(seeds, options)
+
+    def recv(self, timeout: float | None) -> Any:
+        """See `Backend.recv`."""
+        try:
+            result = self.batch.recv(timeout)
+        except LaneError:
+            self.core.delivered()
+            raise
+        self.batch.delivered()
+        return result
+
+    def in_flight(self) -> int:
+        """See `Backend.in_flight`."""
+        return self.core.in_flight()
+
+    def fileno(self) -> int:
+        """See `Backend.fileno`."""
+        return self.core.fileno()
+
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
+        """See `Backend.rollout`."""
+        return self.batch.rollout(actions, steps, key, first_step, out)
+
+    # ---- snapshots -----------------------------------------------------------------------------------------------
+
+    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
+        """See `Backend.snapshot`."""
+        return self.batch.snapshot(lanes)
+
+    def check_snapshot(self, data: bytes) -> int:
+        """See `Backend.check_snapshot`."""
+        return self.batch.check_snapshot(data)
+
+    def restore(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        """See `Backend.restore`. Parameters come along."""
+        chosen = np.zeros(self.num_envs, np.uint8)
+        chosen[lanes] = 1
+        self.batch.refuse_in_flight("restore()", chosen)
+        params = self.batch.get_params()
+        changed = {}
+        for name, values in self.batch.snapshot_params(data, rows).items():
+            present = np.broadcast_to(params[name], (self.num_envs,))
+            if not np.array_equal(present[lanes], values):
+                changed[name] = present.astype(np.float64)
+                changed[name][lanes] = values
+        if changed:
+            self.set_params(changed, None)
+        return self.batch.load(data, rows, lanes)
+
+    # ---- parameters and attributes -------------------------------------------------------------------------------
+
+    def get_params(self) -> dict[str, Any]:
+        """See `Backend.get_params`."""
+        return self.batch.get_params()
+
+    def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
+        """See `Backend.set_params`; `params` may have the translator's `fields` too. All of it happens, or nothing."""
+        before, fields = self.batch.get_params(), self.translator.fields
+        for name in params:
+            if name not in before and name not in fields:
+                raise TypeError(unknown_keyword(self._id, name, before, fields=fields))
+        mask = None
+        if lanes is not None:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[lanes] = True
+            shapes = {name: self.translator.field_shape(name) for name in params if name in fields}
+            params = {
+                name: spread(name, value, shapes.get(name, ()), lanes, self.num_envs) for name, value in params.items()
+            }
+        model = {name: params[name] for name in fields if name in params}
+        self.batch.set_params({name: value for name, value in params.items() if name not in model}, mask)
+        try:
+            self._look_at_spaces()
+            if model:
+                self.translator.set_fields(np.arange(self.num_envs) if lanes is None else lanes, model)
+        except BaseException:  # a transform cannot follow, or a model is refused
+            self.batch.set_params(before)
+            self._look_at_spaces()
+            raise
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """See `Backend.state`."""
+        return {**self.batch.state(), "elapsed_steps": self.batch.elapsed()}
+
+    def attributes(self) -> Sequence[str]:
+        """See `Backend.attributes`."""
+        return [*self.translator.names, *self.state(), "state"]
+
+    def attribute(self, name: str) -> Sequence[Any]:
+        """See `Backend.attribute`. "state": the fields of a lane's state as one array."""
+        if name in self.translator.names:
+            return self.translator.attribute(name, self.batch)
+        state = self.state()
+        if name != "state":
+            return state[name].tolist()
+        del state["elapsed_steps"]
+        return np.concatenate([np.atleast_2d(column.T) for column in state.values()]).T
+
+    def generators(self) -> tuple[np.random.Generator, ...]:
+        """See `Backend.generators`."""
+        generators = []
+        for lane in range(self.num_envs):
+            bits = np.random.PCG64(0)
+            bits.state = self.batch.rng_state(lane)
+            generators.append(np.random.Generator(bits))
+        return tuple(generators)
+
+    def keywords(self) -> dict[str, Any]:
+        """See `Backend.keywords`."""
+        return {**self.translator.keywords(), **self.batch.get_params()}
+
+    def changes(self) -> Any:
+        """See `Backend.changes`."""
+        return self.translator.changes()
+
+    def take_changes(self, changes: Any) -> None:
+        """See `Backend.take_changes`."""
+        self.translator.take_changes(changes)
+
+    def drawer(self, mode: str) -> Drawer:
+        """See `Backend.drawer`."""
+        shape = (self.num_envs, *(self._layout.action_space.shape or ()))
+        return self.translator.drawer(self._id, mode, shape, self.batch)

@@ -1,0 +1,575 @@
+"""BatchEnv: many lanes of one environment as a `gymnasium.vector.VectorEnv`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from gymnasium import logger, spaces
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from batchenv import _core, access, flight, rollout
+from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
+from batchenv.backend import Backend, Drawer, LaneError, Shortcuts
+from batchenv.core_backend import CoreBackend
+from batchenv.envs import translator
+from batchenv.lanes import lane_indices, result_of_lanes
+from batchenv.normalize import Normalizer
+from batchenv.registry import lookup
+from batchenv.render import check_mode
+from batchenv.rollout import ActionStream
+from batchenv.seeds import Seeder, check_seed
+from batchenv.snapshot import Snapshot
+from batchenv.transforms import DEFAULTS
+from batchenv.values import integer
+from batchenv.waiting import Waiter
+
+_DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
+_MAX_ENVS = 2**31 - 1
+_MAX_THREADS = 1024
+
+
+class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+    """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
+
+    Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
+    do not depend on the number of threads nor on the CPU's vector width.
+
+    Args:
+        env_id: an id of `batchenv.list_envs()`.
+        num_envs: number of lanes, 1 to 2**31 - 1.
+        num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
+            or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
+            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of
+            os.fork() always uses one, unless the environment's steps take microseconds.
+        autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
+        seed: for the first reset that is given none.
+        max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
+        render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
+            where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
+        copy: True: an array once returned is never written again while anything references it. False: the arrays of a
+            step are overwritten four steps later (a ring of four sets; no reference is looked at).
+        clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
+            Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
+        record_episode_statistics: True: a step that ends episodes has `infos["episode"]`, {"r": returns, "l": lengths,
+            "t": seconds}, and the mask `infos["_episode"]`, as gymnasium.wrappers.vector.RecordEpisodeStatistics.
+            Rewards count before they are scaled and clipped; a repeated action counts as one step.
+        reward_scale: rewards are multiplied by this number.
+        clip_reward: (low, high): then clipped; None in a place: no bound.
+        action_repeat: steps taken with each action, their rewards summed; fewer where the episode ends. The time limit
+            counts every one of them.
+        rescale_observation: (low, high), numbers or arrays: Box observations are mapped onto these bounds, as
+            gymnasium.wrappers.RescaleObservation.
+        time_aware: True: steps since the reset are appended to the flattened observation, as
+            gymnasium.wrappers.TimeAwareObservation.
+        observation_dtype: "uint8", "int32", "int64", "float32" or "float64": as gymnasium.wrappers.DtypeObservation.
+        frame_stack: k: an observation is the last k, shape (k, ...), as gymnasium.wrappers.FrameStackObservation.
+        normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
+            gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
+            (pickles do).
+            These nine are applied in the order listed, to final observations too.
+        batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
+        thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
+            use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
+        **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the
+            spaces are then wide enough for every lane.
+
+    Attributes:
+        num_envs, batch_size, autoreset_mode, render_mode: as given.
+        single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
+        normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
+            has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
+            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
+            to fix it.
+        gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
+    """
+
+    _backend: Any = None  # there is nothing to close before it is made
+    _drawer: Drawer = Drawer()
+
+    def __init__(
+        self,
+        env_id: str,
+        num_envs: int = 1,
+        *,
+        num_threads: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        seed: int | None = None,
+        max_episode_steps: int | None = _DEFAULT,
+        render_mode: str | None = None,
+        copy: bool = True,
+        clip_actions: bool = False,
+        record_episode_statistics: bool = False,
+        reward_scale: float | None = None,
+        clip_reward: tuple[float | None, float | None] | None = None,
+        action_repeat: int = 1,
+        rescale_observation: tuple[Any, Any] | None = None,
+        time_aware: bool = False,
+        observation_dtype: Any = None,
+        frame_stack: int | None = None,
+        normalize_observation: bool = False,
+        batch_size: int | None = None,
+        thread_affinity: Any = None,
+        **params: Any,
+    ):
+        transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
+        name, entry = lookup(env_id)
+        self._library = entry.library
+        num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
+        threads = (
+            _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
+        )
+        hint = f" (num_envs={num_envs})"
+        rows = num_envs if batch_size is None else integer("batch_size", batch_size, 1, num_envs, hint)
+        cpus = affinity(thread_affinity, threads)
+        mode = check_autoreset(autoreset_mode)
+        if max_episode_steps is _DEFAULT:
+            max_episode_steps = entry.max_episode_steps
+        limit = 0
+        if max_episode_steps is not None:
+            hint = "; None means no limit"
+            limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        kind = translator(entry.type_name)
+        metadata = {"render_modes": kind.render_modes(name), "render_fps": entry.render_fps}
+        if render_mode is not None:
+            check_mode(name, render_mode, metadata["render_modes"], num_envs)
+            kind.check_drawing(render_mode)
+        seed = None if seed is None else integer("seed", seed, 0, None)
+        backend = CoreBackend(
+            name,
+            kind,
+            num_envs,
+            autoreset_mode=mode,
+            threads=threads,
+            limit=limit,
+            batch_size=rows,
+            cpus=cpus,
+            copy=copy,
+            clip_actions=clip_actions,
+            transforms=transforms,
+            params={**entry.kwargs, **params},
+            builtin=self._builtin_keywords(),
+        )
+        arguments = {
+            "num_envs": num_envs,
+            "num_threads": num_threads,
+            "autoreset_mode": mode.value,
+            "seed": seed,
+            "max_episode_steps": max_episode_steps,
+            "copy": copy,
+            "clip_actions": clip_actions,
+            "batch_size": batch_size,
+            "thread_affinity": thread_affinity,
+            "render_mode": render_mode,
+            **backend.transforms,
+        }
+        self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
+        self.normalizer = backend.normalizer
+
+    @classmethod
+    def over(
+        cls,
+        backend: Backend,
+        *,
+        id: str,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        batch_size: int | None = None,
+        seed: int | None = None,
+        render_mode: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> BatchEnv:
+        """A BatchEnv whose lanes another backend steps. It cannot be pickled.
+
+        Args:
+            backend: see `batchenv.backend.Backend`.
+            id: what the environment is called.
+            autoreset_mode, batch_size: as the backend was made with. seed: as for `BatchEnv`.
+            render_mode: None, or one that the backend can draw. metadata: Gymnasium's, without the autoreset mode.
+        """
+        env = cls.__new__(cls)
+        rows = backend.num_envs if batch_size is None else integer("batch_size", batch_size, 1, backend.num_envs)
+        seed = None if seed is None else integer("seed", seed, 0, None)
+        mode = check_autoreset(autoreset_mode)
+        arguments = {
+            "num_envs": backend.num_envs,
+            "autoreset_mode": mode.value,
+            "seed": seed,
+            "render_mode": render_mode,
+        }
+        env._begin(id, backend, mode, rows, seed, render_mode, metadata or {}, arguments)
+        env._made_from_id = False
+        return env
+
+    def _begin(
+        self,
+        id: str,
+        backend: Backend,
+        autoreset_mode: AutoresetMode,
+        batch_size: int,
+        seed: int | None,
+        render_mode: str | None,
+        metadata: dict[str, Any],
+        arguments: dict[str, Any],
+    ) -> None:
+        """Takes what was checked. arguments: the same and more as keywords, for `config`."""
+        self._id = id
+        self.num_envs, self.batch_size = backend.num_envs, batch_size
+        self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
+        self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
+        self.normalizer: Normalizer | None = None
+        self._arguments = arguments
+        self._made_from_id = True
+        self._seeder = Seeder(self.num_envs, seed)
+        self._actions = ActionStream()
+        self._waiter = Waiter()
+        self._step_pending = False
+        self._layout: Any = None
+        self._backend = backend
+        self._set_spaces()
+        self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
+        # Straight to the lanes; None where something is to be done here before the next call may come.
+        ways = backend.shortcuts() if render_mode is None else Shortcuts()
+        self._step_alone, self._send_alone, self._recv_alone = ways
+
+    @classmethod
+    def _builtin_keywords(cls) -> list[str]:
+        """Names of the keywords that every environment takes."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return ["num_envs", *(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)]
+
+    @staticmethod
+    def class_metadata(env_id: str) -> dict[str, Any]:
+        """What Gymnasium calls metadata, without the autoreset mode."""
+        name, entry = lookup(env_id)
+        return {"render_modes": translator(entry.type_name).render_modes(name), "render_fps": entry.render_fps}
+
+    def _set_spaces(self) -> None:
+        """Takes the backend's spaces, where they have changed."""
+        layout = self._backend.layout()
+        if layout is self._layout:
+            return
+        observation_space = batch_space(layout.observation_space, self.num_envs)
+        action_space = batch_space(layout.action_space, self.num_envs)
+        if isinstance(layout.action_space, spaces.Discrete):
+            action_space.n = layout.action_space.n  # where EnvPool's loops look for it
+        self.single_observation_space, self.single_action_space = layout
+        self.observation_space, self.action_space = observation_space, action_space
+        self._layout = layout
+
+    @property
+    def id(self) -> str:
+        """The environment's id, without a namespace: "CartPole-v1"."""
+        return self._id
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    @property
+    def all_env_ids(self) -> NDArray[np.int64]:
+        """0, 1, ..., num_envs - 1: every lane's number."""
+        return np.arange(self.num_envs)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `recv` gives fewer than all lanes: batch_size < num_envs."""
+        return self.batch_size < self.num_envs
+
+    @property
+    def num_threads(self) -> int:
+        """Most threads that a call may use."""
+        return self._open().num_threads
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
+        with self._hold(settle=False):
+            values = {**self._arguments, "batch_size": self.batch_size, **self._backend.keywords()}
+        return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
+
+    # ---- reset and step ---------------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        env_id: Any = None,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ):
+        """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
+
+        Args:
+            env_id: a list or array of lanes, as EnvPool has it: these are reset, and only their rows are returned, in
+                this order, with `infos["env_id"]`. None: all lanes, or those of the mask.
+            seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
+                the seed given at construction, or from the operating system).
+            options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
+                their present observation is returned. Further keys: the environment's, such as "low" and "high";
+                unknown ones are ignored, as Gymnasium does. Not modified.
+
+        Returns:
+            observations (num_envs, ...) and infos.
+
+        Raises:
+            TypeError, ValueError: a wrong seed, mask or option.
+            gymnasium.error.ResetNeeded: a mask before the first full reset.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+        """
+        self._check_open()
+        if env_id is not None:
+            return self._reset_some(env_id, seed, options)
+        seeds = check_seed(seed, self.num_envs)
+        mask, values = check_options(options, self.num_envs)
+        if mask is not None and mask.all():
+            mask = None  # all lanes: may be the first reset
+        with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
+            result = self._held_reset(seeds, mask, values)
+        self._show()
+        return result
+
+    def _reset_some(self, env_id: Any, seed: Any, options: Any):
+        """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
+        lanes = check_env_id(env_id, options, self.num_envs)
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[lanes] = True
+        try:
+            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
+        except LaneError as error:
+            error.result = result_of_lanes(error.result, lanes)
+            raise
+        return result_of_lanes(result, lanes)
+
+    def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
+        """`reset` with checked arguments, while the batch is held."""
+        if mask is not None and self._seeder.known is None:
+            raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
+        seeds = self._seeder.fill(seeds)
+        failure = None
+        try:
+            result = self._backend.reset(seeds, mask, options)
+        except TypeError as refusal:
+            # The error that Gymnasium's environments raise for an option of a wrong type as well.
+            raise ValueError(str(refusal)) from None
+        except LaneError as error:  # the other lanes have been reset
+            failure = error
+        self._seeder.note(seeds, mask)
+        self._step_pending = self._step_pending and mask is not None
+        if failure is not None:
+            raise failure
+        return result
+
+    def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
+        """Takes one action per lane.
+
+        Args:
+            env_id: with batch_size < num_envs, the lanes that the rows of actions are for: this is then `send` and
+                `recv`. None: a step of all lanes.
+            actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
+                Box: numbers, rounded to float32.
+            out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
+                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: an array of ours. For
+                a Tuple space: one int64 array (num_envs, parts), whose columns are returned.
+
+        Returns:
+            observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,
+            and infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode.
+
+        Raises:
+            ValueError, TypeError: wrong shape or dtype, an action that is NaN or out of range (lane, value and bound
+                are named), a wrong `out`. No lane has been stepped.
+            gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
+            RuntimeError: another thread is using this env.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+
+        Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
+        `rollout` and `make`. A call that is interrupted has moved some lanes and not others, so after it the env wants
+        a reset of all lanes, or a snapshot of all of them back; `step_wait` and `recv` lose nothing.
+        """
+        if env_id is not None:
+            return self._step_some(actions, env_id, out)
+        step = self._step_alone
+        return self._held_step(actions, out) if step is None else step(actions, out)
+
+    def _held_step(self, actions: Any, out: Any):
+        with self._hold(settle=False):
+            result = self._backend.step(actions, out)
+            self._drawer.watch(actions)
+        self._show()
+        return result
+
+    def _step_some(self, actions: Any, env_id: Any, out: Any):
+        if not self.is_async:
+            raise ValueError(
+                "step(actions, env_id) needs an env made with batch_size < num_envs: here a step is of all lanes"
+            )
+        if out is not None:
+            raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
+        with self._hold(settle=False):
+            self._held_send(actions, env_id)
+            result = self._backend.recv(None)
+        self._show()
+        return result
+
+    def _held_send(self, actions: Any, env_id: Any) -> None:
+        self._drawer.watch(actions, self._backend.send(actions, env_id))
+
+    # Methods that are in files of their own, by topic.
+    rollout = rollout.rollout
+    async_reset, send, recv = flight.async_reset, flight.send, flight.recv
+    step_async, step_wait = flight.step_async, flight.step_wait
+    fileno, arecv, __aiter__ = flight.fileno, flight.arecv, flight.__aiter__
+    get_params, set_params, state = access.get_params, access.set_params, access.state
+    snapshot, restore = access.snapshot, access.restore
+    np_random, np_random_seed = access.np_random, access.np_random_seed
+    get_attr, set_attr, call, _lane_values = access.get_attr, access.set_attr, access.call, access._lane_values
+
+    # ---- pictures ---------------------------------------------------------------------------------------------------
+
+    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
+
+        Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
+        frame of CartPole takes 720 kB: of many lanes, choose a few.
+
+        Args:
+            lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
+
+        Returns:
+            render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
+            "human": None; the window is drawn anew by every reset, step and `recv`, too. None: None, with a warning.
+
+        Raises:
+            TypeError, ValueError: wrong lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        chosen = lane_indices(lanes, self.num_envs)
+        if self.render_mode is None:
+            logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
+            return None
+        with self._hold():
+            if self._backend.needs_reset:
+                raise ResetNeeded(
+                    "render() before the first reset, or after an interrupted call: call env.reset() first"
+                )
+            return self._drawer.draw(chosen)
+
+    def _show(self) -> None:
+        """Draws the window anew, if there is one."""
+        if self.render_mode == "human":
+            self.render()
+
+    # ---- pickling ---------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self._made_from_id:
+            raise TypeError(f"{self!r} cannot be pickled or copied: it was made over a backend, not from an id")
+        if self.closed:
+            return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
+        with self._hold(settle=False):
+            return self._held_state()
+
+    def _held_state(self) -> dict[str, Any]:
+        backend = self._backend
+        flying = backend.in_flight()
+        if flying:
+            raise RuntimeError(f"copying or pickling while {flying} lanes are in flight: recv() them first")
+        extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
+        return {
+            "closed": False,
+            "id": self._id,
+            "library": self._origin(),
+            "arguments": {**self._arguments, **backend.keywords()},
+            "snapshot": None if backend.needs_reset else Snapshot(backend.snapshot(np.arange(self.num_envs))),
+            "seeds": self._seeder.known,
+            "action_stream": self._actions.position,
+            "normalizer": self.normalizer,
+            "model": backend.changes(),
+            "extra": extra,
+        }
+
+    def _origin(self) -> dict[str, Any] | None:
+        """Where another process finds an env that is not built in."""
+        return None if self._library is None else self._library.reference
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        env_id = state["id"]
+        if state.get("library") is not None:
+            from batchenv.compiler.libraries import again
+
+            env_id = again(state["library"], env_id)
+        self.__init__(env_id, **state["arguments"])
+        if state["closed"]:
+            self.close()
+            return
+        if state["normalizer"] is not None:
+            self.normalizer.__dict__.update(state["normalizer"].__dict__)
+        if state["model"]:
+            self._backend.take_changes(state["model"])
+        if state["snapshot"] is not None:
+            self.restore(state["snapshot"])
+        self._seeder.known = state["seeds"]
+        self._actions.position = state["action_stream"]
+        self.__dict__.update(state["extra"])
+
+    # ---- one call at a time, and the end ----------------------------------------------------------------------------
+
+    def _open(self) -> Backend:
+        """The backend.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: it is closed.
+        """
+        backend = self._backend
+        if backend is None:
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
+        return backend
+
+    def _hold(self, *, settle: bool = True) -> Any:
+        """A context manager that keeps other calls out; see `Backend.hold`. Everything public looks and acts inside
+        of one, so that a call that is refused or fails has changed nothing."""
+        return self._open().hold(settle)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has ended the env."""
+        backend = self._backend
+        return backend is None or backend.closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        if value and not self.closed:  # Gymnasium's wrappers set it
+            self.close()
+
+    def close(self, **kwargs: Any) -> None:
+        """Releases the lanes and the window; arrays handed out stay valid. May be called again.
+
+        Raises:
+            RuntimeError: another call is running; nothing has been closed.
+        """
+        self.close_extras(**kwargs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Releases the lanes and the window; arrays handed out stay valid."""
+        # Each line may be the last for now: a handler may interrupt here, or close again. Whoever closes next goes on.
+        backend = self._backend
+        if backend is not None:
+            backend.close()
+        self._step_alone = self._send_alone = self._recv_alone = None
+        self._backend = None
+        self._waiter.wake()
+        drawer, self._drawer = self._drawer, Drawer()
+        drawer.close()

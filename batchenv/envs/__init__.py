@@ -1,0 +1,36 @@
+"""What C types have beside parameters and state: keywords, attributes that are not numbers, and pictures."""
+
+from __future__ import annotations
+
+import importlib
+
+from batchenv.translator import Translator
+
+# {C type: "module:Translator"}, imported when lanes of it are made. Other types have numbers alone, and no pictures.
+TRANSLATORS = {
+    **{
+        name: f"batchenv.envs.classic:{name}"
+        for name in ("CartPole", "MountainCar", "MountainCarContinuous", "Pendulum", "Acrobot")
+    },
+    **{name: f"batchenv.envs.toy_text:{name}" for name in ("FrozenLake", "CliffWalking", "Taxi", "Blackjack", "Catch")},
+    "Atari": "batchenv.engines.atari:Atari",
+    "MuJoCo": "batchenv.engines.mujoco:Custom",
+    **{
+        f"{name}{version}": f"batchenv.engines.mujoco:{name}"
+        for name in ("HalfCheetah", "Hopper", "InvertedDoublePendulum", "InvertedPendulum", "Reacher", "Swimmer")
+        for version in ("", "V4")
+    },
+    **{
+        name: f"batchenv.engines.mujoco:{name}"
+        for task in ("Ant", "Humanoid", "HumanoidStandup", "Pusher", "Walker2d")
+        for name in (task, f"{task}V4")
+    },
+}
+
+
+def translator(type_name: str) -> Translator:
+    """A new translator for a C type."""
+    module, colon, name = TRANSLATORS.get(type_name, "").partition(":")
+    made = getattr(importlib.import_module(module), name)() if colon else Translator()
+    made.type_name = type_name
+    return made

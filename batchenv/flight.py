@@ -1,0 +1,165 @@
+"""Lanes in flight: the methods of BatchEnv that send and receive, and what is built on them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
+from numpy.typing import NDArray
+
+from batchenv.arguments import check_options
+from batchenv.backend import LaneError
+from batchenv.seeds import check_seed
+from batchenv.values import number
+
+
+def async_reset(
+    self: Any, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+) -> None:
+    """Sends all lanes off to be reset; `recv` gives their first observations.
+
+    Lanes in flight are waited for, and their results dropped.
+
+    Args:
+        seed, options: as `reset` takes them; without "reset_mask".
+
+    Raises:
+        TypeError, ValueError: a wrong seed or option.
+    """
+    self._check_open()
+    seeds = check_seed(seed, self.num_envs)
+    mask, values = check_options(options, self.num_envs)
+    if mask is not None and not mask.all():
+        raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
+    with self._hold(settle=False):
+        seeds = self._seeder.fill(seeds)
+        try:
+            self._backend.send_reset(seeds, values)
+        except TypeError as refusal:
+            raise ValueError(str(refusal)) from None
+        self._seeder.note(seeds, None)
+        self._step_pending = False
+
+
+def send(self: Any, actions: Any, env_id: Any = None) -> None:
+    """Sends lanes off to be stepped, and returns at once.
+
+    Args:
+        actions: a row for each lane sent, as `step` takes them.
+        env_id: the lanes' numbers, int array or list; None: those last received, in their order.
+
+    Raises:
+        TypeError, ValueError: a wrong shape, an action out of range, an unknown or repeated env_id. Nothing was
+            sent.
+        RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
+        gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
+    """
+    send = self._send_alone
+    if send is not None:
+        send(actions, env_id)
+        return
+    with self._hold(settle=False):
+        self._held_send(actions, env_id)
+
+
+def recv(self: Any, timeout: float | None = None):
+    """Waits for the first `batch_size` lanes to be finished.
+
+    Args:
+        timeout: seconds; None: for ever. Ctrl-C is answered either way.
+
+    Returns:
+        observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
+        which lanes got finished: row k is lane `infos["env_id"][k]`. With batch_size == num_envs the rows are in
+        the order of the lanes.
+
+    Raises:
+        TimeoutError: nothing is lost; call `recv` again.
+        LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
+        RuntimeError: fewer than batch_size lanes are in flight: that batch would never come.
+    """
+    if timeout is not None:
+        timeout = number("timeout", timeout, "a number of seconds, or None")
+        if not timeout >= 0:
+            raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
+    recv = self._recv_alone
+    try:
+        if recv is not None:
+            result = recv(timeout)
+        else:
+            with self._hold(settle=False):
+                result = self._backend.recv(timeout)
+    except LaneError:
+        self._step_pending = False
+        raise
+    self._step_pending = False  # if there was one, this is it
+    if self.render_mode == "human":
+        self.render()
+    return result
+
+
+def step_async(self: Any, actions: Any) -> None:
+    """Sends all lanes off to be stepped, so that other things can be done before `step_wait`.
+
+    Raises:
+        As `send`; gymnasium.error.AlreadyPendingCallError: a step is waited for already.
+    """
+    self._check_open()
+    if self.is_async:
+        raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
+    if self._step_pending:
+        raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
+    self.send(actions, np.arange(self.num_envs))
+    self._step_pending = True
+
+
+def step_wait(self: Any, timeout: float | None = None):
+    """Waits for the step that `step_async` has begun, and returns what `step` would.
+
+    Raises:
+        gymnasium.error.NoAsyncCallError: there is none.
+        TimeoutError: not done after `timeout` seconds; nothing is lost.
+        LaneError: as `step`.
+    """
+    self._check_open()
+    if not self._step_pending:
+        raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
+    try:
+        result = self.recv(timeout)
+    except LaneError as error:
+        del error.result[4]["env_id"]
+        raise
+    del result[4]["env_id"]
+    return result
+
+
+def fileno(self: Any) -> int:
+    """A file descriptor that is readable when `recv` would not wait, for selectors and event loops.
+
+    It belongs to the env: only wait on it, and not after `close`.
+
+    Raises:
+        OSError: the system gives none.
+    """
+    with self._hold(settle=False):
+        return self._backend.fileno()
+
+
+async def arecv(self: Any):
+    """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
+
+    Raises:
+        As `recv`; RuntimeError: another task is waiting for this env.
+    """
+    self._check_open()
+    self._waiter.check_free()
+    return await self._waiter.wait(self.fileno(), self.recv)
+
+
+async def __aiter__(self: Any) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
+    """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
+    self._check_open()
+    while not self.closed and self._backend.in_flight() >= self.batch_size:
+        yield await self.arecv()

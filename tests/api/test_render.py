@@ -1,0 +1,510 @@
+"""Frames equal Gymnasium's pixel for pixel, and drawing changes nothing else."""
+
+import copy
+import os
+import subprocess
+import sys
+import types
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError, DependencyNotInstalled, ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import RecordVideo
+from gymnasium.wrappers import vector as wrappers
+
+import batchenv
+from batchenv.envs import translator
+from batchenv.lanes import lane_indices
+from batchenv.render import Drawn, GymnasiumDrawer
+
+pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
+
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
+
+
+@pytest.fixture(autouse=True)
+def no_screen(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+
+
+def sync(env_id, lanes, mode=AutoresetMode.NEXT_STEP, limit=None, **kwargs):
+    def make():
+        return gymnasium.make(
+            env_id, render_mode="rgb_array", max_episode_steps=limit, disable_env_checker=True, **kwargs
+        )
+
+    return SyncVectorEnv([make] * lanes, autoreset_mode=mode)
+
+
+def test_call_draws_every_lane():
+    env = batchenv.make("CartPole-v1", 3, render_mode="rgb_array")
+    env.reset(seed=1)
+    for a, b in zip(env.call("render"), env.render(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def assert_same_frames(ours, theirs):
+    assert isinstance(ours, tuple) and len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == np.uint8 and a.ndim == 3 and a.shape[2] == 3
+        np.testing.assert_array_equal(a, b)
+
+
+# ---- the picture ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("env_id", IDS)
+def test_frames_equal_gymnasiums(env_id, mode):
+    ours = batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4)
+    theirs = sync(env_id, 3, mode, limit=4)
+    ours.reset(seed=7), theirs.reset(seed=7)
+    assert_same_frames(ours.render(), theirs.render())
+    ours.action_space.seed(1)
+    seen = set()
+    for _ in range(11):
+        actions = ours.action_space.sample()
+        _, _, terminations, truncations, _ = ours.step(actions)
+        theirs.step(actions)
+        frames = ours.render()
+        assert_same_frames(frames, theirs.render())
+        seen.update(frame.tobytes() for frame in frames)
+        done = terminations | truncations
+        if mode is AutoresetMode.DISABLED and done.any():
+            for env in (ours, theirs):
+                env.reset(options={"reset_mask": done})
+            assert_same_frames(ours.render(), theirs.render())
+    assert len(seen) > 2  # it moves
+
+
+@pytest.mark.parametrize(
+    "env_id, params",
+    [
+        ("CartPole-v1", {"length": 0.8, "x_threshold": 1.5}),
+        ("MountainCar-v0", {"min_position": -1.0, "max_position": 0.5, "goal_position": 0.3}),
+        ("MountainCarContinuous-v0", {"min_position": -1.0, "max_position": 0.5, "goal_position": 0.3}),
+        ("Acrobot-v1", {"LINK_LENGTH_1": 0.7, "LINK_LENGTH_2": 1.4}),
+        ("Pendulum-v1", {"max_torque": 1.0}),
+    ],
+)
+def test_parameters_are_drawn(env_id, params):
+    """Also when they change after the first frame."""
+    ours = batchenv.make(env_id, 2, render_mode="rgb_array", max_episode_steps=None)
+    theirs = sync(env_id, 2, limit=-1)
+    ours.reset(seed=3), theirs.reset(seed=3)
+    ours.action_space.seed(0)
+    before = ours.render()
+    for name, value in params.items():
+        ours.set_attr(name, value)
+        for env in theirs.envs:
+            setattr(env.unwrapped, name, value)
+            if name == "length":  # a product that Gymnasium caches and we do not
+                env.unwrapped.polemass_length = env.unwrapped.masspole * value
+    for _ in range(3):
+        actions = ours.action_space.sample()
+        ours.step(actions), theirs.step(actions)
+    assert_same_frames(ours.render(), theirs.render())
+    again = ours.render([1])[0]
+    for name, value in params.items():
+        made = batchenv.make(env_id, 1, render_mode="rgb_array", **{name: value})
+        made.reset(seed=3)
+        if env_id != "Pendulum-v1":  # whose torque shows only after a step
+            assert not np.array_equal(made.render()[0], before[0]), name
+    np.testing.assert_array_equal(again, ours.render()[1])
+
+
+def test_pendulum_shows_the_clipped_action():
+    ours = batchenv.make("Pendulum-v1", 2, render_mode="rgb_array", clip_actions=True)
+    theirs = sync("Pendulum-v1", 2)
+    ours.reset(seed=0), theirs.reset(seed=0)
+    for actions in ([[9.0], [-0.5]], np.array([[0], [-1]]), np.array([[0.3], [1.7]], np.float64)):
+        ours.step(actions), theirs.step(np.asarray(actions, np.float32))
+        assert_same_frames(ours.render(), theirs.render())
+    frames = ours.render()
+    with pytest.raises(ValueError, match="of lane 1"):
+        ours.step([[0.0], [np.nan]])
+    assert_same_frames(ours.render(), frames)
+
+
+class FromGymnasium:
+    """What GymnasiumDrawer reads of a `_core.Batch`: the state of Gymnasium environments."""
+
+    def __init__(self, envs, state, params, elapsed):
+        self.envs, self.lane_state, self.params, self.steps = envs, state, params, elapsed
+
+    def state(self):
+        rows = [self.lane_state(env) for env in self.envs]
+        return {name: np.stack([np.asarray(row[name]) for row in rows]) for name in rows[0]}
+
+    def elapsed(self):
+        return np.full(len(self.envs), self.steps, np.int32)
+
+    def get_params(self):
+        return self.params
+
+
+def test_precision_of_the_state():
+    """Gymnasium draws a float32 state in float32: these are states where that changes pixels."""
+    ours = batchenv.make("Acrobot-v1", 1, render_mode="rgb_array")
+    theirs = gymnasium.make("Acrobot-v1", render_mode="rgb_array")
+    ours.reset(seed=261), theirs.reset(seed=261)
+    assert_same_frames(ours.render(), [theirs.render()])
+    theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
+    assert not np.array_equal(ours.render()[0], theirs.render())
+
+    def position(env):
+        return {"position": float(env.state[0]), "velocity": 0.0}
+
+    ours = batchenv.make("MountainCarContinuous-v0", 1)
+    theirs = gymnasium.make("MountainCarContinuous-v0", render_mode="rgb_array")
+    batch = FromGymnasium([theirs.unwrapped], position, ours._backend.batch.get_params(), elapsed=1)
+    theirs.reset(seed=0)
+    theirs.unwrapped.state = np.array([-0.44350525736808777, 0.0], np.float32)
+    renderer = GymnasiumDrawer(
+        translator("MountainCarContinuous"), "MountainCarContinuous-v0", "rgb_array", (1, 1), batch
+    )
+    assert_same_frames(renderer.draw([0]), [theirs.render()])
+    theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
+    assert not np.array_equal(renderer.draw([0])[0], theirs.render())
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+def test_rendering_disturbs_nothing(env_id):
+    drawn = batchenv.make(env_id, 4, render_mode="rgb_array", max_episode_steps=5)
+    plain = batchenv.make(env_id, 4, max_episode_steps=5)
+    np.testing.assert_array_equal(drawn.reset(seed=1)[0], plain.reset(seed=1)[0])
+    plain.action_space.seed(0)
+    held = []
+    for _ in range(12):
+        actions = plain.action_space.sample()
+        a, b = drawn.step(actions), plain.step(actions)
+        frames = drawn.render()
+        held.append((frames[0], frames[0].copy()))
+        for x, y in zip(a[:4], b[:4], strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert [g.bit_generator.state for g in drawn.np_random] == [g.bit_generator.state for g in plain.np_random]
+    for frame, kept in held:
+        np.testing.assert_array_equal(frame, kept)
+
+
+# ---- toy text ------------------------------------------------------------------------------------------------------
+
+LAKE = ["SFH", "FFF", "HFG", "FFF"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+@pytest.mark.parametrize(
+    "env_id, kwargs, least",
+    [
+        ("FrozenLake-v1", {}, 6),
+        ("FrozenLake-v1", {"desc": LAKE}, 6),
+        ("FrozenLake-v1", {"map_name": "8x8", "is_slippery": False}, 6),
+        ("FrozenLake8x8-v1", {}, 6),
+        ("CliffWalking-v1", {}, 6),
+        ("CliffWalkingSlippery-v1", {}, 6),
+        ("Taxi-v4", {}, 20),
+        ("Taxi-v4", {"is_rainy": True, "fickle_passenger": True}, 20),
+        ("Blackjack-v1", {}, 50),
+        ("Blackjack-v1", {"sab": False, "natural": True}, 50),
+    ],
+    ids=str,
+)
+def test_toy_text(env_id, kwargs, least, mode):
+    """Whole episodes; Taxi turns its car when it is drawn, so every step is."""
+    if mode not in gymnasium.make(env_id).metadata["render_modes"]:
+        assert mode not in batchenv.make(env_id).metadata["render_modes"]
+        return
+    ours = batchenv.make(env_id, 3, render_mode=mode, **kwargs)
+    theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, render_mode=mode, disable_env_checker=True, **kwargs)] * 3)
+    ours.reset(seed=5), theirs.reset(seed=5)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(60):
+        frames, expected = ours.render(), theirs.render()
+        if mode == "ansi":
+            assert frames == expected
+        else:
+            assert_same_frames(frames, expected)
+        seen.update(frame if mode == "ansi" else frame.tobytes() for frame in frames)
+        actions = rng.integers(ours.single_action_space.n, size=3)
+        ours.step(actions), theirs.step(actions)
+    assert len(seen) >= least
+
+
+def test_copies_draw_the_same_map():
+    env = batchenv.make("FrozenLake-v1", 2, map_name=None, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert_same_frames(copy.deepcopy(env).render(), env.render())
+
+
+def test_no_pictures():
+    """What Gymnasium does not have it does not draw."""
+    for env_id in ("Catch-v0", "NChain-v0"):
+        assert batchenv.make(env_id).metadata["render_modes"] == []
+        with pytest.raises(ValueError, match=f"render_mode='rgb_array' of {env_id} must be None$"):
+            batchenv.make(env_id, render_mode="rgb_array")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_type_has_a_drawing():
+    for env_id in IDS:
+        assert isinstance(translator(batchenv.registry.TABLE[env_id].type_name), Drawn)
+        expected = gymnasium.make(env_id).metadata["render_modes"]
+        assert batchenv.make(env_id).metadata["render_modes"] == expected
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------
+
+
+def test_lanes():
+    env = batchenv.make("CartPole-v1", 5, render_mode="rgb_array")
+    env.reset(seed=0)
+    every = env.render()
+    assert len({frame.tobytes() for frame in every}) == 5
+    mask = np.array([True, False, False, True, False])
+    for lanes, numbers in [
+        (2, [2]),
+        (np.int64(4), [4]),
+        ([3, 0, 3], [3, 0, 3]),
+        ((1,), [1]),
+        (np.array([4, 1], np.uint64), [4, 1]),
+        (range(2), [0, 1]),
+        (slice(None, None, 2), [0, 2, 4]),
+        (slice(-2, None), [3, 4]),
+        (mask, [0, 3]),
+        (mask.tolist(), [0, 3]),
+        ([], []),
+        (slice(9, 12), []),
+    ]:
+        assert_same_frames(env.render(lanes), [every[i] for i in numbers])
+    assert_same_frames(env.render(lanes=1), every[1:2])
+
+
+@pytest.mark.parametrize(
+    "lanes, error, text",
+    [
+        (5, ValueError, r"lane 5 of lanes=5 must be in 0\.\.4"),
+        (-6, ValueError, r"lane -6 of lanes=-6 must be in 0\.\.4"),
+        ([0, 7], ValueError, r"lane 7 of lanes=\[0, 7\] must be in 0\.\.4"),
+        (np.array([2**64 - 1], np.uint64), ValueError, r"lane 18446744073709551615 "),
+        ([True, False], ValueError, r"must, as a bool mask, have shape \(5,\), not \(2,\)"),
+        (True, ValueError, r"must, as a bool mask, have shape \(5,\), not \(\)"),
+        ([True, 2], TypeError, "a list of ints"),
+        (1.0, TypeError, r"lanes=1\.0 must be None, an int, a list of ints, a slice or a bool mask \(5,\)"),
+        ("0", TypeError, "lanes='0' must be"),
+        ({0, 1}, TypeError, "must be"),
+        ([[0, 1]], TypeError, "must be"),
+        ([[0], [1, 2]], TypeError, "must be"),
+        ([None], TypeError, "must be"),
+    ],
+)
+def test_wrong_lanes(lanes, error, text):
+    env = batchenv.make("CartPole-v1", 5, render_mode="rgb_array")
+    env.reset(seed=0)
+    with pytest.raises(error, match=text):
+        env.render(lanes)
+    with pytest.raises(error, match=text):
+        lane_indices(lanes, 5)
+
+
+@pytest.mark.parametrize("mode", ["rgb", "rgb_array_list", "ansi", "", 1, ["human"], True])
+def test_wrong_mode(mode):
+    with pytest.raises(ValueError, match=r"render_mode=.* must be None or one of 'human', 'rgb_array'"):
+        batchenv.make("CartPole-v1", 1, render_mode=mode)
+
+
+def test_human_is_for_one_lane():
+    with pytest.raises(ValueError, match=r"num_envs=2: take num_envs=1, or render_mode='rgb_array' with .*HumanRender"):
+        batchenv.make("CartPole-v1", 2, render_mode="human")
+
+
+def test_order_of_calls():
+    env = batchenv.make("CartPole-v1", 1, render_mode="rgb_array")
+    with pytest.raises(ResetNeeded, match="before the first reset"):
+        env.render()
+    env.reset(seed=0)
+    env.render()
+    env.close()
+    with pytest.raises(ClosedEnvironmentError):
+        env.render()
+    plain = batchenv.make("CartPole-v1", 1)
+    plain.reset(seed=0)
+    with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
+        assert plain.render() is None
+    with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
+        assert gymnasium.make("batchenv/CartPole-v1").unwrapped.render() is None
+
+
+def test_without_pygame(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    for mode in ("rgb_array", "human"):
+        with pytest.raises(DependencyNotInstalled, match=r"pip install 'batchenv\[render\]'"):
+            batchenv.make("CartPole-v1", 1, render_mode=mode)
+
+
+def test_pygame_comes_with_the_first_frame():
+    code = """if True:
+        import sys, batchenv
+        env = batchenv.make("CartPole-v1", 2, render_mode="rgb_array")
+        env.reset(seed=0)
+        assert "pygame" not in sys.modules
+        env.render()
+        assert "pygame" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=os.getcwd())
+
+
+# ---- windows and closing -------------------------------------------------------------------------------------------
+
+
+def shown():
+    import pygame
+
+    return pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
+
+
+def quick(renderer_env):
+    """No wait between frames: the window's clock would hold the test to 15 frames a second."""
+    renderer_env.clock = types.SimpleNamespace(tick=lambda fps: None)
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+@pytest.mark.parametrize("single", [False, True])
+def test_human(env_id, single):
+    """The window shows every reset and step without a call of render()."""
+    import pygame
+
+    if single:
+        env = gymnasium.make(f"batchenv/{env_id}", render_mode="human")
+        batch = env.unwrapped._batch
+    else:
+        env = batch = batchenv.make(env_id, 1, render_mode="human")
+    pixels = batchenv.make(env_id, 1, render_mode="rgb_array")
+    env.reset(seed=0), pixels.reset(seed=0)
+    quick(batch._drawer._env)
+    np.testing.assert_array_equal(shown(), pixels.render()[0])
+    pixels.action_space.seed(0)
+    for _ in range(4):
+        actions = pixels.action_space.sample()
+        env.step(actions[0] if single else actions), pixels.step(actions)
+        np.testing.assert_array_equal(shown(), pixels.render()[0])
+    assert env.render() is None
+    pixels.close()
+    assert pygame.display.get_surface() is not None  # closing an env without a window closes no window
+    renderer = batch._drawer
+    env.close()
+    assert renderer._env is None and pygame.display.get_surface() is None
+
+
+def test_closing_one_leaves_the_others():
+    first, second = (batchenv.make("CartPole-v1", 2, render_mode="rgb_array") for _ in range(2))
+    window = batchenv.make("CartPole-v1", 1, render_mode="human")
+    for env in (first, second, window):
+        env.reset(seed=0)
+    frames = first.render()
+    assert_same_frames(second.render(), frames)
+    for env in (second, window):
+        renderer = env._drawer
+        env.close()
+        assert renderer._env is None
+        assert_same_frames(first.render(), frames)
+
+
+# ---- Gymnasium's ways in -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("env_id", IDS)
+def test_single_env(env_id):
+    ours = gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array")
+    theirs = gymnasium.make(env_id, render_mode="rgb_array")
+    assert ours.render_mode == "rgb_array" and ours.metadata == theirs.metadata
+    ours.reset(seed=2), theirs.reset(seed=2)
+    ours.action_space.seed(0)
+    for _ in range(4):
+        np.testing.assert_array_equal(ours.render(), theirs.render())
+        action = ours.action_space.sample()
+        if any(ours.step(action)[2:4]) | any(theirs.step(action)[2:4]):
+            ours.reset(), theirs.reset()
+    many = gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array_list")
+    many.reset(seed=2)
+    many.step(action)
+    assert len(many.render()) == 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_gymnasium_checker():
+    check_env(gymnasium.make("batchenv/CartPole-v1", render_mode="rgb_array").unwrapped)
+
+
+def test_make_vec():
+    env = gymnasium.make_vec("batchenv/CartPole-v1", num_envs=3, render_mode="rgb_array")
+    assert isinstance(env, batchenv.BatchEnv) and env.get_attr("render_mode") == ("rgb_array",) * 3
+    again = gymnasium.make_vec(env.spec)
+    made = gymnasium.make_vec(batchenv.make("CartPole-v1", 3, render_mode="rgb_array").spec)
+    for each in (env, again, made):
+        each.reset(seed=0)
+    assert_same_frames(again.render(), env.render())
+    assert_same_frames(made.render(), env.render())
+
+
+def test_human_rendering_wrapper():
+    pytest.importorskip("cv2", reason="the wrapper needs opencv: pip install 'gymnasium[other]'")
+    import pygame
+
+    env = wrappers.HumanRendering(batchenv.make("CartPole-v1", 4, render_mode="rgb_array"))
+    env.reset(seed=0)
+    env.step([0, 1, 0, 1])
+    assert pygame.display.get_surface() is not None
+    env.close()
+    assert "human" in batchenv.make("CartPole-v1").metadata["render_modes"]
+
+
+# ---- videos --------------------------------------------------------------------------------------------------------
+
+
+def check_video(folder, recorded):
+    """The one video in `folder` shows the `recorded` frames, as well as lossy compression lets it."""
+    from moviepy import VideoFileClip
+
+    (path,) = folder.glob("*.mp4")
+    with VideoFileClip(str(path)) as clip:
+        frames = list(clip.iter_frames())
+    # moviepy rounds the length down to hundredths of a second, which may lose the last frame.
+    assert len(recorded) - 1 <= len(frames) <= len(recorded)
+    for frame, original in zip(frames, recorded, strict=False):
+        assert frame.shape == original.shape
+        assert np.abs(frame.astype(float) - original).mean() < 2
+
+
+def test_vector_record_video(tmp_path):
+    pytest.importorskip("moviepy", reason="videos need moviepy: pip install 'batchenv[render]'")
+    env = batchenv.make("CartPole-v1", 4, render_mode="rgb_array", max_episode_steps=9)
+    env = wrappers.RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: episode == 0)
+    env.reset(seed=0)
+    for _ in range(9):
+        env.step([0, 1, 0, 1])
+    recorded = env.recorded_frames
+    env.step([0, 1, 0, 1])  # the autoreset: the video ends
+    env.close()
+    assert len(recorded) == 10 and recorded[0].shape == (800, 1200, 3)
+    assert not np.array_equal(recorded[0], recorded[-1])
+    check_video(tmp_path / "videos", recorded)
+
+
+def test_record_video(tmp_path):
+    pytest.importorskip("moviepy", reason="videos need moviepy: pip install 'batchenv[render]'")
+    env = gymnasium.make("batchenv/Pendulum-v1", render_mode="rgb_array", max_episode_steps=8)
+    env = RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: True)
+    env.reset(seed=0)
+    for _ in range(8):
+        env.step(np.array([1.0], np.float32))
+    recorded = env.recorded_frames
+    env.close()
+    assert len(recorded) == 9 and recorded[0].shape == (500, 500, 3)
+    check_video(tmp_path / "videos", recorded)

@@ -1,0 +1,178 @@
+"""batchenv.check_vector_env: each check catches what it is for, and ours and a plain good env pass."""
+
+import functools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import walk_envs
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import ClipReward
+
+import batchenv
+from batchenv.check import ConformanceError, check_vector_env
+from batchenv.check.rules import CHECKS
+from batchenv.check.run import FIRST
+from batchenv.check.trial import same
+from helpers.project import ROOT
+
+TESTS = os.path.dirname(__file__)
+MODES = [mode.value for mode in AutoresetMode]
+
+
+@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
+def test_ours_pass(env_id):
+    report = check_vector_env(functools.partial(batchenv.make, env_id, max_episode_steps=30))
+    assert report.passed, str(report)
+    assert report.modes == MODES
+    # Of a toy's few starts many are alike, and a game of Blackjack may end at once; all else is looked at.
+    reasons = ("the action space is ", "of episodes start alike", "an episode ended within 2 steps")
+    assert [r for r in report.skipped if not any(reason in r.detail for reason in reasons)] == []
+
+
+@pytest.mark.parametrize("walk", [walk_envs.Walk, walk_envs.Slide, walk_envs.Parts])
+def test_a_good_env_passes(walk):
+    report = check_vector_env(walk)
+    assert report.passed, str(report)
+    assert report.modes == MODES
+    reasons = {result.name for result in report.skipped}
+    assert reasons <= {"spec_round_trip", "nan_actions_raise", "actions_out_of_range_raise"}
+
+
+def test_every_check_has_a_broken_env():
+    assert set(walk_envs.BROKEN) == {check.name for check in CHECKS}
+    with open(ROOT / "docs" / "conformance.md", encoding="utf-8") as file:
+        assert f"tests any vector env against {len(CHECKS)} rules" in file.read()
+
+
+@pytest.mark.parametrize("name", walk_envs.BROKEN)
+def test_a_broken_env_fails_exactly_its_check(name):
+    broken, mode = walk_envs.BROKEN[name]
+    report = check_vector_env(broken if mode is None else lambda num_envs: broken(num_envs, mode))
+    assert {result.name for result in report.failures} == {name}, str(report)
+    assert not report.passed
+    with pytest.raises(ConformanceError, match=name):
+        report.raise_on_failure()
+    check = next(check for check in CHECKS if check.name == name)
+    assert check.rule in str(report) and check.why in str(report)
+    assert all(result.detail for result in report.failures)
+
+
+def test_spaces_of_several_parts_have_the_same_names():
+    report = check_vector_env(walk_envs.OtherParts)
+    assert {result.name for result in report.failures} == {"observation_space_is_batched"}
+    assert not same({"place": 1}, np.array(1)) and not same(np.array(1), {"place": 1})
+    assert not same(None, 1.0) and same(None, None)
+    assert not same({"place": 1}, {"where": 1}) and same({"place": 1}, {"place": np.array(1)})
+
+
+def test_the_envs_of_a_factory_are_closed():
+    made = []
+
+    def make(num_envs):
+        made.append(walk_envs.Walk(num_envs))
+        return made[-1]
+
+    assert check_vector_env(make).passed
+    assert len(made) > 20 and all(env.closed for env in made)
+
+
+def test_an_instance_is_left_open():
+    env = batchenv.make("CartPole-v1", 4, autoreset_mode="SameStep")
+    report = check_vector_env(env)
+    assert report.passed and report.modes == ["SameStep"] and report.num_envs == 4
+    assert not env.closed
+    skipped = {result.name for result in report.skipped}
+    assert {"close_sets_closed", "two_envs_agree"} <= skipped
+    env.reset(seed=0)
+    broken = walk_envs.OneObsBuffer()
+    assert {result.name for result in check_vector_env(broken).failures} == {"observations_do_not_change_later"}
+
+
+def test_what_may_be_asked_for():
+    one = check_vector_env(lambda: walk_envs.Walk(2))
+    assert one.passed and one.modes == ["NextStep"]
+    partial = check_vector_env(functools.partial(walk_envs.Walk, autoreset_mode="Disabled"))
+    assert partial.modes == MODES
+    sync = check_vector_env("gymnasium:CartPole-v1", vectorization_mode="sync", skip=["reset_leaves_options_alone"])
+    assert sync.modes == MODES
+    # What Gymnasium's own SyncVectorEnv is known to do otherwise; docs/conformance.md shows each.
+    assert {result.name for result in sync.failures} <= {
+        "refused_actions_change_nothing",
+        "step_after_close_raises",
+        "reset_after_close_raises",
+    }
+
+    wrapped = check_vector_env(lambda num_envs: ClipReward(batchenv.make("CartPole-v1", num_envs), -1.0, 1.0))
+    assert wrapped.passed, str(wrapped)
+
+    def required(num_envs, autoreset_mode):
+        return walk_envs.Walk(num_envs, autoreset_mode)
+
+    assert check_vector_env(required).modes == MODES
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "error", "text"),
+    [
+        (3, {}, TypeError, "3 must be a vector env"),
+        ("CartPol-v1", {}, ValueError, "no id of batchenv or Gymnasium"),
+        ("walk_envs:nothing", {}, ValueError, "has no attribute 'nothing'"),
+        ("walk_envs:BROKEN", {}, ValueError, "must be a function"),
+        ("CartPole-v1", {"num_envs": 0}, ValueError, "num_envs=0"),
+        ("CartPole-v1", {"timeout": 0}, ValueError, "timeout=0"),
+        ("CartPole-v1", {"skip": ["x"]}, ValueError, "no check 'x'; there are: makes_resets_and_steps"),
+        (lambda: None, {"isolate": True}, ValueError, "another process can import"),
+        ("walk_envs:nothing", {"isolate": True}, ValueError, "has no attribute 'nothing'"),
+    ],
+)
+def test_bad_arguments(target, options, error, text):
+    with pytest.raises(error, match=text):
+        check_vector_env(target, **options)
+
+
+def test_hangs_and_deaths_are_failed_checks():
+    report = check_vector_env("walk_envs:fatal", isolate=True, timeout=4)
+    assert {result.name: result.detail for result in report.failures} == {
+        "too_few_actions_raise": "hung: nothing came back within 4 s, the process was killed",
+        "too_many_actions_raise": "the process died of SIGABRT; it said: Check failed: too many",
+        "actions_out_of_range_raise": "the process ended with exit code 3",
+    }
+    names = [check.name for check in CHECKS if "NextStep" in check.modes]
+    assert [result.name for result in report.results] == names  # the rest went on
+
+
+def test_a_factory_that_hangs_or_raises(monkeypatch):
+    monkeypatch.setattr("batchenv.check.isolated._IMPORT_SECONDS", 3.0)
+    report = check_vector_env(walk_envs.hangs, isolate=True, timeout=1)
+    assert [(result.name, result.detail[:4]) for result in report.failures] == [(FIRST, "hung")]
+    for isolate in (False, True):
+        report = check_vector_env(walk_envs.raises, isolate=isolate)
+        assert [result.detail for result in report.failures] == ["raised RuntimeError: no such game"]
+        assert {result.detail for result in report.skipped} == {f"{FIRST} failed"}
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "batchenv", "check", *arguments]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")]))}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+
+
+def test_command_line():
+    good = run("Pendulum-v1", "--num-envs", "2", "--skip", "nan_actions_raise")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "Pendulum-v1: 2 lanes, autoreset NextStep, SameStep, Disabled" in good.stdout
+    assert "nan_actions_raise" not in good.stdout and "too_few_actions_raise" in good.stdout
+    assert " hold, 0 fail, " in good.stdout.splitlines()[-1]
+    bad = run("walk_envs:no_masks")
+    assert bad.returncode == 1
+    assert "FAIL  infos_have_masks (practice)" in bad.stdout
+    unknown = run("walk_envs:missing")
+    assert unknown.returncode == 2 and "has no attribute 'missing'" in unknown.stderr and unknown.stdout == ""
+
+
+def test_importing_batchenv_does_not_import_the_checks():
+    code = "import sys, batchenv; assert 'batchenv.check' not in sys.modules; batchenv.check_vector_env"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,109 @@
+"""The examples run as they are, and what they claim holds."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from helpers.project import ROOT
+
+
+def run(name, *arguments):
+    command = [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def numbers(text):
+    return [float(word.replace(",", "")) for word in re.findall(r"-?\d[\d,]*\.?\d*", text)]
+
+
+def test_quickstart():
+    result = run("quickstart.py")
+    assert result.returncode == 0, result.stderr
+    episodes, mean = numbers(result.stdout.splitlines()[-1])
+    assert episodes > 100_000 and 21 < mean < 23.5  # random actions keep the pole up for 22 steps
+
+
+def test_branching():
+    result = run("branching.py", "--quick")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == 5 and all(line.split()[1] == "yes" for line in lines[1:4])
+    # A return of -200 is that of an episode that runs out; the search claims to be much better.
+    assert all(-150 < float(line.split()[2]) < -50 for line in lines[1:4])
+    solved, seeds, random, _ = numbers(lines[4])
+    assert solved == seeds == 3 and random == 0
+
+
+def test_branching_says_when_it_finds_nothing():
+    result = run("branching.py", "--seeds", 1, "--beam", 1, "--hold", 60)
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[1].split()[1] == "no"
+
+
+def test_domain_randomisation(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "table.png"
+    result = run("domain_randomisation.py", "--quick", "--picture", picture)
+    assert result.returncode == 0, result.stderr
+    (nominal, nominal_worst), (randomised, randomised_worst) = map(numbers, re.findall("mean .*worst.*", result.stdout))
+    assert nominal < 400 and randomised > nominal * 1.2 and randomised_worst > nominal_worst
+    # On the physics they were both made for, both hold the pole up to the end.
+    assert [line.split()[3] for line in result.stdout.splitlines() if line.startswith("   0.5")] == ["500.0"] * 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_domain_randomisation_without_matplotlib(tmp_path):
+    (tmp_path / "matplotlib").mkdir()
+    (tmp_path / "matplotlib" / "__init__.py").write_text("raise ImportError('not here')\n")
+    command = [sys.executable, str(ROOT / "examples" / "domain_randomisation.py"), "--quick", "--picture", "x.png"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
+    )
+    assert result.returncode == 1 and "pip install 'batchenv[bench]'" in result.stderr
+
+
+def test_two_player_pong(tmp_path):
+    pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+    pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
+    imageio = pytest.importorskip("imageio.v3")
+    picture = tmp_path / "pong.gif"
+    result = run("two_player_pong.py", "--quick", "--picture", picture)
+    assert result.returncode == 0, result.stderr
+    first, second = numbers(re.sub("[a-z]+_0", "", result.stdout.splitlines()[1]))
+    assert first + second > 0
+    frames = imageio.imread(picture, index=None)
+    assert frames.shape[0] > 50 and frames.shape[1:3] == (210, 2 * 164)
+    assert any((frame != frames[0]).any() for frame in frames)
+    for name, arguments, message in (
+        ("two_player_pong.py", ["--picture", "pong.txt"], "must end in .gif"),
+        ("two_player_pong.py", ["--lanes", 2, "--shown", 3], "--shown at most --lanes"),
+    ):
+        result = run(name, *arguments)
+        assert result.returncode != 0 and message in result.stderr
+
+
+def test_two_player_pong_without_imageio(tmp_path):
+    (tmp_path / "imageio").mkdir()
+    (tmp_path / "imageio" / "__init__.py").write_text("raise ImportError('not here')\n")
+    command = [sys.executable, str(ROOT / "examples" / "two_player_pong.py"), "--quick"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
+    )
+    assert result.returncode == 1 and "pip install imageio" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("branching.py", ["--beam", "0"], "--seeds, --beam and --hold must be at least 1"),
+        ("domain_randomisation.py", ["--candidates", "3"], "--candidates must be at least 8"),
+    ],
+)
+def test_refuses_bad_options(name, arguments, message):
+    result = run(name, *arguments)
+    assert result.returncode == 2 and message in result.stderr

@@ -1,0 +1,251 @@
+"""The PPO examples learn, and say what is missing. They need PyTorch, which the extra `test` does not install."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from helpers.project import ROOT
+
+EXAMPLES = ROOT / "examples"
+HAS_TORCH = importlib.util.find_spec("torch") is not None  # importing it here would start its threads
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs torch: pip install -e '.[examples]'")
+
+
+def run(*command, path=()):
+    path = os.pathsep.join([*map(str, path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # An example finds its neighbours beside itself, whatever the other tests ask of Python.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**inherited, "PYTHONPATH": path},
+    )
+
+
+def without(module, folder):
+    """A folder that, at the head of the path, hides an installed module."""
+    (folder / module).mkdir()
+    (folder / module / "__init__.py").write_text("raise ImportError('not here')\n")
+    return folder
+
+
+def means(output):
+    """What the example says in the end: (the first mean return, the last)."""
+    first, last = re.findall(r"mean return at first (\S+), at last (\S+)", output)[0]
+    return float(first), float(last)
+
+
+def seconds(output):
+    """Wall time by what it was spent on."""
+    return {name: float(wall) for name, wall in re.findall(r"  (\w+) +([\d.]+) +[\d.]+%   of processors", output)}
+
+
+@needs_torch
+def test_cartpole():
+    result = run(EXAMPLES / "ppo_cartpole.py")
+    assert result.returncode == 0, result.stderr
+    assert float(re.findall(r"greedy evaluation: (\S+)", result.stdout)[-1]) >= 475
+
+
+@needs_torch
+def test_cartpole_says_when_it_is_not_solved():
+    result = run(EXAMPLES / "ppo_cartpole.py", "--steps", 65_536)
+    assert result.returncode == 1 and "not solved" in result.stdout, result.stderr
+
+
+@needs_torch
+def test_mujoco():
+    pytest.importorskip("mujoco")
+    result = run(EXAMPLES / "ppo_mujoco.py", "--quick")
+    assert result.returncode == 0, result.stderr
+    first, last = means(result.stdout)
+    assert first < -400 and last > first + 200  # learnt: noise alone, charged for, costs the former
+    parts = seconds(result.stdout)
+    assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
+
+
+@needs_torch
+def test_pong():
+    pytest.importorskip("ale_py")
+    pytest.importorskip("multi_agent_ale_py")
+    result = run(EXAMPLES / "ppo_pong.py", "--quick")
+    assert result.returncode == 0, result.stderr
+    first, last = means(result.stdout)
+    assert -21 <= first < -19 and -21 <= last < -17  # too few steps to learn it: as random play
+    parts = seconds(result.stdout)
+    assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
+
+
+@pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_mujoco.py", "ppo_pong.py"])
+def test_without_torch(name, tmp_path):
+    result = run(EXAMPLES / name, path=[without("torch", tmp_path)])
+    assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
+
+
+@needs_torch
+@pytest.mark.parametrize(("name", "module", "extra"), [
+    ("ppo_mujoco.py", "mujoco", "batchenv[mujoco]"), ("ppo_pong.py", "ale_py", "batchenv[atari]"),
+])  # fmt: skip
+def test_without_simulator(name, module, extra, tmp_path):
+    result = run(EXAMPLES / name, path=[without(module, tmp_path)])
+    assert result.returncode == 1 and "Traceback" not in result.stderr and extra in result.stderr
+
+
+@needs_torch
+@pytest.mark.parametrize("module", ["moviepy", "pygame"])
+def test_video_says_what_is_missing_before_training(module, tmp_path):
+    result = run(EXAMPLES / "ppo_cartpole.py", "--video", tmp_path / "v", path=[without(module, tmp_path)])
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    assert module in result.stderr.lower() and "pip install" in result.stderr
+    assert not result.stdout
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("ppo_pong.py", ["--lanes", "0"], "0 must be at least 1"),
+        ("ppo_pong.py", ["--id", "CartPole-v1"], "observations must be of shape (4, 84, 84), not (4,)"),
+        ("ppo_mujoco.py", ["--id", "CartPole-v1"], "observations must be vectors, and actions continuous"),
+        ("ppo_mujoco.py", ["--id", "CartPole-v7"], "no environment 'CartPole-v7' in batchenv"),
+        ("ppo_cartpole.py", ["--lanes", "8"], "at least 500 times --min-episodes"),
+        ("ppo_cartpole.py", ["--save", "no/such/folder/file"], "its folder does not exist"),
+        ("ppo_cartpole.py", ["--resume", "no/such/file"], "is not a file that --save wrote"),
+        ("ppo_cartpole.py", ["--resume", __file__], "is not a file that --save wrote"),
+    ],
+)
+def test_refuses_bad_options(name, arguments, message):
+    result = run(EXAMPLES / name, *arguments)
+    assert result.returncode and message in result.stderr and "Traceback" not in result.stderr
+
+
+@needs_torch
+def test_advantages():
+    """Against the definition: sums of discounted temporal differences up to the episode's end, lane by lane."""
+    result = run("-c", """
+import ppo, torch
+torch.manual_seed(0)
+steps, lanes, gamma, lam = 12, 5, 0.9, 0.8
+values, rewards = torch.randn(steps + 1, lanes), torch.randn(steps, lanes)
+done = torch.rand(steps, lanes) < 0.2
+terminated = done & (torch.rand(steps, lanes) < 0.5)
+assert terminated.any() and (done & ~terminated).any()
+found = ppo.advantages_of(values, rewards, terminated, done, gamma, lam)
+for lane in range(lanes):
+    for t in range(steps):
+        total, weight = 0.0, 1.0
+        for u in range(t, steps):
+            after = 0.0 if terminated[u, lane] else values[u + 1, lane]
+            total += weight * (rewards[u, lane] + gamma * after - values[u, lane])
+            weight *= gamma * lam
+            if done[u, lane]:
+                break
+        assert abs(found[t, lane] - total) < 1e-5, (t, lane)
+""", path=[EXAMPLES])  # fmt: skip
+    assert result.returncode == 0, result.stderr
+
+
+@needs_torch
+def test_first_convolution():
+    """Over blocks of pixels, it is one of 8x8 with stride 4 over the frames."""
+    result = run("-c", """
+import ppo_pong, torch
+torch.manual_seed(0)
+eye = ppo_pong.Eye(background=87, bfloat16=False)
+frames = torch.randint(0, 256, (3, 4, 84, 84), dtype=torch.uint8)
+# (out, frame, row, column, 2, 2) to (out, frame, 2, row, 2, column)
+weight = eye.first.weight.view(16, 4, 4, 4, 2, 2).permute(0, 1, 4, 2, 5, 3).reshape(16, 4, 8, 8)
+usual = eye.rest(torch.conv2d((frames - 87.0) / 64, weight, eye.first.bias, stride=4))
+torch.testing.assert_close(eye(frames), usual)
+assert eye.state_dict()["background"] == 87  # a resumed run has no first frames to take it from
+""", path=[EXAMPLES])  # fmt: skip
+    assert result.returncode == 0, result.stderr
+
+
+SHORT = {
+    "ppo_cartpole.py": ["--lanes", 128, "--min-episodes", 10, "--rollout", 64, "--minibatch", 1024],
+    "ppo_mujoco.py": ["--id", "Hopper-v5", "--lanes", 16, "--rollout", 16, "--minibatch", 128, "--epochs", 2],
+}
+
+
+def lines(output):
+    """The lines of the table, without the count of episodes (which begins anew) and the seconds."""
+    rows = [line.split() for line in output.splitlines() if re.match(r" *\d+ +[\d,]+ ", line)]
+    return [(update, steps, mean, entropy) for update, steps, _, mean, entropy, _ in rows]
+
+
+@needs_torch
+@pytest.mark.parametrize(("name", "half"), [("ppo_cartpole.py", 5 * 8192), ("ppo_mujoco.py", 16 * 256)])
+def test_a_resumed_run_goes_on_as_if_it_had_not_been_interrupted(name, half, tmp_path):
+    if name == "ppo_mujoco.py":  # with running moments and a simulator's state
+        pytest.importorskip("mujoco")
+    options, file = [*SHORT[name], "--anneal-from", 1.0], tmp_path / "run.pt"
+    whole = run(EXAMPLES / name, *options, "--steps", 2 * half)
+    first = run(EXAMPLES / name, *options, "--steps", half, "--save", file)
+    rest = run(EXAMPLES / name, *options, "--steps", 2 * half, "--resume", file)
+    assert "Traceback" not in whole.stderr + first.stderr + rest.stderr
+    assert len(lines(first.stdout)) == len(lines(rest.stdout)) == len(lines(whole.stdout)) / 2 >= 1
+    assert lines(first.stdout) + lines(rest.stdout) == lines(whole.stdout)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.pt"]
+
+
+@needs_torch
+def test_eval_and_video_of_a_resumed_run(tmp_path):
+    pytest.importorskip("moviepy")
+    pytest.importorskip("pygame")
+    options, file = SHORT["ppo_cartpole.py"], tmp_path / "run.pt"
+    assert "Traceback" not in run(EXAMPLES / "ppo_cartpole.py", *options, "--steps", 163_840, "--save", file).stderr
+    result = run(
+        EXAMPLES / "ppo_cartpole.py", *options, "--resume", file, "--steps", 1, "--eval", 16, "--video", tmp_path / "v"
+    )
+    assert "Traceback" not in result.stderr and not lines(result.stdout)
+    returns = {
+        kind: float(mean) for kind, mean in re.findall(r"16 (\w+) episodes: mean return ([\d.]+)", result.stdout)
+    }
+    assert returns["greedy"] > 60 and returns["sampled"] > 30  # random play: 22
+    (video,) = (tmp_path / "v").glob("*.mp4")
+    assert video.stat().st_size > 1000 and "video in" in result.stdout
+
+    result = run(EXAMPLES / "ppo_mujoco.py", "--resume", file)
+    if importlib.util.find_spec("mujoco") is not None:
+        assert result.returncode == 1 and "saved with --id CartPole-v1, not HalfCheetah-v5" in result.stderr
+
+
+@needs_torch
+def test_evaluation_leaves_the_moments_alone():
+    pytest.importorskip("mujoco")
+    result = run("-c", """
+import copy, numpy as np, ppo, torch
+task = ppo.Task("Hopper-v5", normalize_observation=True, clip_actions=True)
+trained = task.make(8)
+trained.reset(seed=0)
+for _ in range(50):
+    trained.step(trained.action_space.sample())
+before = copy.deepcopy(trained.normalizer.obs_rms)
+agent = ppo.Gaussian(ppo.mlp(11, 3, 0.01), ppo.mlp(11, 1, 1.0), 3)
+env = task.make_for_evaluation(trained, 4)
+assert ppo.evaluate(env, agent, 5, greedy=True).shape == (4,)
+for rms in (env.normalizer.obs_rms, trained.normalizer.obs_rms):
+    assert rms.count == before.count and np.array_equal(rms.mean, before.mean) and np.array_equal(rms.var, before.var)
+""", path=[EXAMPLES])  # fmt: skip
+    assert result.returncode == 0, result.stderr
+
+
+@needs_torch
+def test_bench_training():
+    """Says that SyncVectorEnv and batchenv give the same episodes, and would say if they did not."""
+    result = run(EXAMPLES.parent / "tools" / "bench_training.py", "--steps", 8192, "--rounds", 1)
+    assert result.returncode == 0 and re.search(r"SyncVectorEnv and batchenv: the same \d+ episodes", result.stdout)
+    result = run("-c", """
+import sys, batchenv, bench_training
+bench_training.ENVS["batchenv"] = lambda lanes: batchenv.make("CartPole-v1", lanes, gravity=9.81)
+sys.argv = ["bench_training.py", "--steps", "8192", "--rounds", "1"]
+sys.exit(bench_training.main())
+""", path=[EXAMPLES.parent / "tools"])  # fmt: skip
+    assert result.returncode == 1 and "NOT the same" in result.stdout

@@ -1,0 +1,138 @@
+"""The random streams of csrc/include/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))).
+
+The product draws inside its kernels alone, so the library that tests call is built here, with the product's flags.
+"""
+
+import ctypes
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+import pytest
+
+import build_config
+from helpers.project import ROOT
+
+
+@functools.cache
+def library():
+    """tests/c/streams.c, compiled. Skips the test where there is no C compiler."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"needs the C compiler {compiler[0]}")
+    sources = [
+        "tests/c/streams.c",
+        *(path for path in build_config.COMMON_SOURCES if path.endswith(("/rng.c", "/libm.c"))),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        target = f"{folder}/streams.so"
+        flags = [*build_config.C_FLAGS, "-fPIC", "-shared", *(f"-I{path}" for path in build_config.INCLUDE)]
+        command = [*compiler, *flags, *sources, "-o", target, *build_config.LINK_FLAGS]
+        subprocess.run(command, cwd=ROOT, check=True)
+        return ctypes.CDLL(target)
+
+
+class Stream(ctypes.Structure):
+    """be_rng."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("state_lo", "state_hi", "inc_lo", "inc_hi")] + [
+        (name, ctypes.c_uint32) for name in ("buffered", "has_buffered")
+    ]
+
+
+def _words(number):
+    """A non-negative int as 32-bit words, lowest first."""
+    return [number >> shift & 0xFFFFFFFF for shift in range(0, number.bit_length(), 32)]
+
+
+class Rng:
+    """One stream. Methods take a count and return an array; arguments are not checked."""
+
+    def __init__(self, seed):
+        self._stream = Stream()
+        seed = int(seed)
+        if seed < 1 << 64:
+            library().be_rng_seed_u64(ctypes.byref(self._stream), ctypes.c_uint64(seed))
+        else:
+            self._seed(_words(seed))
+
+    @staticmethod
+    def from_words(words, add=None):
+        """Seeded with the integer whose 32-bit words these are, lowest first, plus `add` (below 2**64)."""
+        rng = Rng(0)
+        rng._seed(words, add)
+        return rng
+
+    def _seed(self, words, add=None):
+        array = np.array(words, np.uint32)
+        arguments = [ctypes.byref(self._stream), ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.size)]
+        if add is None:
+            library().be_rng_seed_words(*arguments)
+        else:
+            assert library().be_rng_seed_words_plus(*arguments, ctypes.c_uint64(add)) == 0
+
+    @property
+    def state(self):
+        """What np.random.PCG64(...).state is, and can be set to."""
+        stream = self._stream
+        return {
+            "bit_generator": "PCG64",
+            "state": {
+                "state": stream.state_hi << 64 | stream.state_lo,
+                "inc": stream.inc_hi << 64 | stream.inc_lo,
+            },
+            "has_uint32": stream.has_buffered,
+            "uinteger": stream.buffered,
+        }
+
+    def _fill(self, name, dtype, n, *arguments):
+        out = np.empty(n, dtype)
+        call = getattr(library(), f"stream_{name}")
+        call(ctypes.byref(self._stream), ctypes.c_void_p(out.ctypes.data), ctypes.c_int64(n), *arguments)
+        return out
+
+    def random(self, n):
+        return self._fill("random", np.float64, n)
+
+    def random32(self, n):
+        return self._fill("random32", np.float32, n)
+
+    def standard_normal(self, n):
+        return self._fill("standard_normal", np.float64, n)
+
+    def uniform(self, low, high, n):
+        return self._fill("uniform", np.float64, n, ctypes.c_double(low), ctypes.c_double(high))
+
+    def normal(self, loc, scale, n):
+        return self._fill("normal", np.float64, n, ctypes.c_double(loc), ctypes.c_double(scale))
+
+    def integers(self, low, high, n):
+        return self._fill("integers", np.int64, n, ctypes.c_int64(low), ctypes.c_int64(high - 1))
+
+    def integers32(self, low, high, n):
+        return self._fill("integers32", np.int32, n, ctypes.c_int64(low), ctypes.c_int64(high))
+
+    def choice(self, k, n):
+        return self._fill("choice", np.int64, n, ctypes.c_int64(k))
+
+    def choice_p(self, p, n):
+        weights = np.array(p, np.float64)
+        data = ctypes.c_void_p(weights.ctypes.data)
+        return self._fill("choice_p", np.int64, n, data, ctypes.c_int64(len(weights)))
+
+    def shuffle(self, values):
+        """A shuffled copy."""
+        array = np.array(values, np.int64)
+        data = ctypes.c_void_p(array.ctypes.data)
+        library().be_rng_shuffle(ctypes.byref(self._stream), data, ctypes.c_int64(len(array)))
+        return array
+
+    def permutation(self, k):
+        array = np.empty(k, np.int64)
+        data = ctypes.c_void_p(array.ctypes.data)
+        library().be_rng_permutation(ctypes.byref(self._stream), data, ctypes.c_int64(k))
+        return array

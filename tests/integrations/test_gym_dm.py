@@ -1,0 +1,313 @@
+"""The old gym's and dm_env's API over a BatchEnv: against Gymnasium's trajectories, and EnvPool's forms."""
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import batchenv
+
+IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
+MODES = list(AutoresetMode)
+
+
+def sync(env_id, lanes, mode):
+    make = lambda: gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=11)  # noqa: E731
+    return SyncVectorEnv([make] * lanes, autoreset_mode=mode)
+
+
+def equal(ours, theirs):
+    np.testing.assert_array_equal(ours, theirs)
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, tuple):
+        for a, b in zip(ours, theirs, strict=True):
+            equal(a, b)
+    elif isinstance(theirs, np.ndarray):
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+
+
+def test_unknown_env_type():
+    assert isinstance(batchenv.make("CartPole-v1", 2, env_type="gymnasium"), batchenv.BatchEnv)
+    for wrong in ("Gym", "envpool", None, 1, ["gym"], np.zeros(3)):
+        with pytest.raises(ValueError, match="'gymnasium', 'gym' or 'dm'"):
+            batchenv.make("CartPole-v1", 2, env_type=wrong)
+
+
+def test_spec_knows_no_env_type():
+    for env_type in ("gymnasium", "gym"):
+        env = batchenv.make("CartPole-v1", 3, env_type=env_type, gravity=3.7)
+        assert "env_type" not in env.spec.kwargs
+        again = gymnasium.make_vec(env.spec)
+        assert isinstance(again, batchenv.BatchEnv) and again.num_envs == 3
+        assert again.get_attr("gravity") == (3.7,) * 3
+
+
+# ---- gym -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("env_id", IDS)
+def test_gym_trajectories(env_id, mode):
+    ours = batchenv.make(env_id, 5, env_type="gym", autoreset_mode=mode, max_episode_steps=11)
+    theirs = sync(env_id, 5, mode)
+    equal(ours.reset(seed=3), theirs.reset(seed=3)[0])
+    theirs.action_space.seed(0)
+    ended = 0
+    for _ in range(40):
+        actions = theirs.action_space.sample()
+        observations, rewards, dones, info = ours.step(actions)
+        expected = theirs.step(actions)
+        equal(observations, expected[0])
+        equal(rewards, expected[1])
+        equal(info["terminated"], expected[2])
+        equal(dones, expected[2] | expected[3])
+        equal(info["TimeLimit.truncated"], expected[3] & ~expected[2])
+        assert set(expected[4]) <= set(info)
+        for lane in np.flatnonzero(dones) if mode is AutoresetMode.SAME_STEP else ():
+            equal(info["final_observation"][lane], expected[4]["final_obs"][lane])
+            assert info["_final_observation"][lane]
+        ended += dones.sum()
+        if mode is AutoresetMode.DISABLED and dones.any():
+            options = {"reset_mask": dones}
+            equal(ours.reset(options=options), theirs.reset(options=dict(options))[0])
+    assert ended >= 10
+
+
+def test_gym_time_limit_at_a_terminal_step():
+    """What terminates at the limit was not cut off by it, as in gym's TimeLimit."""
+    steps = 0
+    env = batchenv.make("CartPole-v1", 1, env_type="gym")
+    env.reset(seed=0)
+    while not env.step([0])[2][0]:
+        steps += 1
+    both = batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps + 1)
+    both.reset(seed=0)
+    results = [both.step([0]) for _ in range(steps + 1)]
+    assert results[-1][2][0] and results[-1][3]["terminated"][0] and not results[-1][3]["TimeLimit.truncated"][0]
+    short = batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps)
+    short.reset(seed=0)
+    results = [short.step([0]) for _ in range(steps)]
+    assert results[-1][2][0] and not results[-1][3]["terminated"][0] and results[-1][3]["TimeLimit.truncated"][0]
+
+
+def test_gym_seed():
+    env, plain = batchenv.make("CartPole-v1", 3, env_type="gym"), batchenv.make("CartPole-v1", 3)
+    env.seed(7)
+    equal(env.reset(), plain.reset(seed=7)[0])
+    equal(env.reset(), plain.reset()[0])  # a seed serves one reset
+    env.seed([4, None, 6])
+    equal(env.reset(), plain.reset(seed=[4, None, 6])[0])
+    env.seed(1)
+    equal(env.reset(seed=2), plain.reset(seed=2)[0])
+    equal(env.reset(), plain.reset()[0])
+    env.seed()
+    assert not np.array_equal(env.reset(), plain.reset()[0])
+    for wrong in (-1, 1.5, "1", [1, 2]):
+        with pytest.raises((TypeError, ValueError), match="seed"):
+            env.seed(wrong)
+    observations, infos = env.reset(seed=5, return_info=True)
+    equal(observations, plain.reset(seed=5)[0])
+    assert infos == {}
+
+
+def test_gym_attributes():
+    """What old code reads, and that unknown names are refused."""
+    with batchenv.make("CartPole-v1", 3, env_type="gym") as env:
+        assert isinstance(env.env, batchenv.BatchEnv) and env.num_envs == 3 and env.render() is None
+        assert env.autoreset_mode is AutoresetMode.SAME_STEP
+        assert env.observation_space == env.env.observation_space and env.action_space == env.env.action_space
+        assert env.single_action_space == gymnasium.make("CartPole-v1").action_space
+        assert env.get_attr("gravity") == (9.8,) * 3
+        env.set_attr("x_threshold", 1.0)
+        assert env.single_observation_space.high[0] == 2.0
+        assert "CartPole-v1" in repr(env) and repr(env).startswith("GymBatchEnv(")
+        for name in ("nonsense", "_nonsense"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(env, name)
+    with pytest.raises(ClosedEnvironmentError):
+        env.step([0, 0, 0])
+
+
+def test_apis_do_not_copy():
+    kept = batchenv.make("CartPole-v1", 4, env_type="gym", copy=False)
+    kept.reset(seed=0)
+    results = [kept.step([0, 1, 0, 1]) for _ in range(5)]
+    assert results[0][0] is results[4][0] and results[0][1] is results[4][1]
+
+
+# ---- dm_env --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_dm_trajectories(env_id):
+    dm_env = pytest.importorskip("dm_env")
+    ours = batchenv.make(env_id, 5, env_type="dm", max_episode_steps=11)
+    theirs = sync(env_id, 5, AutoresetMode.NEXT_STEP)
+    first = ours.reset(seed=3)
+    equal(first.observation.obs, theirs.reset(seed=3)[0])
+    assert first.first().all() and not first.reward.any() and (first.discount == 1).all()
+    theirs.action_space.seed(0)
+    last = [False] * 5
+    kinds = set()
+    for _ in range(40):
+        actions = theirs.action_space.sample()
+        timestep = ours.step(actions)
+        assert type(timestep) is dm_env.TimeStep
+        observations, rewards, terminations, truncations, _ = theirs.step(actions)
+        equal(timestep.observation.obs, observations)
+        equal(timestep.reward, rewards)
+        for lane in range(5):
+            ended = bool(terminations[lane] or truncations[lane])
+            expected = dm_env.StepType.LAST if ended else dm_env.StepType.MID
+            if last[lane]:
+                expected = dm_env.StepType.FIRST
+                assert timestep.reward[lane] == 0.0
+            assert timestep.step_type[lane] == expected
+            assert timestep.discount[lane] == (0.0 if terminations[lane] else 1.0)
+            last[lane] = ended
+            kinds.add(expected)
+    assert len(kinds) == 3
+    again = ours.reset()
+    assert again.first().all()
+    assert not ours.step(actions).first().any()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_dm_specs(env_id):
+    """Every row of what comes out conforms to the specs of one lane; so does what action_spec generates go in."""
+    pytest.importorskip("dm_env")
+    env = batchenv.make(env_id, 4, env_type="dm", seed=0, max_episode_steps=5)
+    spec, action_spec = env.observation_spec(), env.action_spec()
+    assert spec._fields == env.reset().observation._fields
+    for _ in range(12):
+        timestep = env.step(np.stack([action_spec.generate_value()] * 4))
+        for lane in range(4):
+            spec.env_id.validate(timestep.observation.env_id[lane])
+            obs = timestep.observation.obs
+            of_tuple = isinstance(spec.obs, tuple)  # one spec and one array a part
+            for field, value in zip(spec.obs, obs, strict=True) if of_tuple else [(spec.obs, obs)]:
+                field.validate(np.asarray(value[lane]))
+            env.reward_spec().validate(np.asarray(timestep.reward[lane]))
+            env.discount_spec().validate(np.asarray(timestep.discount[lane]))
+    action_spec.validate(env.env.single_action_space.sample())
+
+
+def test_dm_protocol():
+    dm_env = pytest.importorskip("dm_env")
+    with batchenv.make("CartPole-v1", 3, env_type="dm", seed=9) as env:
+        assert isinstance(env, dm_env.Environment) and isinstance(env.env, batchenv.BatchEnv)
+        assert env.num_envs == 3 and env.render() is None and repr(env).startswith("DmBatchEnv(")
+        started = env.step(np.zeros(3, int))  # a step before any reset is one
+        assert started.first().all()
+        equal(started.observation.obs, batchenv.make("CartPole-v1", 3).reset(seed=9)[0])
+        equal(started.observation.env_id, np.arange(3, dtype=np.int32))
+        with pytest.raises(ValueError, match="action 2 of lane 1"):
+            env.step([0, 2, 0])
+        assert env.step([0, 1, 0]).mid().all()
+        with pytest.raises(ValueError, match="reset_mask"):
+            env.reset(options={"reset_mask": np.array([True, False, True])})
+    with pytest.raises(ClosedEnvironmentError):
+        env.reset()
+    for mode in ("SameStep", "Disabled"):
+        with pytest.raises(ValueError, match=f"autoreset_mode='{mode}' must be 'NextStep' with env_type='dm'"):
+            batchenv.make("CartPole-v1", 2, env_type="dm", autoreset_mode=mode)
+
+
+def test_dm_env_is_optional():
+    code = """
+import sys
+sys.modules["dm_env"] = None  # as if it were not installed
+import batchenv
+batchenv.make("CartPole-v1", 2, env_type="gym").reset(seed=0)
+try:
+    batchenv.make("CartPole-v1", 2, env_type="dm")
+except ImportError as error:
+    print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert "pip install 'batchenv[dm]'" in result.stdout
+
+
+def test_import_loads_no_dm_env():
+    code = "import sys, batchenv; assert not {'dm_env', 'tree', 'batchenv.integrations.dm'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# ---- EnvPool -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "Acrobot-v1"])
+def test_dm_form_is_envpools(env_id):
+    """Shapes, dtypes and specs; rewards and discounts have the specs' float64, which EnvPool's arrays have not."""
+    envpool = pytest.importorskip("envpool", reason="compares with EnvPool")
+    pytest.importorskip("dm_env")
+    ours, theirs = batchenv.make(env_id, 4, env_type="dm"), envpool.make(env_id, env_type="dm", num_envs=4)
+    actions = np.stack([theirs.action_spec().generate_value()] * 4)
+    for a, b in ((ours.reset(), theirs.reset()), (ours.step(actions), theirs.step(actions))):
+        equal(a.step_type, b.step_type)
+        equal(a.observation.env_id, b.observation.env_id)
+        assert a.observation.obs.shape == b.observation.obs.shape and a.observation.obs.dtype == b.observation.obs.dtype
+        assert a.reward.shape == b.reward.shape and a.discount.shape == b.discount.shape
+        np.testing.assert_array_equal(a.discount, b.discount)
+    assert ours.reward_spec() == theirs.reward_spec() and ours.discount_spec() == theirs.discount_spec()
+    obs, expected = ours.observation_spec().obs, theirs.observation_spec().obs
+    assert (obs.shape, obs.dtype, obs.name) == (expected.shape, expected.dtype, expected.name)
+    action, expected = ours.action_spec(), theirs.action_spec()
+    assert (action.shape, action.name) == (expected.shape, expected.name)
+    np.testing.assert_array_equal(action.minimum, expected.minimum)
+    np.testing.assert_array_equal(action.maximum, expected.maximum)
+
+
+def test_dm_step_types_are_envpools():
+    """The same rhythm of FIRST, MID and LAST: every lane pushed to one side until it falls."""
+    envpool = pytest.importorskip("envpool", reason="compares with EnvPool")
+    pytest.importorskip("dm_env")
+    for env in (
+        batchenv.make("CartPole-v1", 6, env_type="dm", seed=0),
+        envpool.make("CartPole-v1", env_type="dm", num_envs=6, seed=0),
+    ):
+        env.reset()
+        before = None
+        for _ in range(60):
+            timestep = env.step(np.ones(6, np.int32))
+            np.testing.assert_array_equal(timestep.discount, np.where(timestep.last(), 0, 1))
+            np.testing.assert_array_equal(timestep.reward, np.where(timestep.first(), 0, 1))
+            if before is not None:
+                np.testing.assert_array_equal(timestep.first(), before.last())
+            before = timestep
+
+
+@pytest.mark.parametrize("env_type", ["gym", "dm"])
+def test_lanes_in_flight(env_type):
+    """The rows received are, lane by lane, those of the same face's steps."""
+    sync = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5)
+    ours = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5, batch_size=2)
+    if env_type == "dm":
+        expected = [sync.reset(seed=3)]
+    else:
+        expected = [(sync.reset(seed=3), np.zeros(6), np.zeros(6, bool), {"terminated": np.zeros(6, bool)})]
+    expected += [sync.step(np.full(6, t % 2)) for t in range(12)]
+    ours.async_reset(seed=3)
+    for t, row in enumerate(expected):
+        again = []
+        for _ in range(3):
+            result = ours.recv(10)
+            if env_type == "dm":
+                ids = result.observation.env_id
+                np.testing.assert_array_equal(result.observation.obs, row.observation.obs[ids])
+                for k in range(3):
+                    np.testing.assert_array_equal(result[k], row[k][ids])
+            else:
+                assert len(result) == 4
+                ids = result[3]["env_id"]
+                for k in range(3):
+                    np.testing.assert_array_equal(result[k], row[k][ids])
+                np.testing.assert_array_equal(result[3]["terminated"], row[3]["terminated"][ids])
+            again.extend(ids.tolist())
+        assert sorted(again) == list(range(6))
+        ours.send(np.full(6, t % 2), again)

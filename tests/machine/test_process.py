@@ -1,0 +1,100 @@
+"""What a process may do around an env: fork, use threads, import torch before or after."""
+
+import importlib.util
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import batchenv
+
+
+def python(code, tmp_path, timeout=120):
+    """Runs code in a fresh interpreter away from the source tree."""
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, timeout=timeout, capture_output=True, text=True, check=True
+    ).stdout
+
+
+FORK = """
+import os
+import numpy as np
+import batchenv
+
+def steps(env, n):
+    rng = np.random.default_rng(0)
+    return [env.step(rng.integers(2, size=20000))[0].tobytes() for _ in range(n)]
+
+env = batchenv.make("CartPole-v1", 20000, num_threads=2)
+env.reset(seed=0)
+env._backend.batch.force_parallel(PARALLEL)
+steps(env, 10)
+env.reset(seed=1)
+pid = os.fork()
+if pid == 0:
+    mine = steps(env, 5)
+    fresh = batchenv.make("CartPole-v1", 20000, num_threads=2)
+    fresh.reset(seed=1)
+    os._exit(0 if steps(fresh, 5) == mine else 3)
+status = os.waitpid(pid, 0)[1]
+mine = steps(env, 5)
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_fork(parallel, tmp_path):
+    assert python(FORK.replace("PARALLEL", str(parallel)), tmp_path).split() == ["0"]
+
+
+def test_import_is_light(tmp_path):
+    heavy = ("torch", "matplotlib", "pygame", "scipy", "rich")
+    code = f"import sys, batchenv; print([m for m in {heavy} if m in sys.modules])"
+    assert python(code, tmp_path).strip() == "[]"
+
+
+def test_two_threads_at_once():
+    env = batchenv.make("Acrobot-v1", 20000)
+    env.reset(seed=0)
+    actions = np.zeros(20000, np.int64)
+    errors, others = [], []
+    start = threading.Barrier(2)
+
+    def work():
+        start.wait()
+        for _ in range(60):
+            try:
+                env.step(actions)
+            except RuntimeError as error:
+                errors.append(str(error))
+            except BaseException as error:
+                others.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not others
+    assert errors and all("another thread" in error for error in errors)
+    env.step(actions)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("first, second", [("torch", "batchenv"), ("batchenv", "torch")])
+def test_one_openmp_runtime(first, second, tmp_path):
+    code = f"""
+import {first}, {second}
+import torch, numpy as np, threadpoolctl
+env = batchenv.make("CartPole-v1", 20000, num_threads=2)
+env.reset(seed=0)
+env._backend.batch.force_parallel(True)
+env.step(np.zeros(20000, np.int64))
+torch.set_num_threads(2)
+torch.mm(torch.ones(500, 500), torch.ones(500, 500))
+runtimes = [info for info in threadpoolctl.threadpool_info() if info["user_api"] == "openmp"]
+print(len(set(info["filepath"] for info in runtimes)))
+"""
+    assert python(code, tmp_path).strip() == "1"

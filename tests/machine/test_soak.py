@@ -1,0 +1,39 @@
+"""A short soak: nothing leaks and no step gets lost. `python tools/soak.py --minutes N` is the long one."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from helpers.project import ROOT
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+
+
+def run(*arguments):
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+
+
+def test_a_short_soak():
+    done = run(ROOT / "tools" / "soak.py", "--minutes", 0.05, "--constructions", 500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == 9 and "BROKEN" not in done.stdout
+
+
+def test_the_soak_sees_a_leak():
+    code = """
+import os, sys
+sys.path.insert(0, sys.argv.pop(1))
+import soak
+kept, construct = [], soak.construct
+def leaking(i):
+    construct(i)
+    kept.append((open(os.devnull), bytearray(1 << 16)))
+soak.construct = leaking
+sys.exit(soak.main())
+"""
+    done = run("-c", code, ROOT / "tools", "--minutes", 0.01, "--constructions", 100)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "BROKEN constructions: memory" in done.stdout and "BROKEN constructions: files" in done.stdout

@@ -1,0 +1,114 @@
+"""What the C side reads and writes lives as long as it does so, in whatever order Python lets go of things."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import batchenv
+
+HEAD = """
+import ctypes, gc, random, sys, threading, time
+import numpy as np
+import batchenv
+from batchenv.engines.mujoco import assets
+
+def send(env):
+    env.send(np.zeros(env.action_space.shape, env.action_space.dtype), np.arange(env.num_envs))
+
+def flying():
+    env = make()
+    env.reset(seed=0)
+    send(env)
+    return env
+"""
+MAKES = {
+    "mujoco": 'batchenv.make("Hopper-v5", 16, num_threads=2)',
+    "one thread": 'batchenv.make("Humanoid-v5", 8, num_threads=1)',
+    "own model": 'batchenv.make_mujoco(assets() / "ant.xml", 8)',
+    "atari": 'batchenv.make("Pong-v5", 4, num_threads=2)',
+    "players": 'batchenv.make("Pong-v5", 4, num_threads=2, players=2)',
+    "normalized": 'batchenv.make("Hopper-v5", 16, num_threads=2, normalize_observation=True)',
+}
+# Each loses an env, many times in a process.
+LOSSES = {
+    "del": "env = flying(); del env",
+    "rebinding": "env = flying()",
+    "exception": "try:\n        flying().recv(-1)\n    except ValueError:\n        pass",
+    "step_async": "env = make(); env.reset(seed=0); env.step_async(env.action_space.sample()); del env",
+    "async_reset": "env = make(); env.async_reset(seed=0); del env",
+    "cycle": "env = flying(); env.me = env; del env; gc.collect()",
+    "clear": "env = flying(); env.__dict__.clear()",
+    "any order": """env = flying()
+    for name in random.Random(k).sample(sorted(env.__dict__), len(env.__dict__)):
+        del env.__dict__[name]""",
+    "adapter": "env = flying(); env._backend.translator.__dict__.clear(); del env",
+}
+# How a process may end, with lanes in flight.
+ENDS = {
+    "global": "env = flying()",
+    "cycle": "env = flying(); env.me = env; del env",
+    "leak": "env = flying(); ctypes.pythonapi.Py_IncRef(ctypes.py_object(env._backend.batch))",
+    "sys.exit": "def run():\n    env = flying()\n    sys.exit(0)\nrun()",
+    "another's atexit": "import atexit; env = flying(); atexit.register(lambda: (env.recv(), send(env)))",
+    "daemon": """env = flying(); started = threading.Event()
+def run():
+    while True:
+        env.recv()
+        started.set()
+        send(env)
+threading.Thread(target=run, daemon=True).start(); started.wait()""",
+}
+
+
+def ends_well(make, code):
+    if "Hopper" in make or "Humanoid" in make or "assets" in make:
+        pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
+    else:
+        pytest.importorskip("multi_agent_ale_py", reason="pip install 'batchenv[atari]'")
+    code = f"{HEAD}\ndef make():\n    return {make}\n\n{code}\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+ALL = [(make, loss) for make in ("mujoco", "atari") for loss in LOSSES]
+
+
+@pytest.mark.parametrize("make, loss", ALL + [(make, "del") for make in MAKES if (make, "del") not in ALL])
+def test_an_env_is_lost_with_lanes_in_flight(make, loss):
+    times = 25 if make in ("mujoco", "one thread") else 4
+    ends_well(MAKES[make], f"for k in range({times}):\n    {LOSSES[loss]}")
+
+
+@pytest.mark.parametrize("make", ["mujoco", "atari"])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_process_ends_with_lanes_in_flight(make, end):
+    for _ in range(3):
+        ends_well(MAKES[make], ENDS[end])
+
+
+def test_a_call_at_exit_says_that_it_comes_too_late():
+    pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
+    code = f"""import atexit
+def late():
+    try:
+        env.reset()
+    except RuntimeError as error:
+        print(error)
+atexit.register(late)
+import batchenv
+env = {MAKES["mujoco"]}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert "Python is shutting down" in done.stdout
+
+
+@pytest.mark.parametrize("env_id, needs", [("Hopper-v5", "mujoco"), ("Pong-v5", "multi_agent_ale_py")])
+def test_sending_with_pictures_to_come(env_id, needs):
+    """Renderers are told which lanes were sent."""
+    pytest.importorskip(needs)
+    env = batchenv.make(env_id, 2, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.send(env.action_space.sample(), np.arange(2))
+    assert len(env.recv()[0]) == 2
