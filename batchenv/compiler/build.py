@@ -274,6 +274,8 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
         b"",
         job.timeout,
     )
+    if not made.exists():
+        raise CompileError(f"the C compiler reported no error, but wrote no library: {shlex.join(job.compiler)}")
     headers = _headers(scratch / f"{job.isas[0]}.d")
     if any(path.stat().st_mtime_ns >= started for path in headers):
         return None
@@ -288,7 +290,7 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
 
 def _headers(depfile: Path) -> list[Path]:
     """The user's own files in what the compiler says that it has read."""
-    words = depfile.read_text().replace("\\\n", " ").split(":", 1)[1]
+    words = depfile.read_text().replace("\\\n", " ").partition(":")[2]
     names = shlex.split(words)
     own = include_folder()
     paths = (Path(name).absolute() for name in names if name != "-")
