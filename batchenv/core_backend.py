@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import _core
+from batchenv import _core, nested
 from batchenv.backend import Backend, Drawer, LaneError, Layout, Shortcuts
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import spread
@@ -22,12 +22,21 @@ _MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.
 _RING = 4
 
 
-def _space(description: tuple) -> spaces.Space:
-    kind, dtype, n, shape, low, high = description
+def _space(ports: dict[str, tuple]) -> spaces.Space:
+    """What ports of these names make together."""
+    leaves = [_space_of_port(description) for description in ports.values()]
+    return nested.build(nested.tree_of(list(ports)), leaves, spaces.Dict, spaces.Tuple)
+
+
+def _space_of_port(description: tuple) -> spaces.Space:
+    kind, dtype, shape, low, high = description
     if kind == "discrete":
-        return spaces.Discrete(n)
+        return spaces.Discrete(int(high[0] - low[0]) + 1, start=int(low[0]))
     if kind == "multi_discrete":
-        return spaces.MultiDiscrete([n] * shape[0])
+        start = np.array(low, np.int64).reshape(shape)
+        return spaces.MultiDiscrete(np.array(high, np.int64).reshape(shape) - start + 1, start=start)
+    if kind == "multi_binary":
+        return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
     if kind == "tuple":
         return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)

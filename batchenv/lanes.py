@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv import nested
+
 
 def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
     """The indices meant by `lanes`: None (all), an int, a list of ints, a slice or a bool mask (count,).
@@ -80,11 +82,7 @@ def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> 
 
 def rows_of(value: Any, lanes: NDArray[Any]) -> Any:
     """The rows of these lanes, of arrays in tuples and dicts too."""
-    if isinstance(value, dict):
-        return {key: rows_of(part, lanes) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return tuple(rows_of(part, lanes) for part in value)
-    return value[lanes]
+    return nested.each(lambda part: part[lanes], value)
 
 
 def pairs(rows: Any, lanes: Any, held: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv import nested
 from batchenv.backend import Backend, LaneError
 from batchenv.seeds import entropy
 from batchenv.values import integer
@@ -91,7 +93,9 @@ def rollout(
     if policy is None:
         if seed is not None:
             raise ValueError(f"seed={seed!r} is for policy='random'")
-        steps = np.shape(actions)[0] if np.ndim(actions) else None
+        nesting = isinstance(self.single_action_space, (spaces.Dict, spaces.Tuple))
+        part = nested.any_leaf(actions) if nesting else actions
+        steps = np.shape(part)[0] if np.ndim(part) else None
         if steps is None:
             raise TypeError(
                 f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "

@@ -29,14 +29,21 @@ static void *allocate(size_t bytes) {
     return memset(memory, 0, bytes);
 }
 
+static int port_of(const be_env_type *type, be_role role) {
+    int port = 0;
+    while (type->ports[port].role != role) port++;
+    return port;
+}
+
 static be_batch *make(const be_env_type *type, int64_t lanes, void *observation) {
     be_error error = {0};
     const uint32_t seed = 1;
     be_batch *batch =
         be_batch_create(&(be_batch_options){.type = type, .num_lanes = lanes, .max_episode_steps = 500}, &error);
-    const be_arrays arrays = {.observation = observation};
+    be_rows rows = {0};
+    rows.port[port_of(type, BE_OBSERVATION)] = observation;
     if (!batch || be_batch_seed(batch, &seed, 1, 0, lanes) != 0 ||
-        be_batch_reset(batch, 0, lanes, NULL, NULL, &arrays, &error) != BE_OK) {
+        be_batch_reset(batch, 0, lanes, NULL, NULL, &rows, &error) != BE_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
@@ -44,13 +51,13 @@ static be_batch *make(const be_env_type *type, int64_t lanes, void *observation)
 }
 
 static void fill_actions(const be_batch *batch, void *actions, int64_t count) {
-    const be_space *space = &batch->action_space;
+    const be_space *space = &batch->space[port_of(batch->type, BE_ACTION)];
     be_rng rng;
     be_rng_seed_u64(&rng, 2);
     for (int64_t i = 0; i < count; i++) {
         double u = be_rng_uniform(&rng, 0, 1);
         if (space->kind == BE_SPACE_DISCRETE) {
-            ((int64_t *)actions)[i] = (int64_t)(u * (double)space->n);
+            ((int64_t *)actions)[i] = (int64_t)(u * (double)be_space_choices(space, 0));
         } else {
             ((float *)actions)[i] = (float)(space->low[0] + u * (space->high[0] - space->low[0]));
         }
@@ -64,18 +71,19 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
     size_t padded = (size_t)(lanes + 63) / 64 * 64;
     void *observation = allocate(padded * 128);
     be_batch *driven = make(type, lanes, observation), *bare = make(type, lanes, observation);
-    size_t row = (size_t)be_space_row_size(&driven->action_space);
-    size_t action_bytes = padded * row * be_dtype_size(driven->action_space.dtype);
+    const int action = port_of(type, BE_ACTION);
+    size_t row = (size_t)be_space_row_size(&driven->space[action]);
+    size_t action_bytes = padded * row * be_dtype_size(driven->space[action].dtype);
     unsigned char *actions = allocate(BATCHES * action_bytes);
     fill_actions(driven, actions, (int64_t)(BATCHES * padded * row));
-    be_arrays arrays = {
-        .observation = observation,
+    be_rows rows = {
         .reward = allocate(padded * 8),
         .terminated = allocate(padded),
         .truncated = allocate(padded),
     };
     uint8_t *skip = allocate(padded);
-    be_io io = {.observation = observation, .reward = arrays.reward, .terminated = arrays.terminated, .skip = skip};
+    rows.port[port_of(type, BE_OBSERVATION)] = observation;
+    rows.skip = skip;
     int64_t end = (lanes + BE_LANE_BLOCK - 1) / BE_LANE_BLOCK * BE_LANE_BLOCK;
     double kernel[ROUNDS], driver[ROUNDS], share[ROUNDS];
     double clock_ns = 1e9;
@@ -94,13 +102,13 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
             memcpy(bare->elapsed, driven->elapsed, (size_t)lanes * sizeof *bare->elapsed);
             double start = now_ns();
             for (int k = 0; k < BATCHES; k++) {
-                io.action = actions + (size_t)k * action_bytes;
-                if (type->step(bare, 0, end, &io, &error) != BE_OK) exit(1);
+                rows.port[action] = actions + (size_t)k * action_bytes;
+                if (type->step(bare, 0, end, &rows, &error) != BE_OK) exit(1);
             }
             double middle = now_ns();
             for (int k = 0; k < BATCHES; k++) {
-                arrays.action = actions + (size_t)k * action_bytes;
-                if (isa->step(driven, 0, lanes, &arrays, &error) < 0) exit(1);
+                rows.port[action] = actions + (size_t)k * action_bytes;
+                if (isa->step(driven, 0, lanes, &rows, &error) < 0) exit(1);
             }
             spent[0] += middle - start - clock_ns;
             spent[1] += now_ns() - middle - clock_ns;
@@ -122,9 +130,9 @@ static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, d
     be_batch_destroy(bare);
     free(observation);
     free(actions);
-    free(arrays.reward);
-    free(arrays.terminated);
-    free(arrays.truncated);
+    free(rows.reward);
+    free(rows.terminated);
+    free(rows.truncated);
     free(skip);
 }
 
@@ -146,10 +154,11 @@ be_batch *bare_open(const char *isa_name, int64_t lanes, float *observation) {
 /* As env.reset(seed=1). */
 void bare_start(be_batch *batch, float *observation) {
     const uint32_t seed = 1;
-    const be_arrays arrays = {.observation = observation};
+    be_rows rows = {0};
     be_error error;
+    rows.port[port_of(batch->type, BE_OBSERVATION)] = observation;
     if (be_batch_seed(batch, &seed, 1, 0, batch->num_lanes) != 0 ||
-        be_batch_reset(batch, 0, batch->num_lanes, NULL, NULL, &arrays, &error) != BE_OK) {
+        be_batch_reset(batch, 0, batch->num_lanes, NULL, NULL, &rows, &error) != BE_OK) {
         exit(1);
     }
 }
@@ -170,16 +179,16 @@ void bare_rollout(be_batch *batch, int64_t chunk, int64_t steps, int32_t limit, 
         const int64_t n = first + chunk < all ? chunk : all - first;
         for (int64_t t = 0; t < steps; t++) {
             const int64_t row = t * all + first;
-            const be_io io = {
+            be_rows rows = {
                 .first = first,
-                .action = action + row,
-                .observation = observation + row * 4,
                 .reward = reward + row,
                 .terminated = terminated + row,
                 .skip = done + first,
                 .options = low_high,
             };
-            if (type->step(batch, first, first + n, &io, &error) != BE_OK) exit(1);
+            rows.port[port_of(type, BE_ACTION)] = (void *)(action + row);
+            rows.port[port_of(type, BE_OBSERVATION)] = observation + row * 4;
+            if (type->step(batch, first, first + n, &rows, &error) != BE_OK) exit(1);
             uint8_t *restrict cut = truncated + row, *restrict fallen = terminated + row,
                               *restrict again = done + first;
             if (!limit) {
@@ -200,7 +209,7 @@ void bare_rollout(be_batch *batch, int64_t chunk, int64_t steps, int32_t limit, 
                 reward[row + i] = 0;
                 fallen[i] = cut[i] = 0;
             }
-            if (type->reset(batch, lanes, count, &io, &error) != BE_OK) exit(1);
+            if (type->reset(batch, lanes, count, &rows, &error) != BE_OK) exit(1);
             for (int64_t i = 0; i < n; i++) again[i] = fallen[i] | cut[i];
         }
     }

@@ -71,7 +71,7 @@ static void work(void *context, const be_item *item, int worker) {
     atomic_fetch_add(&l->busy, busy);
 }
 
-static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     lanes *l = context;
     (void)worker;
     int64_t *to = l->rows + rows->buffer * l->batch_rows + rows->row;
@@ -122,7 +122,7 @@ static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk
             atomic_store(&l->busy, 0);
             if (waited) *waited = kept_waiting(0);
         }
-        be_rows rows;
+        be_stretch rows;
         be_pool_recv(pool, -1, flags & BE_POOL_HELP, &rows);
         const int64_t *ids = l->rows + rows.buffer * l->batch_rows;
         int64_t n = 0;
@@ -188,7 +188,7 @@ static void turnaround(unsigned flags, int64_t pause_ns, const char *what) {
     for (int i = 0; i < COUNT; i++) {
         if (pause_ns) burn(pause_ns);
         be_item item = {0, 1, 0};
-        be_rows rows;
+        be_stretch rows;
         int64_t start = be_clock();
         be_pool_submit(pool, &item, 1, flags);
         be_pool_recv(pool, -1, flags & BE_POOL_HELP, &rows);

@@ -2,31 +2,44 @@
 
 import numpy as np
 
+from batchenv import nested
+
 cimport cython
 cimport numpy as cnp
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 
 @cython.final
-cdef class Actions:
-    """Reads what a caller means by actions as checked values of the action space's own dtype."""
+cdef class ActionPart:
+    """Reads what a caller means by one part of the actions (that of a port) as checked values of its space's dtype."""
 
     cdef const be_batch *batch
     cdef const be_isa *isa
+    cdef int port  # of the type, through which they go
     cdef bint clip
-    cdef readonly object dtype  # the action space's own
-    cdef readonly tuple shape  # of a row
+    cdef str cheapest  # of the dtypes that are taken
+    cdef str name  # how messages call it: "actions", or with the part's name
+    cdef object dtype  # the space's own
+    cdef tuple shape  # of a row
     cdef int type, ndim  # the dtype's number; dimensions of the shape
+    cdef bint floats
+    cdef be_dtype own
     cdef int64_t num_lanes, row_size
     cdef void *buffer  # room for num_lanes rows, once values of another dtype have come
     cdef cnp.ndarray array  # what was read last, where that is no array of the caller's
 
-    cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:
-        cdef const be_space *space = &batch.action_space
+    cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip, dict row) except -1:
+        cdef const be_space *space
+        self.port = row["index"]
+        self.name = f"actions[{row['name']!r}]" if row["name"] else "actions"
+        space = &batch.space[self.port]
         self.batch = batch
         self.isa = isa
         self.clip = clip
-        self.dtype = np.dtype(np.int64 if space.kind == BE_SPACE_DISCRETE else np.float32)
+        self.dtype = _dtypes[<int>space.dtype]
+        self.floats = self.dtype.kind == "f"
+        self.own = space.dtype
+        self.cheapest = self.dtype.name if self.floats else "int64"
         self.type = self.dtype.num
         self.ndim = space.ndim
         self.shape = tuple([space.shape[i] for i in range(space.ndim)])
@@ -53,7 +66,7 @@ cdef class Actions:
             array = self._readable(actions, (rows, *self.shape), lanes)
             self.array = array  # it lives no longer than this call otherwise
         dtype = self._dtype_of(array)
-        if cnp.PyArray_TYPE(array) != self.type and dtype != BE_I64:  # NumPy has several types of 64 bits
+        if dtype != self.own:
             if self.buffer == NULL:
                 self.buffer = PyMem_Calloc(self.num_lanes * self.row_size, self.dtype.itemsize)
                 if self.buffer == NULL:
@@ -61,13 +74,12 @@ cdef class Actions:
             canonical = self.buffer
         data = <const char *>cnp.PyArray_DATA(array)
         with nogil:
-            status = self.isa.check_actions(self.batch, data, dtype, 0, rows * self.row_size, self.clip, canonical,
-                                            &error)
+            status = self._check(data, dtype, 0, rows, canonical, &error)
         if status != BE_OK:
             if lanes != NULL and error.lane >= 0:  # a row: once more, for the message to name its lane
                 row = error.lane
-                self.isa.check_actions(self.batch, data + row * self.row_size * cnp.PyArray_ITEMSIZE(array), dtype,
-                                       lanes[row], self.row_size, self.clip, NULL, &error)
+                self._check(data + row * self.row_size * cnp.PyArray_ITEMSIZE(array), dtype, lanes[row], 1, NULL,
+                            &error)
             _raise(&error)
         if canonical != NULL:
             return canonical
@@ -86,18 +98,23 @@ cdef class Actions:
             result = np.empty((<object>array).shape, self.dtype)
             target = <char *>cnp.PyArray_DATA(result)
         for t in range(steps):
-            if self.isa.check_actions(self.batch, data + t * count * cnp.PyArray_ITEMSIZE(array), dtype, 0, count,
-                                      self.clip,
-                                      NULL if target == NULL else target + t * count * cnp.PyArray_ITEMSIZE(result),
-                                      &error) != BE_OK:
+            if self._check(data + t * count * cnp.PyArray_ITEMSIZE(array), dtype, 0, self.num_lanes,
+                           NULL if target == NULL else target + t * count * cnp.PyArray_ITEMSIZE(result),
+                           &error) != BE_OK:
                 try:
                     _raise(&error)
                 except ValueError as problem:
                     raise ValueError(f"{problem} (step {t} of the rollout)") from None
         return result
 
+    cdef int _check(self, const char *data, be_dtype dtype, int64_t lane, int64_t rows, void *target,
+                    be_error *error) noexcept nogil:
+        """Checks the rows from lane `lane` on; unless `target` is NULL, writes them there in the space's dtype."""
+        return self.isa.check_actions(self.batch, self.port, data, dtype, lane, rows * self.row_size, self.clip, target,
+                                      error)
+
     cdef be_dtype _dtype_of(self, cnp.ndarray array) noexcept:
-        if self.type == cnp.NPY_INT64:
+        if not self.floats:  # NumPy has several types of 64 bits
             return BE_I32 if cnp.PyArray_ITEMSIZE(array) == 4 else BE_I64
         return BE_F32 if cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT32 else BE_F64
 
@@ -112,32 +129,91 @@ cdef class Actions:
         for i in range(self.ndim):
             if cnp.PyArray_DIM(array, 1 + i) != <int64_t>self.shape[i]:
                 return False
-        if self.type == cnp.NPY_INT64:
+        if not self.floats:
             return type_number == cnp.NPY_INT64 or type_number == cnp.NPY_INT32
         return type_number == cnp.NPY_FLOAT32 or type_number == cnp.NPY_FLOAT64
 
     cdef cnp.ndarray _readable(self, object actions, tuple shape, const int64_t *lanes):
         """Anything that means actions as an array of this shape that check_actions takes, or TypeError, ValueError."""
-        discrete = self.type == cnp.NPY_INT64
+        discrete = not self.floats
         try:
             array = np.asarray(actions)
         except Exception as error:
-            raise ValueError(f"actions cannot be read as an array of shape {shape}: {error}") from None
+            raise ValueError(f"{self.name} cannot be read as an array of shape {shape}: {error}") from None
         if array.ndim == 0:
-            raise TypeError(f"actions={actions!r} is a single value; pass an array of shape {shape}, one row per lane")
+            raise TypeError(f"{self.name}={actions!r} is a single value; pass an array of shape {shape}, one row per "
+                            "lane")
         if array.shape != shape:
             lead = shape[:len(shape) - self.ndim]
             whose = f"{lead[0]} lanes" if len(lead) == 1 else f"{lead[0]} steps of {lead[1]} lanes"
-            raise ValueError(f"actions have shape {array.shape}, but {whose} need shape {shape}: one row per "
+            raise ValueError(f"{self.name} have shape {array.shape}, but {whose} need shape {shape}: one row per "
                              "lane; no lane has been stepped")
-        if array.dtype.kind not in ("iu" if discrete else "iuf"):
-            rule = "integers (int64 costs nothing extra)" if discrete else "numbers (float32 costs nothing extra)"
-            raise TypeError(f"actions have dtype {array.dtype}, but the action space needs {rule}; "
+        if array.dtype.kind not in ("iub" if self.type == cnp.NPY_INT8 else "iu" if discrete else "iuf"):
+            rule = f"{'integers' if discrete else 'numbers'} ({self.cheapest} costs nothing extra)"
+            raise TypeError(f"{self.name} have dtype {array.dtype}, but the action space needs {rule}; "
                             "no lane has been stepped")
         if not discrete:
             return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
         if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
-            row = int(np.argmax(array)) % shape[len(shape) - 1]
+            row = int(np.argmax(array)) // self.row_size % shape[len(shape) - self.ndim - 1]
             raise ValueError(f"action {array.max()} of lane {row if lanes == NULL else lanes[row]} is not in "
-                             f"0..{self.batch.action_space.n - 1}; no lane has been stepped")
+                             f"{<int64_t>self.batch.space[self.port].low[0]}.."
+                             f"{<int64_t>self.batch.space[self.port].high[0]}; no lane has been stepped")
         return np.ascontiguousarray(array, np.int64)
+
+
+@cython.final
+cdef class Actions:
+    """Reads what a caller means by actions: an array, or where the action space has several parts, a Dict or Tuple."""
+
+    cdef list parts
+    cdef ActionPart only  # None: there are several
+    cdef object tree  # see batchenv.nested
+
+    cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:
+        cdef ActionPart part
+        rows = _port_table(batch.type, BE_ACTION)
+        self.tree = nested.tree_of([row["name"] for row in rows])
+        self.parts = []
+        for row in rows:
+            part = ActionPart()
+            part.start(batch, isa, clip, row)
+            self.parts.append(part)
+        self.only = <ActionPart>self.parts[0] if self.tree == 0 else None
+        return 0
+
+    cdef int read(self, object actions, int64_t count, const int64_t *lanes, be_rows *rows) except -1:
+        """Checks actions, a row each for `lanes` (NULL: for all lanes), and points `rows` at them. The caller keeps
+        `actions` alive."""
+        cdef ActionPart part
+        if self.only is not None:
+            rows.port[self.only.port] = <void *>self.only.read(actions, count, lanes)
+            return 0
+        for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True):
+            rows.port[part.port] = <void *>part.read(values, count, lanes)
+        return 0
+
+    cdef object read_steps(self, object actions, int64_t steps, be_rows *rows):
+        """The same for actions (steps, num_lanes, ...). Returns what the caller keeps alive."""
+        cdef ActionPart part
+        taken = [part.read_steps(values, steps)
+                 for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True)]
+        return self._use(taken, rows)
+
+    cdef object room(self, int64_t steps, be_rows *rows):
+        """Arrays for the actions of so many steps, to be drawn: as `read_steps`."""
+        cdef ActionPart part
+        return self._use([np.empty((steps, part.num_lanes, *part.shape), part.dtype) for part in self.parts], rows)
+
+    cdef object _use(self, list arrays, be_rows *rows):
+        cdef ActionPart part
+        for part, array in zip(self.parts, arrays, strict=True):
+            rows.port[part.port] = cnp.PyArray_DATA(<cnp.ndarray>array)
+        return nested.build(self.tree, arrays)
+
+    cdef list sources(self, object actions):
+        """The arrays whose memory actions have been read from. That of what is no array itself, such as a tensor, may
+        still be the caller's."""
+        cdef ActionPart part
+        return [values if type(values) is cnp.ndarray else part.array
+                for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True)]

@@ -181,14 +181,14 @@ cdef class Batch:
         self.runner.force(parallel)
 
     def spaces(self):
-        """((kind, dtype, n, shape, low, high) of the observation, the same of the action)."""
-        return _space(&self.batch.observation_space), _space(&self.batch.action_space)
+        """Of the observation and of the action: {name of a port: (kind, dtype, shape, low, high)}."""
+        return _spaces(self.batch, BE_OBSERVATION), _spaces(self.batch, BE_ACTION)
 
     def rescale(self, gradient, intercept):
         """New coefficients for rescaled observations: an array each, with one number per component."""
         cdef double[::1] gradients = np.ascontiguousarray(gradient, np.float64)
         cdef double[::1] intercepts = np.ascontiguousarray(intercept, np.float64)
-        cdef int64_t size = be_space_row_size(&self.batch.observation_space)
+        cdef int64_t size = be_space_row_size(&self.batch.space[self.layout.port])
         if gradients.shape[0] != size or intercepts.shape[0] != size:
             raise ValueError(f"an observation has {size} components, but there are {gradients.shape[0]} gradients and "
                              f"{intercepts.shape[0]} intercepts")
@@ -200,7 +200,7 @@ cdef class Batch:
 
     def check_out(self, object out, object actions, tuple steps, object dtype):
         """As the layout's, for observations of that dtype. Needs no hold."""
-        return self.layout.check_out(out, self._read_from(actions), steps, dtype)
+        return self.layout.check_out(out, self.actions.sources(actions), steps, dtype)
 
     def get_params(self):
         """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
@@ -328,11 +328,13 @@ cdef class Batch:
         checked by the caller. options: of the table. Returns the observation. Without a mask the results of lanes in
         flight are dropped, once nothing can be refused any more."""
         cdef double numbers[BE_MAX_PARAMS]
-        cdef be_arrays arrays
+        cdef be_rows arrays
         cdef be_call call
         cdef cnp.ndarray mask_array
         cdef Output output = _new_output(self.layout, self.num_lanes)
         output.point(&arrays)
+        arrays.terminated = arrays.truncated = NULL
+        arrays.reward = NULL  # a reset gives out no more than observations and infos
         be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
         if options:
             self.params.fill_options(options, numbers)
@@ -351,7 +353,7 @@ cdef class Batch:
         self._seed(words)
         self._run(&call)
         self.has_reset = True
-        result = self.layout.present(output.observation), output.reset_infos(mask)
+        result = output.observed(), output.reset_infos(mask)
         if self.lane_by_lane:
             self._raise_failures(result)
         return result
@@ -427,40 +429,33 @@ cdef class Batch:
         return self._step(actions, out)
 
     cdef object _step(self, actions, out):
-        cdef be_arrays arrays
+        cdef be_rows arrays
         cdef be_call call
         cdef Output output
         cdef dict info
-        cdef const void *checked
         self._require_reset("env.step()")
         self.queue.refuse_in_flight("step()", NULL)
-        checked = self.actions.read(actions, self.num_lanes, NULL)
+        self.actions.read(actions, self.num_lanes, NULL, &arrays)
         output = self.outputs.next()
         if out is not None:
-            output = output.into(self.layout.check_out(out, self._read_from(actions), ()))
+            output = output.into(self.layout.check_out(out, self.actions.sources(actions), ()))
         self._point(output, &arrays)
-        arrays.action = checked
         if self.autoreset == BE_DISABLED:
             self._refuse_pending(NULL, self.num_lanes, "stepping")
         be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
         self._run(&call)
         info = output.step_infos(&arrays, call.finished != 0)
-        result = (output.observation if not self.layout.tuple_size else self.layout.present(output.observation),
+        result = (output.observed(),
                   output.reward, output.terminated, output.truncated, info)
         if self.lane_by_lane:
             self._raise_failures(result)
         return result
 
-    cdef void _point(self, Output output, be_arrays *arrays) noexcept:
+    cdef void _point(self, Output output, be_rows *arrays) noexcept:
         """Tells the C side where to write; final rows go where the batch has room for them, unless the output has."""
         output.point(arrays)
-        if output.final_observation is None:
+        if self.layout.same_step and output.final_observation is None:
             be_batch_point_final(self.batch, arrays)
-
-    cdef cnp.ndarray _read_from(self, actions):
-        """The array whose memory actions have been read from. That of what is no array itself, such as a tensor, may
-        still be the caller's."""
-        return actions if type(actions) is cnp.ndarray else self.actions.array
 
     cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing) except -1:
         """LanePendingError if one of these lanes (NULL: all) has finished and waits for a reset by the user."""
@@ -507,10 +502,10 @@ cdef class Batch:
 
         Returns (observation, reward, terminated, truncated, info, actions), each (steps, num_lanes, ...).
         """
-        cdef be_arrays arrays
+        cdef be_rows arrays
         cdef be_random_policy policy
         cdef be_call call
-        cdef cnp.ndarray taken
+        cdef object taken
         cdef Output output
         cdef dict info = {}
         cdef tuple shape = (steps, self.num_lanes)
@@ -519,30 +514,31 @@ cdef class Batch:
         call.steps = steps
         self.queue.refuse_in_flight("rollout()", NULL)
         if actions is None:
-            taken = np.empty((*shape, *self.actions.shape), self.actions.dtype)
+            taken = self.actions.room(steps, &arrays)
             policy.key = key
             policy.first_step = first_step
             call.policy = &policy
         else:
-            taken = self.actions.read_steps(actions, steps)
+            taken = self.actions.read_steps(actions, steps, &arrays)
         output = _new_steps(self.layout, shape)
         if out is not None:
-            output = output.into(self.layout.check_out(out, taken, (steps,)))
+            output = output.into(self.layout.check_out(out, self.actions.sources(taken), (steps,)))
         if self.layout.same_step:
             output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.observation_dtype)
+            output.final_more = [np.zeros_like(array) for array in output.more]
             output.final_infos = [np.zeros_like(array) for array in output.infos]
         self._point(output, &arrays)
-        arrays.action = cnp.PyArray_DATA(taken)
         self._run(&call)
         names = [row["name"] for row in self.layout.infos]
         info.update(zip(names, output.infos, strict=True))
         if self.layout.recording:
             output.tell_episodes(info, output.terminated | output.truncated, True)
         if self.layout.same_step:
-            info["final_obs"] = self.layout.present(output.final_observation)
+            finals = _parts(self.layout, output.final_observation, output.final_more)
+            info["final_obs"] = self.layout.present(finals)
             info["_final_obs"] = output.terminated | output.truncated
             info["final_info"] = dict(zip(names, output.final_infos, strict=True))
-        result = (self.layout.present(output.observation), output.reward, output.terminated, output.truncated, info,
+        result = (output.observed(), output.reward, output.terminated, output.truncated, info,
                   taken)
         if self.lane_by_lane:
             self._raise_failures(result)
@@ -595,7 +591,7 @@ cdef class Batch:
         return self._observe(_new_output(self.layout, self.num_lanes))
 
     cdef object _observe(self, Output output):
-        cdef be_arrays arrays
+        cdef be_rows arrays
         cdef be_error error
         cdef int status
         output.point(&arrays)
@@ -603,7 +599,7 @@ cdef class Batch:
             status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
         if status != BE_OK:
             _raise(&error)
-        return self.layout.present(output.observation)
+        return output.observed()
 
     # -- lanes in flight ---------------------------------------------------------------------------------------------
 
@@ -667,7 +663,7 @@ cdef class Batch:
     cdef object _send(self, actions, env_id):
         cdef cnp.ndarray lanes
         cdef const int64_t *numbers
-        cdef const void *rows
+        cdef be_rows rows
         if not self.has_reset and self.torn is None:
             raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
         self._require_reset("send()")
@@ -678,8 +674,8 @@ cdef class Batch:
         numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
         if self.autoreset == BE_DISABLED:
             self._refuse_pending(numbers, cnp.PyArray_DIM(lanes, 0), "sending")
-        rows = self.actions.read(actions, cnp.PyArray_DIM(lanes, 0), numbers)
-        self.queue.submit(lanes, rows, NULL)
+        self.actions.read(actions, cnp.PyArray_DIM(lanes, 0), numbers, &rows)
+        self.queue.submit(lanes, &rows, NULL)
         return lanes
 
     def recv_alone(self, timeout):
@@ -703,13 +699,13 @@ cdef class Batch:
 
     cdef object _recv(self, timeout):
         cdef Output output = self.queue.receive(timeout)
-        cdef be_arrays arrays
+        cdef be_rows arrays
         cdef dict info
         output.point(&arrays)
         info = output.step_infos(&arrays, _any(output.terminated) or _any(output.truncated))
         self.queue.last_lanes = output.lanes
         info["env_id"] = output.lanes
-        result = (self.layout.present(output.observation), output.reward, output.terminated, output.truncated, info)
+        result = (output.observed(), output.reward, output.terminated, output.truncated, info)
         if _any(output.failed):
             error = self._failed_error(output.lanes[output.failed.view(np.bool_)], result)
             self.queue.delivered()  # with the error

@@ -69,7 +69,7 @@ cdef extern from "rng.h" nogil:
 
 cdef extern from "batchenv.h" nogil:
     enum:
-        BE_MAX_FIELDS, BE_MAX_INFO, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
+        BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
     ctypedef struct be_error:
@@ -85,7 +85,6 @@ cdef extern from "batchenv.h" nogil:
         be_dtype dtype
         int size
         const char *doc
-        be_when when
     ctypedef enum be_param_kind:
         BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
@@ -96,15 +95,36 @@ cdef extern from "batchenv.h" nogil:
         const char *doc
         int shared
     ctypedef enum be_space_kind:
-        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE
+        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_MULTI_DISCRETE, BE_SPACE_MULTI_BINARY, BE_SPACE_TUPLE
     ctypedef struct be_space:
         be_space_kind kind
         be_dtype dtype
-        int64_t n
         int ndim
         int64_t shape[BE_MAX_DIMS]
         double low[BE_MAX_BOUNDS]
         double high[BE_MAX_BOUNDS]
+    ctypedef enum be_role:
+        BE_ACTION, BE_OBSERVATION, BE_INFO
+    ctypedef struct be_port:
+        const char *name
+        be_role role
+        be_dtype dtype
+        int64_t shape[BE_MAX_DIMS]
+        be_when when
+        const char *doc
+    ctypedef struct be_rows:
+        int64_t first
+        double *reward
+        uint8_t *terminated
+        uint8_t *truncated
+        uint8_t *started
+        uint8_t *failed
+        double *episode_return
+        double *episode_seconds
+        int64_t *episode_length
+        int64_t *lane
+        void *port[BE_MAX_PORTS]
+        void *final[BE_MAX_PORTS]
     ctypedef struct be_grid:
         const uint8_t *cells
         int64_t rows, columns
@@ -125,7 +145,7 @@ cdef extern from "batchenv.h" nogil:
         const be_id *ids
         const char *family
         const be_field *state
-        const be_field *info
+        const be_port *ports
         const be_param *params
         const be_param *options
         const char *grid
@@ -138,7 +158,7 @@ cdef extern from "batchenv.h" nogil:
         be_rng *rng
         int32_t *elapsed
         double params[BE_MAX_PARAMS]
-        be_space observation_space, action_space
+        const be_space *space
     unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/library.h" nogil:
@@ -189,25 +209,12 @@ cdef extern from "core/place/numa.h" nogil:
 cdef extern from "core/batch.h" nogil:
     ctypedef enum be_autoreset:
         BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
-    ctypedef struct be_arrays:
-        const void *action
-        void *observation
-        double *reward
-        uint8_t *terminated
-        uint8_t *truncated
-        void *info[BE_MAX_INFO]
-        void *final_observation
-        void *final_info[BE_MAX_INFO]
-        uint8_t *started
-        double *episode_return
-        double *episode_seconds
-        int64_t *episode_length
     ctypedef struct be_random_policy:
         uint64_t key, first_step
     ctypedef struct be_isa:
         const char *name
-        int64_t (*step)(be_batch *, int64_t, int64_t, const be_arrays *, be_error *) noexcept nogil
-        int (*check_actions)(const be_batch *, const void *, be_dtype, int64_t, int64_t, int, void *,
+        int64_t (*step)(be_batch *, int64_t, int64_t, const be_rows *, be_error *) noexcept nogil
+        int (*check_actions)(const be_batch *, int, const void *, be_dtype, int64_t, int64_t, int, void *,
                              be_error *) noexcept nogil
         void (*probe)(int64_t *) noexcept nogil
     const be_isa *const *be_isa_supported()
@@ -233,8 +240,8 @@ cdef extern from "core/batch.h" nogil:
     int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
     int be_batch_check_options(const be_batch *, const double *, be_error *)
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
-    void be_batch_point_final(const be_batch *, be_arrays *)
-    int be_batch_observe(be_batch *, int64_t, int64_t, const be_arrays *, be_error *)
+    void be_batch_point_final(const be_batch *, be_rows *)
+    int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
 
@@ -259,18 +266,14 @@ cdef extern from "core/async.h" nogil:
     int be_pool_num_workers(const be_pool *)
     void be_pool_destroy(be_pool *, int)
     ctypedef struct be_async
-    ctypedef struct be_results:
-        be_arrays rows
-        int64_t *lanes
-        uint8_t *failed
     int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
     int be_async_num_workers(const be_async *)
     be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
     void be_async_destroy(be_async *)
     int be_async_num_buffers(const be_async *)
-    void be_async_set_buffer(be_async *, int, const be_results *)
+    void be_async_set_buffer(be_async *, int, const be_rows *)
     int64_t be_async_check(be_async *, const int64_t *, int64_t, int *)
-    be_pool_status be_async_submit(be_async *, const int64_t *, int64_t, const void *, const double *)
+    be_pool_status be_async_submit(be_async *, const int64_t *, int64_t, const be_rows *, const double *)
     be_pool_status be_async_recv(be_async *, int64_t, int *)
     be_pool_status be_async_finish(be_async *, int64_t)
     be_pool_status be_async_clear(be_async *)
@@ -305,7 +308,7 @@ cdef extern from "core/loop.h" nogil:
         int stopped
         int64_t finished
     void be_plans_start(be_plan *, int64_t, int, int)
-    void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_arrays *)
+    void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_rows *)
     bint be_call_alone(be_call *, const be_plan *, int)
     void be_call_begin(be_call *, be_plan *, int, be_pool *)
     int be_call_next(be_call *)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from batchenv import nested
+
 cimport cython
 cimport numpy as cnp
 from libc.string cimport memchr, memcmp, memcpy, memset
@@ -19,11 +21,15 @@ cdef class Layout:
     cdef int64_t num_lanes
     cdef object observation_dtype
     cdef int observation_type  # its number
+    cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
+    cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
+    cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
     cdef list infos  # rows of the type's table
-    cdef int when[BE_MAX_INFO]
+    cdef int when[BE_MAX_PORTS]
+    cdef int info_ports[BE_MAX_PORTS]
     cdef int num_infos
     cdef bint partial_infos  # some rows of some info are left out
     cdef bint recording  # episode statistics
@@ -31,8 +37,19 @@ cdef class Layout:
     cdef bint same_step
 
     cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
-        cdef const be_space *space = &batch.observation_space
+        cdef const be_space *space
         cdef int k
+        rows = _port_table(batch.type, BE_OBSERVATION)
+        self.port = rows[0]["index"]
+        self.names = [row["name"] for row in rows]
+        tree = nested.tree_of(self.names)
+        self.tree = None if tree == 0 else tree
+        self.more = []
+        for row in rows[1:]:
+            k = row["index"]
+            space = &batch.space[k]
+            self.more.append((k, _dtypes[<int>space.dtype], tuple([space.shape[i] for i in range(space.ndim)])))
+        space = &batch.space[self.port]
         shape = [space.shape[i] for i in range(space.ndim)]
         if changes.time_aware:
             shape = [be_frame_size(space, changes)]
@@ -45,10 +62,11 @@ cdef class Layout:
         self.observation_type = self.observation_dtype.num
         self.observation_shape = tuple(shape)
         self.whole_numbers = not shape and not changes.convert
-        self.infos = _field_table(batch.type.info)
+        self.infos = _port_table(batch.type, BE_INFO)
         self.num_infos = len(self.infos)
         for k in range(self.num_infos):
-            self.when[k] = batch.type.info[k].when
+            self.info_ports[k] = self.infos[k]["index"]
+            self.when[k] = batch.type.ports[self.info_ports[k]].when
             self.partial_infos |= self.when[k] != BE_ALWAYS
         self.recording = changes.record_statistics
         self.goes_on = batch.type.goes_on != NULL
@@ -56,52 +74,69 @@ cdef class Layout:
         return 0
 
     cdef object present(self, object observation):
-        """An observation array as the space says: for tuples, one column each."""
+        """Observations as the space says. observation: an array, or the list of a Dict's or Tuple's parts; of a Tuple
+        that is one array, the columns are the parts."""
+        if type(observation) is list:
+            return nested.build(self.tree, observation)
         if self.tuple_size:
             return tuple([observation[..., j] for j in range(self.tuple_size)])
         return observation
 
     cdef object present_row(self, object row):
-        """One lane's observation as Gymnasium's single env returns it."""
+        """One lane's observation as Gymnasium's single env returns it; `row` as `present` takes arrays."""
+        if type(row) is list:
+            return nested.build(self.tree, [part if part.ndim else part.item() for part in row])
         if self.tuple_size:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
 
-    cdef tuple check_out(self, object out, cnp.ndarray read, tuple steps, object dtype=None):
+    cdef tuple check_out(self, object out, list read, tuple steps, object dtype=None):
         """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
-        any place. read: where actions are read from, or None. steps: (T,) where they are those of T steps. dtype: the
+        any place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps. dtype: the
         observations', where it is not the layout's."""
         cdef cnp.ndarray array
-        cdef const char *low[5]
-        cdef const char *high[5]
+        cdef const char *low[3 + 2 * BE_MAX_PORTS]
+        cdef const char *high[3 + 2 * BE_MAX_PORTS]
         cdef int i, j, count = 0
         if not isinstance(out, (tuple, list)) or len(out) != 4:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
-        dtypes = (dtype or self.observation_dtype, np.dtype(np.float64), np.dtype(np.bool_), np.dtype(np.bool_))
-        for i in range(4):
-            given = out[i]
+        wanted = [(_NAMES[0], dtype or self.observation_dtype, (*steps, self.num_lanes, *self.observation_shape))]
+        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*steps, self.num_lanes, *shape))
+                   for name, (_, own, shape) in zip(self.names[1:], self.more, strict=True)]
+        for i in range(1, 4):
+            wanted.append((_NAMES[i], np.dtype(np.float64 if i == 1 else np.bool_), (*steps, self.num_lanes)))
+        given_parts = [out[0]]
+        if self.tree is not None:
+            wanted[0] = (f"{_NAMES[0]}[{self.names[0]!r}]", *wanted[0][1:])
+            given_parts = [None] * len(self.names)
+            if out[0] is not None:
+                given_parts = nested.split(self.tree, out[0], "out's observations")
+                out = (given_parts, *out[1:])
+        for given, (name, own, shape) in zip([*given_parts, *out[1:]], wanted, strict=True):
             if given is None:
                 continue
             if type(given) is not cnp.ndarray:
-                hint = f": an int64 array (..., {self.tuple_size}) has all parts" if self.tuple_size and i == 0 else ""
-                raise TypeError(f"out's {_NAMES[i]} must be a numpy.ndarray or None, not {type(given).__name__}{hint}")
+                hint = ""
+                if self.tuple_size and name == _NAMES[0]:
+                    hint = f": an int64 array (..., {self.tuple_size}) has all parts"
+                raise TypeError(f"out's {name} must be a numpy.ndarray or None, not {type(given).__name__}{hint}")
             array = <cnp.ndarray>given
-            shape = (*steps, self.num_lanes, *self.observation_shape) if i == 0 else (*steps, self.num_lanes)
-            if given.dtype != dtypes[i] or given.shape != shape:
-                raise ValueError(f"out's {_NAMES[i]} must have dtype {dtypes[i]} and shape {shape}, "
+            if given.dtype != own or given.shape != shape:
+                raise ValueError(f"out's {name} must have dtype {own} and shape {shape}, "
                                  f"got {given.dtype} and {given.shape}")
             if not cnp.PyArray_ISCARRAY(array):
-                raise ValueError(f"out's {_NAMES[i]} must be C-contiguous, aligned and writeable; "
-                                 f"np.empty({shape}, '{dtypes[i]}') is")
+                raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; "
+                                 f"np.empty({shape}, '{own}') is")
             low[count] = <const char *>cnp.PyArray_DATA(array)
             high[count] = low[count] + cnp.PyArray_NBYTES(array)
             count += 1
-        if read is not None and cnp.PyArray_ISCONTIGUOUS(read):
-            low[count] = <const char *>cnp.PyArray_DATA(read)
-            high[count] = low[count] + cnp.PyArray_NBYTES(read)
-            count += 1
+        for array in read:
+            if array is not None and cnp.PyArray_ISCONTIGUOUS(array):
+                low[count] = <const char *>cnp.PyArray_DATA(array)
+                high[count] = low[count] + cnp.PyArray_NBYTES(array)
+                count += 1
         for i in range(count):
             for j in range(i):
                 if low[i] < high[j] and low[j] < high[i]:
@@ -117,12 +152,13 @@ cdef class Output:
     cdef Layout layout
     cdef int64_t rows
     cdef cnp.ndarray observation, reward, terminated, truncated
+    cdef list more  # the other parts of an observation of several
     cdef list infos, masks  # in the order of the type's table
     cdef cnp.ndarray episode_return, episode_length, episode_seconds  # None without statistics
     cdef cnp.ndarray started  # which rows are an episode's first; None where no info asks
     cdef cnp.ndarray lanes, failed  # of rows in the order in which lanes got finished
     cdef cnp.ndarray final_observation  # of lanes that have been reset in the same step; None: the batch has them
-    cdef list final_infos
+    cdef list final_more, final_infos
 
     cdef Output copy(self):
         """Another one of the same arrays."""
@@ -130,6 +166,7 @@ cdef class Output:
         other.layout, other.rows = self.layout, self.rows
         other.observation, other.reward = self.observation, self.reward
         other.terminated, other.truncated = self.terminated, self.truncated
+        other.more, other.final_more = self.more, self.final_more
         other.infos, other.masks = self.infos, self.masks
         other.episode_return, other.episode_length = self.episode_return, self.episode_length
         other.episode_seconds, other.started = self.episode_seconds, self.started
@@ -140,7 +177,11 @@ cdef class Output:
     cdef Output into(self, tuple out):
         """This, but with the arrays of a checked `out` where it has one."""
         cdef Output other = self.copy()
-        if out[0] is not None:
+        if type(out[0]) is list:
+            parts = [mine if given is None else given
+                     for given, mine in zip(out[0], [self.observation, *self.more], strict=True)]
+            other.observation, other.more = parts[0], parts[1:]
+        elif out[0] is not None:
             other.observation = out[0]
         if out[1] is not None:
             other.reward = out[1]
@@ -150,16 +191,18 @@ cdef class Output:
             other.truncated = out[3]
         return other
 
-    cdef void point(self, be_arrays *arrays) noexcept:
+    cdef void point(self, be_rows *arrays) noexcept:
         """Tells the C side where to write: everything but the actions."""
-        cdef int k
-        arrays.action = NULL
-        arrays.observation = cnp.PyArray_DATA(self.observation)
+        cdef int k, port
+        arrays.first = 0
+        arrays.port[self.layout.port] = cnp.PyArray_DATA(self.observation)
+        if self.layout.tree is not None:
+            _point_parts(self.layout, self.more, arrays.port)
         arrays.reward = <double *>cnp.PyArray_DATA(self.reward)
         arrays.terminated = <uint8_t *>cnp.PyArray_DATA(self.terminated)
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(self.truncated)
         for k in range(self.layout.num_infos):
-            arrays.info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.infos, k))
+            arrays.port[self.layout.info_ports[k]] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.infos, k))
         arrays.started = NULL
         if self.started is not None:
             arrays.started = <uint8_t *>cnp.PyArray_DATA(self.started)
@@ -169,11 +212,13 @@ cdef class Output:
             arrays.episode_return = <double *>cnp.PyArray_DATA(self.episode_return)
             arrays.episode_length = <int64_t *>cnp.PyArray_DATA(self.episode_length)
             arrays.episode_seconds = <double *>cnp.PyArray_DATA(self.episode_seconds)
-        arrays.final_observation = NULL
         if self.final_observation is not None:
-            arrays.final_observation = cnp.PyArray_DATA(self.final_observation)
+            arrays.final[self.layout.port] = cnp.PyArray_DATA(self.final_observation)
+            if self.layout.tree is not None:
+                _point_parts(self.layout, self.final_more, arrays.final)
             for k in range(self.layout.num_infos):
-                arrays.final_info[k] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.final_infos, k))
+                port = self.layout.info_ports[k]
+                arrays.final[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.final_infos, k))
 
     # -- whether it can be used again --------------------------------------------------------------------------------
 
@@ -183,6 +228,9 @@ cdef class Output:
         if not (be_unshared(<PyObject *>self.observation) and be_unshared(<PyObject *>self.reward)
                 and be_unshared(<PyObject *>self.terminated) and be_unshared(<PyObject *>self.truncated)):
             return False
+        for k in range(len(self.layout.more)):
+            if not be_unshared(PyList_GET_ITEM(self.more, k)):
+                return False
         for k in range(self.layout.num_infos):
             if not (be_unshared(PyList_GET_ITEM(self.infos, k)) and be_unshared(PyList_GET_ITEM(self.masks, k))):
                 return False
@@ -204,6 +252,11 @@ cdef class Output:
         for i in range(ndim):
             if cnp.PyArray_DIM(array, 1 + i) != <int64_t>self.layout.observation_shape[i]:
                 return False
+        for i in range(len(self.layout.more)):
+            array = <cnp.ndarray>PyList_GET_ITEM(self.more, i)
+            _, dtype, shape = self.layout.more[i]
+            if not cnp.PyArray_ISCARRAY(array) or array.dtype != dtype or (<object>array).shape != (self.rows, *shape):
+                return False
         if not (_is_column(self.reward, cnp.NPY_FLOAT64, self.rows)
                 and _is_column(self.terminated, cnp.NPY_BOOL, self.rows)
                 and _is_column(self.truncated, cnp.NPY_BOOL, self.rows)):
@@ -219,14 +272,20 @@ cdef class Output:
             array = <cnp.ndarray>PyList_GET_ITEM(self.infos, i)
             row = <object>PyList_GET_ITEM(self.layout.infos, i)
             if (not cnp.PyArray_ISCARRAY(array) or array.dtype != row["dtype"]
-                    or (<object>array).shape != ((self.rows,) if row["size"] == 1 else (self.rows, row["size"]))
+                    or (<object>array).shape != (self.rows, *row["shape"])
                     or not _is_column(<cnp.ndarray>PyList_GET_ITEM(self.masks, i), cnp.NPY_BOOL, self.rows)):
                 return False
         return True
 
     # -- what is handed out ------------------------------------------------------------------------------------------
 
-    cdef dict step_infos(self, const be_arrays *arrays, bint finished):
+    cdef object observed(self):
+        """The observations as the space says."""
+        if self.layout.tree is None and not self.layout.tuple_size:
+            return self.observation
+        return self.layout.present(_parts(self.layout, self.observation, self.more))
+
+    cdef dict step_infos(self, const be_rows *arrays, bint finished):
         """The infos of a step, with Gymnasium's masks; a key that no row has is left out. arrays: as the C side was
         given them; finished: whether a lane's episode may have ended."""
         cdef dict info = {}
@@ -285,34 +344,36 @@ cdef class Output:
         info["_episode"] = done
         return 0
 
-    cdef int _tell_finals(self, dict info, const be_arrays *arrays, object done) except -1:
+    cdef int _tell_finals(self, dict info, const be_rows *arrays, object done) except -1:
         """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
         lanes = np.flatnonzero(done)
         cdef cnp.npy_intp[::1] index = lanes
         cdef Py_ssize_t i, count = len(lanes)
+        cdef int k
         rows = np.empty((count, *self.layout.observation_shape), self.layout.observation_dtype)
-        cdef char *target = <char *>cnp.PyArray_DATA(<cnp.ndarray>rows)
-        cdef const char *source = <const char *>arrays.final_observation
-        cdef size_t row = cnp.PyArray_NBYTES(<cnp.ndarray>rows) // max(count, 1)
+        _copy_rows(rows, arrays.final[self.layout.port], index)
+        more = _new_parts(self.layout, (count,))
+        for k in range(len(more)):
+            _copy_rows(more[k], arrays.final[<int>self.layout.more[k][0]], index)
         final = np.empty(self.rows, dtype=object)
         cdef object[::1] objects = final
         for i in range(count):
-            memcpy(target + i * row, source + index[i] * row, row)
-            objects[index[i]] = self.layout.present_row(rows[i])
+            objects[index[i]] = self.layout.present_row(
+                _parts(self.layout, rows[i], [part[i] for part in more] if more else more))
         info["final_obs"] = final
         info["_final_obs"] = done
         info["final_info"] = self._final_infos(arrays, done)
         info["_final_info"] = done.copy()
         return 0
 
-    cdef dict _final_infos(self, const be_arrays *arrays, object done):
+    cdef dict _final_infos(self, const be_rows *arrays, object done):
         cdef dict info = {}
         cdef int k
         cdef cnp.ndarray array
         for k in range(self.layout.num_infos):
             row = self.layout.infos[k]
             array = _new_column(row, (self.rows,))
-            memcpy(cnp.PyArray_DATA(array), arrays.final_info[k], cnp.PyArray_NBYTES(array))
+            memcpy(cnp.PyArray_DATA(array), arrays.final[self.layout.info_ports[k]], cnp.PyArray_NBYTES(array))
             array[~done] = 0
             present = done.copy()
             if self.layout.when[k] == BE_WHERE_NOT_0:
@@ -324,9 +385,36 @@ cdef class Output:
         return info
 
 
+cdef object _parts(Layout layout, object observation, list more):
+    """What `Layout.present` takes."""
+    return observation if layout.tree is None else [observation, *more]
+
+
+cdef list _new_parts(Layout layout, tuple shape):
+    """Arrays for all but the first part of observations; shape: of the rows."""
+    return [np.empty(shape + own, dtype) for _, dtype, own in layout.more]
+
+
+cdef void _point_parts(Layout layout, list parts, void **places) noexcept:
+    cdef int k, port
+    for k in range(len(parts)):
+        port = layout.more[k][0]
+        places[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(parts, k))
+
+
+cdef int _copy_rows(cnp.ndarray rows, const void *all_rows, const cnp.npy_intp[::1] index) except -1:
+    """Row i of `rows` becomes row index[i] of all."""
+    cdef Py_ssize_t i, count = index.shape[0]
+    cdef size_t bytes = cnp.PyArray_NBYTES(rows) // max(count, 1)
+    cdef char *target = <char *>cnp.PyArray_DATA(rows)
+    for i in range(count):
+        memcpy(target + i * bytes, <const char *>all_rows + index[i] * bytes, bytes)
+    return 0
+
+
 cdef object _new_column(dict row, tuple shape):
     """An array for an info; shape: of the rows."""
-    return np.empty((*shape, row["size"]) if row["size"] > 1 else shape, row["dtype"])
+    return np.empty((*shape, *row["shape"]), row["dtype"])
 
 
 cdef Output _new_output(Layout layout, int64_t rows):
@@ -344,6 +432,7 @@ cdef Output _new_steps(Layout layout, tuple shape):
     output.layout = layout
     output.rows = shape[0]
     output.observation = np.empty((*shape, *layout.observation_shape), layout.observation_dtype)
+    output.more = _new_parts(layout, shape)
     output.reward = np.empty(shape)
     output.terminated = np.empty(shape, np.bool_)
     output.truncated = np.empty(shape, np.bool_)
@@ -363,6 +452,7 @@ cdef Output _new_results(Layout layout, int64_t rows):
     output.failed = np.empty(rows, np.uint8)
     if layout.same_step:
         output.final_observation = np.empty_like(output.observation)
+        output.final_more = _new_parts(layout, (rows,))
         output.final_infos = [np.empty_like(array) for array in output.infos]
     return output
 

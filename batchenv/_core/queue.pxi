@@ -174,7 +174,7 @@ cdef class Queue:
         raise RuntimeError(f"env_id[{row}]={lane} is in flight: recv() its result before sending it again; nothing was "
                            "sent")
 
-    cdef int submit(self, cnp.ndarray lanes, const void *actions, const double *options) except -1:
+    cdef int submit(self, cnp.ndarray lanes, const be_rows *actions, const double *options) except -1:
         """Sends checked lanes off, to be stepped with checked actions or (NULL) reset with options."""
         cdef int64_t count = cnp.PyArray_DIM(lanes, 0)
         cdef be_pool_status status = be_async_submit(self.handle, <const int64_t *>cnp.PyArray_DATA(lanes), count,
@@ -237,10 +237,10 @@ cdef class Queue:
 
     cdef int _set_buffer(self, int buffer, Output output) except -1:
         """Gives the workers these arrays for results that are to come. Allocates nothing."""
-        cdef be_results results
-        output.point(&results.rows)
-        results.lanes = <int64_t *>cnp.PyArray_DATA(output.lanes)
-        results.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
-        be_async_set_buffer(self.handle, buffer, &results)
+        cdef be_rows rows
+        output.point(&rows)
+        rows.lane = <int64_t *>cnp.PyArray_DATA(output.lanes)
+        rows.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
+        be_async_set_buffer(self.handle, buffer, &rows)
         self.buffers[buffer] = output
         return 0

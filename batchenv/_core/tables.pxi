@@ -1,5 +1,7 @@
 # What an env type says about itself, in terms of Python.
 
+import math
+
 import numpy as np
 
 from batchenv.values import brief, number
@@ -104,10 +106,26 @@ cdef object _param_value(const be_param *param, double value):
 cdef list _field_table(const be_field *field):
     rows = []
     while field != NULL and field.name != NULL:
-        name = field.name.decode()
-        rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
+        rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
                      "doc": field.doc.decode()})
         field += 1
+    return rows
+
+
+cdef list _port_table(const be_env_type *env_type, be_role role):
+    """The ports of one role as the type's table gives them; "index" is their place in it."""
+    cdef const be_port *port
+    cdef int index = 0
+    rows = []
+    while env_type.ports[index].name != NULL:
+        port = &env_type.ports[index]
+        if port.role == role:
+            name = port.name.decode()
+            shape = tuple([port.shape[i] for i in range(BE_MAX_DIMS) if port.shape[i] > 0])
+            rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>port.dtype]), "shape": shape,
+                         "size": math.prod(shape), "doc": port.doc.decode() if port.doc != NULL else "",
+                         "index": index})
+        index += 1
     return rows
 
 
@@ -115,7 +133,7 @@ def type_info(str name):
     """The tables of an env type: "state", "info", "params", "options" (each a list of dicts), and "grid" (the keyword
     that gives its map, or None)."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
-    return {"state": _field_table(env_type.state), "info": _field_table(env_type.info),
+    return {"state": _field_table(env_type.state), "info": _port_table(env_type, BE_INFO),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "grid": None if env_type.grid == NULL else env_type.grid.decode()}
 
@@ -139,10 +157,16 @@ cdef double _param_number(dict row, object value, str what) except? -1:
     return number(f"{what}{name}", value)
 
 
+cdef dict _spaces(const be_batch *batch, be_role role):
+    """{name: description of its space} of the ports of one role."""
+    return {row["name"]: _space(&batch.space[<int>row["index"]]) for row in _port_table(batch.type, role)}
+
+
 cdef object _space(const be_space *space):
     size = be_space_row_size(space)
     shape = tuple(space.shape[i] for i in range(space.ndim))
-    kind = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_TUPLE: "tuple"}[space.kind]
+    kinds = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_MULTI_DISCRETE: "multi_discrete",
+             BE_SPACE_MULTI_BINARY: "multi_binary", BE_SPACE_TUPLE: "tuple"}
     low = [space.low[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
     high = [space.high[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
-    return kind, _dtypes[<int>space.dtype], space.n, shape, low, high
+    return kinds[space.kind], _dtypes[<int>space.dtype], shape, low, high

@@ -102,7 +102,7 @@ def samples_are_taken(trial: Trial) -> None:
     env, _ = trial.start()
     wanted = trial.actions(1)[0]
     sample = env.action_space.sample()
-    if np.shape(sample) != np.shape(wanted):
+    if [np.shape(part) for part in leaves(sample)] != [np.shape(part) for part in leaves(wanted)]:
         raise NotApplicable("it is no batch of actions, see action_space_is_batched")
     try:
         env.step(sample)

@@ -38,12 +38,13 @@ class PlayersBatch:
         self._players = players
         self._scale, self._bounds = scale, bounds
         self._treated = scale != 1 or bounds != (-math.inf, math.inf)
-        observation, (_, dtype, joint, _, _, _) = batch.spaces()
-        self._num_actions = round(joint ** (1 / players))
+        observation, actions = batch.spaces()
+        _, dtype, _, _, high = actions[""]
+        self._num_actions = round((high[0] + 1) ** (1 / players))
         self._powers = self._num_actions ** np.arange(players)
         shape = (players,)
         last = [self._num_actions - 1] * players
-        self._spaces = observation, ("multi_discrete", dtype, self._num_actions, shape, [0] * players, last)
+        self._spaces = observation, {"": ("multi_discrete", dtype, shape, [0] * players, last)}
         self._batch_rows = len(self._lives)
 
     def __getattr__(self, name: str) -> Any:

@@ -34,8 +34,14 @@ class State(NamedTuple):
 def _spec(space: spaces.Space, name: str) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
-    if isinstance(space, spaces.Discrete):
+    if isinstance(space, spaces.Dict):
+        return {key: _spec(part, f"{name}[{key!r}]") for key, part in space.items()}
+    if isinstance(space, spaces.Discrete) and space.start == 0:
         return specs.DiscreteArray(int(space.n), space.dtype, name)
+    if isinstance(space, spaces.Discrete):
+        return specs.BoundedArray((), space.dtype, space.start, space.start + space.n - 1, name)
+    if isinstance(space, spaces.MultiBinary):
+        return specs.BoundedArray(space.shape, space.dtype, 0, 1, name)
     if isinstance(space, spaces.MultiDiscrete):
         return specs.BoundedArray(space.shape, space.dtype, space.start, space.start + space.nvec - 1, name)
     return specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)

@@ -4,7 +4,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 
+from batchenv import nested
 from batchenv.env import BatchEnv
 
 
@@ -38,17 +40,18 @@ class SingleEnv(gymnasium.Env):
 
     def step(self, action: Any):
         """Takes one action of the action space."""
-        row = np.asarray(action)
-        observation, reward, terminated, truncated, info = self._batch.step(row[np.newaxis])
+        if isinstance(self.action_space, (spaces.Dict, spaces.Tuple)):
+            row = nested.each(lambda part: np.asarray(part)[np.newaxis], action)
+        else:
+            row = np.asarray(action)[np.newaxis]
+        observation, reward, terminated, truncated, info = self._batch.step(row)
         flags = bool(terminated[0]), bool(truncated[0])
         return self._first(observation), float(reward[0]), *flags, self._lane_info(info)
 
     @staticmethod
     def _first(observation: Any) -> Any:
-        """The only lane's observation: an array, an int, or a tuple of ints."""
-        if isinstance(observation, tuple):
-            return tuple(int(part[0]) for part in observation)
-        return observation[0] if observation.ndim > 1 else int(observation[0])
+        """The only lane's observation: an array, a number, or a dict or tuple of these."""
+        return nested.each(lambda part: part[0] if part.ndim > 1 else part[0].item(), observation)
 
     @staticmethod
     def _lane_info(infos: dict[str, Any]) -> dict[str, Any]:

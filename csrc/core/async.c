@@ -25,8 +25,7 @@ typedef struct scratch {
     uint64_t configured;
     unsigned turn;
     double *columns; /* params and constants by lane, CHUNK each */
-    be_results out;
-    void *action;
+    be_rows out;     /* the actions of scattered lanes, too */
     unsigned char *memory;
 } scratch;
 
@@ -37,11 +36,13 @@ struct be_async {
     int num_buffers, num_scratch, by_lane, ordered;
     const be_placement *placement; /* or NULL */
     be_pool *pool;
-    be_results *buffers;
+    be_table table;
+    be_rows *buffers;
     scratch *scratch;
-    uint8_t *in_flight;    /* by lane */
-    int32_t *next;         /* by lane: the one after it in its item */
-    unsigned char *action; /* by lane */
+    uint8_t *in_flight; /* by lane */
+    int32_t *next;      /* by lane: the one after it in its item */
+    be_rows actions;    /* by lane */
+    unsigned char *action_memory;
     be_item *items;
     uint8_t *seen; /* by lane: scratch of be_async_check */
     double options[BE_MAX_PARAMS];
@@ -52,69 +53,37 @@ struct be_async {
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
-static int num_episode_arrays(const be_batch *batch) { return batch->driver->transform.record_statistics ? 3 : 0; }
-
-/* Every array of `to` and `from` with the bytes of a row, one after the other: f(to, from, bytes). */
-#define EACH_ARRAY(batch, f)                                                                                           \
-    do {                                                                                                               \
-        const struct be_driver *d_ = (batch)->driver;                                                                  \
-        f(rows.observation, d_->observation_bytes);                                                                    \
-        f(rows.reward, sizeof(double));                                                                                \
-        f(rows.terminated, 1);                                                                                         \
-        f(rows.truncated, 1);                                                                                          \
-        f(rows.started, 1);                                                                                            \
-        for (int j_ = 0; j_ < d_->num_info; j_++) f(rows.info[j_], d_->info_bytes[j_]);                                \
-        if (d_->autoreset == BE_SAME_STEP) {                                                                           \
-            f(rows.final_observation, d_->observation_bytes);                                                          \
-            for (int j_ = 0; j_ < d_->num_info; j_++) f(rows.final_info[j_], d_->info_bytes[j_]);                      \
-        }                                                                                                              \
-        if (num_episode_arrays(batch)) {                                                                               \
-            f(rows.episode_return, sizeof(double));                                                                    \
-            f(rows.episode_seconds, sizeof(double));                                                                   \
-            f(rows.episode_length, sizeof(int64_t));                                                                   \
-        }                                                                                                              \
-        f(lanes, sizeof(int64_t));                                                                                     \
-        f(failed, 1);                                                                                                  \
-    } while (0)
-
-static size_t lay_out(const be_batch *batch, be_results *results, size_t count, unsigned char *base) {
-    size_t offset = 0;
-#define PLACE(array, bytes)                                                                                            \
-    do {                                                                                                               \
-        if (base) results->array = (void *)(base + offset);                                                            \
-        offset += (count * (bytes) + 63) / 64 * 64;                                                                    \
-    } while (0)
-    EACH_ARRAY(batch, PLACE);
-#undef PLACE
-    return offset;
-}
-
-static inline void copy_rows(void *to, const void *from, int64_t to_row, int64_t from_row, int64_t n, size_t bytes) {
-    unsigned char *target = (unsigned char *)to + (size_t)to_row * bytes;
-    const unsigned char *source = (const unsigned char *)from + (size_t)from_row * bytes;
-    if (n == 1 && bytes == 8) {
-        memcpy(target, source, 8);
-    } else if (n == 1 && bytes == 1) {
-        *target = *source;
-    } else {
-        memcpy(target, source, (size_t)n * bytes);
+/* `rows` get the actions from lane `lane` on. */
+static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
+    for (int k = 0; k < async->table.count; k++) {
+        const be_array *array = &async->table.arrays[k];
+        if (!(array->group & BE_ROWS_ACTION)) continue;
+        rows->place[array->place] = (unsigned char *)async->actions.place[array->place] + (size_t)lane * array->bytes;
     }
 }
 
-static void copy_results(const be_batch *batch, const be_results *to, int64_t to_row, const be_results *from,
-                         int64_t from_row, int64_t n) {
-#define COPY(array, bytes) copy_rows((void *)to->array, (const void *)from->array, to_row, from_row, n, bytes)
-    EACH_ARRAY(batch, COPY);
-#undef COPY
+/* The actions of the lanes listed become rows 0, 1, ... of `rows`. */
+static void gather_actions(const be_async *async, const be_rows *rows, const int32_t *lanes, int n) {
+    for (int j = 0; j < async->table.count; j++) {
+        const be_array *array = &async->table.arrays[j];
+        if (!(array->group & BE_ROWS_ACTION)) continue;
+        const unsigned char *all = async->actions.place[array->place];
+        unsigned char *few = rows->place[array->place];
+        for (int k = 0; k < n; k++)
+            memcpy(few + (size_t)k * array->bytes, all + (size_t)lanes[k] * array->bytes, array->bytes);
+    }
 }
 
-/* `results` from row `row` on. */
-static be_arrays arrays_from(const be_batch *batch, const be_results *results, int64_t row) {
-    be_results moved = *results;
-#define MOVE(array, bytes) moved.array = (void *)((unsigned char *)moved.array + (size_t)row * (bytes))
-    EACH_ARRAY(batch, MOVE);
-#undef MOVE
-    return moved.rows;
+/* Row k of `rows` becomes the action of lane lanes[k]. */
+static void scatter_actions(be_async *async, const be_rows *rows, const int64_t *lanes, int64_t n) {
+    for (int j = 0; j < async->table.count; j++) {
+        const be_array *array = &async->table.arrays[j];
+        if (!(array->group & BE_ROWS_ACTION)) continue;
+        unsigned char *all = async->actions.place[array->place];
+        const unsigned char *few = rows->place[array->place];
+        for (int64_t k = 0; k < n; k++)
+            memcpy(all + (size_t)lanes[k] * array->bytes, few + (size_t)k * array->bytes, array->bytes);
+    }
 }
 
 /* ---- scattered lanes of a kernel -------------------------------------------------------------------- */
@@ -171,8 +140,7 @@ static void configure(const be_batch *batch, scratch *own, const int32_t *lanes,
         own->configured = batch->driver->configured;
         small->per_lane = batch->per_lane;
         small->flags = batch->flags;
-        small->observation_space = batch->observation_space;
-        small->action_space = batch->action_space;
+        memcpy(small->driver->space, batch->driver->space, (size_t)batch->driver->num_ports * sizeof(be_space));
         memcpy(small->params, batch->params, sizeof small->params);
         memcpy(small->constants, batch->constants, sizeof small->constants);
         small->driver->transform = batch->driver->transform;
@@ -189,52 +157,32 @@ static void configure(const be_batch *batch, scratch *own, const int32_t *lanes,
 }
 
 static int step_scattered(be_async *async, scratch *own, const int32_t *lanes, int n, be_error *error) {
-    const size_t bytes = async->batch->driver->action_bytes;
     configure(async->batch, own, lanes, n);
     move_columns(async->batch, own->batch, lanes, n, 0);
-    unsigned char *action = own->action;
-    for (int k = 0; k < n; k++) memcpy(action + (size_t)k * bytes, async->action + (size_t)lanes[k] * bytes, bytes);
-    be_arrays rows = own->out.rows;
-    rows.action = action;
+    gather_actions(async, &own->out, lanes, n);
+    own->out.first = 0;
     own->batch->num_lanes = n; /* the last lanes of a batch may be fewer than a block */
-    int status = async->isa->step_rows(own->batch, 0, n, &rows, error) < 0 ? (int)error->status : BE_OK;
+    int status = async->isa->step(own->batch, 0, n, &own->out, error) < 0 ? (int)error->status : BE_OK;
     move_columns(async->batch, own->batch, lanes, n, 1);
     return status;
 }
 
 /* ---- items ------------------------------------------------------------------------------------------ */
 
-static void lose(be_async *async, const be_results *out, int64_t k, int64_t lane, const be_error *error) {
-    const struct be_driver *driver = async->batch->driver;
-    be_lane_failed(async->batch, lane, error);
-    memset((unsigned char *)out->rows.observation + (size_t)k * driver->observation_bytes, 0,
-           driver->observation_bytes);
-    for (int j = 0; j < driver->num_info; j++) {
-        memset((unsigned char *)out->rows.info[j] + (size_t)k * driver->info_bytes[j], 0, driver->info_bytes[j]);
-    }
-    out->rows.truncated[k] = driver->pending[lane] = 1;
+/* `rows`, of which row 0 is that of lane `lane`, for one call. */
+static int step_range(be_async *async, const be_rows *out, int64_t row, int64_t lane, int64_t n, be_error *error) {
+    be_rows rows;
+    be_rows_slice(&async->table, &rows, out, row);
+    rows.first = lane;
+    point_actions(async, &rows, lane);
+    return async->isa->step(async->batch, lane, lane + n, &rows, error) < 0 ? (int)error->status : BE_OK;
 }
 
-static void reset_one(be_async *async, const be_results *out, int64_t k, int64_t lane) {
-    be_arrays rows = arrays_from(async->batch, out, k);
-    be_error error;
-    *rows.reward = 0;
-    *rows.terminated = *rows.truncated = 0;
-    *rows.started = 1;
-    if (num_episode_arrays(async->batch)) {
-        *rows.episode_return = *rows.episode_seconds = 0;
-        *rows.episode_length = 0;
-    }
-    if (be_batch_reset_lane(async->batch, lane, async->chosen_options, &rows, &error) != BE_OK) {
-        lose(async, out, k, lane, &error);
-    }
-}
-
-static void step_one(be_async *async, const be_results *out, int64_t k, int64_t lane) {
-    be_arrays rows = arrays_from(async->batch, out, k);
-    be_error error;
-    rows.action = async->action + (size_t)lane * async->batch->driver->action_bytes;
-    if (async->isa->step_rows(async->batch, lane, 1, &rows, &error) < 0) lose(async, out, k, lane, &error);
+static int reset_one(be_async *async, const be_rows *out, int64_t row, int64_t lane, be_error *error) {
+    be_rows rows;
+    be_rows_slice(&async->table, &rows, out, row);
+    rows.first = lane;
+    return be_batch_reset(async->batch, lane, lane + 1, NULL, async->chosen_options, &rows, error);
 }
 
 static void work_in_mode(be_async *async, const be_item *item, int worker) {
@@ -246,28 +194,25 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
     int32_t lanes[CHUNK];
     for (int k = 0, lane = (int)item->first; k < n; k++) {
         lanes[k] = lane;
-        own->out.lanes[k] = lane;
-        own->out.failed[k] = 0;
+        own->out.lane[k] = lane;
         lane = item->tag == STEP_RANGE ? lane + 1 : async->next[lane];
     }
     be_error error = {0};
-    if (item->tag == RESET_LISTED) {
-        for (int k = 0; k < n; k++) reset_one(async, &own->out, k, lanes[k]);
-    } else if (async->by_lane) {
-        for (int k = 0; k < n; k++) step_one(async, &own->out, k, lanes[k]);
-    } else {
-        int status;
-        if (item->tag == STEP_RANGE) {
-            be_arrays rows = own->out.rows;
-            rows.action = async->action + (size_t)item->first * async->batch->driver->action_bytes;
-            status = async->isa->step_rows(async->batch, item->first, n, &rows, &error) < 0 ? (int)error.status : BE_OK;
-        } else {
-            status = step_scattered(async, own, lanes, n, &error);
-        }
-        for (int k = 0; status != BE_OK && k < n; k++) own->out.failed[k] = 1;
+    int status = BE_OK;
+    if (item->tag == STEP_RANGE) {
+        status = step_range(async, &own->out, 0, item->first, n, &error);
+    } else if (item->tag == STEP_LISTED && !async->by_lane) {
+        status = step_scattered(async, own, lanes, n, &error);
     }
-    if (async->by_lane) {
-        for (int k = 0; k < n; k++) own->out.failed[k] = (uint8_t)be_batch_take_failure(async->batch, lanes[k]);
+    for (int k = 0; item->tag != STEP_RANGE && k < n; k++) {
+        if (item->tag == RESET_LISTED) {
+            status |= reset_one(async, &own->out, k, lanes[k], &error);
+        } else if (async->by_lane) {
+            status |= step_range(async, &own->out, k, lanes[k], 1, &error);
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        own->out.failed[k] = status != BE_OK || be_batch_take_failure(async->batch, lanes[k]);
     }
     if (!timed) return;
     /* A guess at the next steps' cost: other workers write it too, and any of them will do. A step in which the thread
@@ -284,19 +229,18 @@ static void work(void *context, const be_item *item, int worker) {
     be_fp_leave(&before);
 }
 
-static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     (void)item;
     be_async *async = context;
-    const be_results *out = &async->scratch[worker].out;
-    const be_results *to = &async->buffers[rows->buffer];
+    const be_rows *out = &async->scratch[worker].out, *to = &async->buffers[rows->buffer];
     if (!async->ordered) {
-        copy_results(async->batch, to, rows->row, out, offset, rows->count);
+        be_rows_copy(&async->table, BE_ROWS_OUT, to, rows->row, out, offset, rows->count);
         return;
     }
     for (int64_t k = offset; k < offset + rows->count;) {
         int64_t n = 1;
-        while (k + n < offset + rows->count && out->lanes[k + n] == out->lanes[k] + n) n++;
-        copy_results(async->batch, to, out->lanes[k], out, k, n);
+        while (k + n < offset + rows->count && out->lane[k + n] == out->lane[k] + n) n++;
+        be_rows_copy(&async->table, BE_ROWS_OUT, to, out->lane[k], out, k, n);
         k += n;
     }
 }
@@ -307,14 +251,12 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
     const be_batch *batch = async->batch;
     const size_t chunk = async->by_lane ? ENGINE_CHUNK : CHUNK;
     const size_t columns = async->by_lane ? 0 : (BE_MAX_PARAMS + BE_MAX_CONSTANTS) * CHUNK * sizeof(double);
-    const size_t actions = (chunk * batch->driver->action_bytes + 63) / 64 * 64;
-    const size_t rows = lay_out(batch, &own->out, chunk, NULL);
-    own->memory = aligned_alloc(64, rows + actions + columns);
+    const size_t rows = be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, NULL);
+    own->memory = aligned_alloc(64, rows + columns);
     if (own->memory == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    memset(own->memory, 0, rows + actions + columns);
-    lay_out(batch, &own->out, chunk, own->memory);
-    own->action = own->memory + rows;
-    own->columns = (double *)(own->memory + rows + actions);
+    memset(own->memory, 0, rows + columns);
+    be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, own->memory);
+    own->columns = (double *)(own->memory + rows);
     own->configured = UINT64_MAX;
     if (async->by_lane) return BE_OK;
     const be_batch_options options = {
@@ -358,13 +300,18 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->seen = calloc(n, 1);
     async->next = calloc(n, sizeof *async->next);
     async->items = calloc(n, sizeof *async->items);
-    async->action = calloc((n + BE_LANE_BLOCK) * batch->driver->action_bytes, 1);
+    async->table = *be_batch_table(batch);
+    be_table_add(&async->table, BE_PLACE_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
+    be_table_add(&async->table, BE_PLACE_FAILED, BE_ROWS_DRIVER, 1);
+    const size_t padded = n + BE_LANE_BLOCK;
+    async->action_memory = zeroed(be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, NULL));
     if (!async->buffers || !async->scratch || !async->in_flight || !async->seen || !async->next || !async->items ||
-        !async->action) {
+        !async->action_memory) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_async_destroy(async);
         return NULL;
     }
+    be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, async->action_memory);
     for (int i = 0; i < async->num_scratch; i++) {
         if (make_scratch(async, &async->scratch[i], error) != BE_OK) {
             be_async_destroy(async);
@@ -406,13 +353,15 @@ void be_async_destroy(be_async *async) {
     free(async->seen);
     free(async->next);
     free(async->items);
-    free(async->action);
+    free(async->action_memory);
     free(async);
 }
 
 int be_async_num_buffers(const be_async *async) { return async->num_buffers; }
 
-void be_async_set_buffer(be_async *async, int buffer, const be_results *results) { async->buffers[buffer] = *results; }
+void be_async_set_buffer(be_async *async, int buffer, const be_rows *results) { async->buffers[buffer] = *results; }
+
+const be_table *be_async_table(const be_async *async) { return &async->table; }
 
 /* ---- submitting and receiving ----------------------------------------------------------------------- */
 
@@ -486,9 +435,8 @@ static int64_t make_items_by_block(be_async *async, const int64_t *lanes, int64_
     return num_items;
 }
 
-be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const void *actions,
+be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const be_rows *actions,
                                const double *options) {
-    const size_t bytes = async->batch->driver->action_bytes;
     if (async->by_lane && async->configured != async->batch->driver->configured) {
         async->configured = async->batch->driver->configured;
         atomic_store_explicit(&async->lane_ns, 0, memory_order_relaxed);
@@ -507,12 +455,7 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
     }
     const int64_t num_items = async->placement ? make_items_by_block(async, lanes, count, actions == NULL, most)
                                                : make_items(async, lanes, count, actions == NULL, most);
-    if (actions) {
-        const unsigned char *row = actions;
-        for (int64_t k = 0; k < count; k++, row += bytes) {
-            memcpy(async->action + (size_t)lanes[k] * bytes, row, bytes);
-        }
-    }
+    if (actions) scatter_actions(async, actions, lanes, count);
     for (int64_t k = 0; k < count; k++) async->in_flight[lanes[k]] = 1;
     const int now = actions && (lane_ns > 0 || !async->by_lane) && lane_ns * (double)count < NOW_NS;
     be_pool_status status = be_pool_submit(async->pool, async->items, num_items, now ? BE_POOL_NOW : 0);
@@ -531,11 +474,11 @@ static unsigned helping(const be_async *async) {
 }
 
 be_pool_status be_async_recv(be_async *async, int64_t timeout, int *buffer) {
-    be_rows rows;
+    be_stretch rows;
     be_pool_status status = be_pool_recv(async->pool, timeout, helping(async), &rows);
     if (status != BE_POOL_OK) return status;
     *buffer = rows.buffer;
-    const int64_t *lanes = async->buffers[rows.buffer].lanes;
+    const int64_t *lanes = async->buffers[rows.buffer].lane;
     for (int64_t k = 0; k < rows.count; k++) async->in_flight[lanes[k]] = 0;
     return be_pool_release(async->pool);
 }

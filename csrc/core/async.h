@@ -12,13 +12,9 @@
 
 typedef struct be_async be_async;
 
-/* Where the results of a batch go: arrays of batch_rows rows. With batch_rows == num_lanes a lane's row is that of its
- * number, otherwise rows come as they get finished. */
-typedef struct be_results {
-    be_arrays rows; /* action is not used; final_* are needed with SAME_STEP alone */
-    int64_t *lanes;
-    uint8_t *failed; /* be_batch_failure says why */
-} be_results;
+/* The arrays of a batch of results: those of the batch of lanes, and `lane` and `failed` (be_batch_failure says why).
+ */
+const be_table *be_async_table(const be_async *async);
 
 /* NULL with `error` filled. `cpus` (or NULL) are the workers', see be_pool_options. */
 be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows, int num_workers, const int *cpus,
@@ -27,19 +23,20 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
 /* Ends the workers; each finishes the lane that it is at. In a child of fork() the parent's is left alone. */
 void be_async_destroy(be_async *async);
 
-/* Buffers 0..be_async_num_buffers()-1 must be there before anything is submitted, and again when be_async_recv has
- * handed one out. */
+/* Where the results of a batch go: arrays of batch_rows rows. With batch_rows == num_lanes a lane's row is that of its
+ * number, otherwise rows come as they get finished. Buffers 0..be_async_num_buffers()-1 must be there before anything
+ * is submitted, and again when be_async_recv has handed one out. */
 int be_async_num_buffers(const be_async *async);
-void be_async_set_buffer(be_async *async, int buffer, const be_results *results);
+void be_async_set_buffer(be_async *async, int buffer, const be_rows *results);
 
 /* Of the lanes listed: the first that is not in 0..num_lanes-1, or in flight, or listed before; BE_ASYNC_* says which.
  * -1: all are fine. */
 enum { BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE };
 int64_t be_async_check(be_async *async, const int64_t *lanes, int64_t count, int *what);
 
-/* Submits checked lanes: with `actions` (checked; a row for each) to be stepped, with NULL to be reset with `options`
- * (NULL: the defaults). */
-be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const void *actions,
+/* Submits checked lanes: with `actions` (checked, in its ports of actions; a row for each) to be stepped, with NULL to
+ * be reset with `options` (NULL: the defaults). */
+be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const be_rows *actions,
                                const double *options);
 
 /* Waits for a batch, which is in results `*buffer`; its lanes are then no longer in flight. */

@@ -1,5 +1,6 @@
 #include "core/batch.h"
 
+#include "core/episode.h"
 #include "core/fp.h"
 
 #include <math.h>
@@ -36,13 +37,41 @@ void be_space_box_f32(be_space *space, int size, const double *low, const double
     }
 }
 
-void be_space_discrete(be_space *space, int64_t n) {
-    *space = (be_space){.kind = BE_SPACE_DISCRETE, .dtype = BE_I64, .n = n};
+static void fill_bounds(be_space *space, double low, double high) {
+    for (int i = 0; i < BE_MAX_BOUNDS; i++) {
+        space->low[i] = low;
+        space->high[i] = high;
+    }
 }
 
-void be_space_tuple(be_space *space, int size, const int64_t *n) {
-    *space = (be_space){.kind = BE_SPACE_TUPLE, .dtype = BE_I64, .ndim = 1, .shape = {size}};
-    for (int i = 0; i < size; i++) space->high[i] = (double)(n[i] - 1);
+void be_space_box(be_space *space, be_dtype dtype, int ndim, const int64_t *shape, double low, double high) {
+    *space = (be_space){.kind = BE_SPACE_BOX, .dtype = dtype, .ndim = ndim};
+    for (int i = 0; i < ndim; i++) space->shape[i] = shape[i];
+    fill_bounds(space, low, high);
+}
+
+void be_space_discrete(be_space *space, int64_t n) {
+    *space = (be_space){.kind = BE_SPACE_DISCRETE, .dtype = BE_I64};
+    fill_bounds(space, 0, (double)(n - 1));
+}
+
+void be_space_multi_discrete(be_space *space, int size, const int64_t *choices) {
+    *space = (be_space){.kind = BE_SPACE_MULTI_DISCRETE, .dtype = BE_I64, .ndim = 1, .shape = {size}};
+    for (int i = 0; i < size; i++) space->high[i] = (double)(choices[i] - 1);
+}
+
+/* As a type's table of ports gives it. */
+static be_space space_of_port(const be_port *port) {
+    be_space space = {.kind = port->kind, .dtype = port->dtype};
+    while (space.ndim < BE_MAX_DIMS && port->shape[space.ndim] > 0) {
+        space.shape[space.ndim] = port->shape[space.ndim];
+        space.ndim++;
+    }
+    fill_bounds(&space, port->low, port->high);
+    for (int64_t j = 0; port->choices && j < port->shape[0] && j < BE_MAX_BOUNDS; j++) {
+        space.high[j] = (double)(port->choices[j] - 1);
+    }
+    return space;
 }
 
 int64_t be_space_row_size(const be_space *space) {
@@ -101,6 +130,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
         COLUMN(driver->failed, 1);
         COLUMN(driver->lost, 1);
     }
+    const be_table *inner = &driver->inner, *outer = &driver->outer;
     if (driver->transform.transform_observation) COLUMN(driver->raw_observation, driver->raw_bytes);
     if (driver->transform.frame_stack) COLUMN(driver->frames, driver->observation_bytes);
     if (driver->transform.record_statistics) {
@@ -113,23 +143,17 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
             const be_field *field = &batch->type->state[i];
             COLUMN(driver->stopped[i], be_dtype_size(field->dtype) * (size_t)field->size);
         }
-        COLUMN(driver->stopped_observation, driver->raw_bytes);
-        for (int k = 0; k < driver->num_info; k++) COLUMN(driver->stopped_info[k], driver->info_bytes[k]);
+        for (int k = 0; k < inner->count; k++) {
+            const be_array *array = &inner->arrays[k];
+            if (array->group & BE_ROWS_LANE) COLUMN(driver->stopped_rows.place[array->place], array->bytes);
+        }
     }
-    if (driver->autoreset == BE_SAME_STEP) {
-        COLUMN(driver->final_observation, driver->observation_bytes);
-        for (int k = 0; k < driver->num_info; k++) COLUMN(driver->final_info[k], driver->info_bytes[k]);
+    for (int k = 0; k < outer->count; k++) { /* there with SAME_STEP */
+        const be_array *array = &outer->arrays[k];
+        if (array->group & BE_ROWS_FINAL) COLUMN(driver->final.place[array->place], array->bytes);
     }
 #undef COLUMN
-#define TAIL(pointer, lane_bytes)                                                                                      \
-    do {                                                                                                               \
-        if (base) (pointer) = (void *)(base + offset);                                                                 \
-        offset += BE_LANE_BLOCK * (lane_bytes);                                                                        \
-    } while (0)
-    TAIL(driver->tail_action, driver->action_bytes);
-    TAIL(driver->tail_observation, driver->raw_bytes);
-    for (int k = 0; k < driver->num_info; k++) TAIL(driver->tail_info[k], driver->info_bytes[k]);
-#undef TAIL
+    offset += be_rows_lay_out(inner, BE_ROWS_ALL, &driver->tail, BE_LANE_BLOCK, base ? base + offset : NULL);
     return offset;
 }
 
@@ -152,8 +176,76 @@ int be_interrupted(const be_batch *batch, be_error *error) {
     return 1;
 }
 
+/* The arrays of a batch whose spaces are known. */
+static void make_tables(be_batch *batch) {
+    struct be_driver *driver = batch->driver;
+    const be_port *ports = batch->type->ports;
+    const be_transform *transform = &driver->transform;
+    be_table *inner = &driver->inner, *outer = &driver->outer;
+    const be_space *observation = &batch->space[driver->observation];
+    driver->raw_bytes = be_space_row_bytes(observation);
+    driver->observation_bytes =
+        transform->transform_observation ? be_transformed_bytes(observation, transform) : driver->raw_bytes;
+    be_table_add(inner, BE_PLACE_REWARD, BE_ROWS_RESULT, sizeof(double));
+    be_table_add(inner, BE_PLACE_TERMINATED, BE_ROWS_RESULT, 1);
+    for (int k = 0; k < driver->num_ports; k++) {
+        be_table_add(inner, BE_PLACE_PORT + k, 1 << ports[k].role, be_space_row_bytes(&batch->space[k]));
+    }
+    *outer = *inner;
+    for (int k = 0; k < outer->count; k++) {
+        if (outer->arrays[k].place == BE_PLACE_PORT + driver->observation) {
+            outer->arrays[k].bytes = driver->observation_bytes;
+        }
+    }
+    be_table_add(outer, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
+    be_table_add(outer, BE_PLACE_STARTED, BE_ROWS_DRIVER, 1);
+    if (transform->record_statistics) {
+        be_table_add(outer, BE_PLACE_EPISODE_RETURN, BE_ROWS_DRIVER, sizeof(double));
+        be_table_add(outer, BE_PLACE_EPISODE_SECONDS, BE_ROWS_DRIVER, sizeof(double));
+        be_table_add(outer, BE_PLACE_EPISODE_LENGTH, BE_ROWS_DRIVER, sizeof(int64_t));
+    }
+    const int count = driver->autoreset == BE_SAME_STEP ? outer->count : 0;
+    for (int k = 0; k < count; k++) {
+        const be_array *array = &outer->arrays[k];
+        if (!(array->group & BE_ROWS_LANE)) continue;
+        be_table_add(outer, array->place - BE_PLACE_PORT + BE_PLACE_FINAL, BE_ROWS_FINAL, array->bytes);
+    }
+}
+
+/* Which of the spaces that the driver has room for: the present ones come first. */
+enum { PRESENT, OF_TABLE, OF_FIRST_LANE, OF_LANE, SPACES };
+
+static be_space *spaces_of(const be_batch *batch, int which) {
+    return batch->driver->space + (size_t)(which * batch->driver->num_ports);
+}
+
+/* What a type's table of ports must have, whoever has written it. */
+static int check_ports(const be_env_type *type, const be_transform *transform, be_error *error) {
+    int count = 0, actions = 0, observations = 0;
+    for (; type->ports && count <= BE_MAX_PORTS && type->ports[count].name; count++) {
+        actions += type->ports[count].role == BE_ACTION;
+        observations += type->ports[count].role == BE_OBSERVATION;
+    }
+    if (count > BE_MAX_PORTS || actions == 0 || observations == 0) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "the ports of %s must be at most %d, with at least one of an action and one of an observation, "
+                       "and end with {0}",
+                       type->name, BE_MAX_PORTS);
+    }
+    if (observations > 1 && transform->transform_observation) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "the observations of %s have several parts, and only those of one are transformed: leave out "
+                       "rescale_observation, time_aware, observation_dtype and frame_stack, and change "
+                       "the parts yourself",
+                       type->name);
+    }
+    return BE_OK;
+}
+
 static be_batch *create(const be_batch_options *options, be_error *error) {
     const be_env_type *type = options->type;
+    const be_transform none = {.action_repeat = 1}, *transform = options->transform ? options->transform : &none;
+    if (check_ports(type, transform, error) != BE_OK) return NULL;
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -170,14 +262,20 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     driver->next_look = be_now_seconds() + LOOK_SECONDS;
     driver->autoreset = options->autoreset;
     driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
-    driver->transform = options->transform ? *options->transform : (be_transform){.action_repeat = 1};
+    driver->transform = *transform;
     double params[BE_MAX_PARAMS] = {0};
     for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
-    for (int k = 0; type->info && type->info[k].name; k++) {
-        driver->info_bytes[k] = be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size;
-        driver->num_info = k + 1;
+    while (type->ports[driver->num_ports].name) driver->num_ports++;
+    driver->space = calloc(SPACES * (size_t)driver->num_ports, sizeof *driver->space);
+    if (driver->space == NULL) {
+        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_batch_destroy(batch);
+        return NULL;
     }
+    batch->space = driver->space;
+    for (int k = 0; k < driver->num_ports; k++) spaces_of(batch, OF_TABLE)[k] = space_of_port(&type->ports[k]);
+    while (type->ports[driver->observation].role != BE_OBSERVATION) driver->observation++;
     if (options->grid && copy_grid(batch, options->grid) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
@@ -188,13 +286,9 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         be_batch_destroy(batch);
         return NULL;
     }
-    driver->raw_bytes = be_space_row_bytes(&batch->observation_space);
-    driver->observation_bytes = driver->transform.transform_observation
-                                    ? be_transformed_bytes(&batch->observation_space, &driver->transform)
-                                    : driver->raw_bytes;
-    driver->action_bytes = be_space_row_bytes(&batch->action_space);
+    make_tables(batch);
     if (driver->transform.rescale) {
-        const size_t size = (size_t)be_space_row_size(&batch->observation_space);
+        const size_t size = (size_t)be_space_row_size(&batch->space[driver->observation]);
         driver->coefficients = calloc(2 * size, sizeof *driver->coefficients);
         if (driver->coefficients == NULL) {
             be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
@@ -231,6 +325,7 @@ void be_batch_destroy(be_batch *batch) {
     free(batch->driver->values);
     free(batch->driver->coefficients);
     free(batch->driver->placement);
+    free(batch->driver->space);
     free(batch->driver);
     free(batch);
 }
@@ -260,14 +355,6 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
 
 size_t be_engine_bytes(const be_batch *batch) { return batch->type->saved_bytes ? batch->type->saved_bytes(batch) : 0; }
 
-void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error) {
-    struct be_driver *driver = batch->driver;
-    driver->failures[lane] = *error;
-    driver->failures[lane].lane = lane;
-    __atomic_store_n(&driver->failed[lane], 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&driver->any_failed, 1, __ATOMIC_RELEASE);
-}
-
 int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
     struct be_driver *driver = batch->driver;
     if (!driver->failed || !__atomic_exchange_n(&driver->any_failed, 0, __ATOMIC_ACQ_REL)) return 0;
@@ -292,11 +379,13 @@ int64_t be_batch_bytes(const be_batch *batch) {
     return (int64_t)(batch->driver->arena_bytes + batch->driver->values_bytes + sizeof *batch + sizeof *batch->driver);
 }
 
-const uint8_t *be_batch_pending(const be_batch *batch) { return batch->driver->pending; }
-void be_batch_point_final(const be_batch *batch, be_arrays *arrays) {
-    arrays->final_observation = batch->driver->final_observation;
-    memcpy(arrays->final_info, batch->driver->final_info, sizeof arrays->final_info);
+void be_batch_point_final(const be_batch *batch, be_rows *rows) {
+    memcpy(rows->final, batch->driver->final.final, sizeof rows->final);
 }
+
+const be_table *be_batch_table(const be_batch *batch) { return &batch->driver->outer; }
+
+int be_observation_port(const be_batch *batch) { return batch->driver->observation; }
 
 /* ---- params and options ----------------------------------------------------------------------------- */
 
@@ -322,13 +411,34 @@ static int check_values(const char *what, const be_param *table, const double *v
     return BE_OK;
 }
 
-static int prepare(const be_batch *batch, const double *params, be_setup *setup, be_error *error) {
+/* What prepare() has made of the spaces, likewise. */
+static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *error) {
+    for (int k = 0; batch->type->ports[k].name; k++) {
+        const be_space *space = &setup->space[k];
+        int good = space->ndim >= 0 && space->ndim <= BE_MAX_DIMS;
+        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] > 0;
+        for (int64_t j = 0; good && batch->type->ports[k].role != BE_INFO && j < be_num_bounds(space); j++) {
+            good = space->low[j] <= space->high[j];
+        }
+        if (good) continue;
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "port '%s' of %s must have a space of up to %d dimensions, each of at least 1, with low <= high",
+                       batch->type->ports[k].name, batch->type->name, BE_MAX_DIMS);
+    }
+    return BE_OK;
+}
+
+/* `which`: where the spaces go, OF_FIRST_LANE or OF_LANE. */
+static int prepare(const be_batch *batch, const double *params, be_setup *setup, int which, be_error *error) {
     memset(setup, 0, sizeof *setup);
     setup->params = params;
     setup->grid = batch->grid;
     setup->engine = batch->engine;
     setup->flags = batch->type->flags;
-    return batch->type->prepare(setup, error);
+    setup->space = spaces_of(batch, which);
+    memcpy(setup->space, spaces_of(batch, OF_TABLE), (size_t)batch->driver->num_ports * sizeof *setup->space);
+    const int status = batch->type->prepare ? batch->type->prepare(setup, error) : BE_OK;
+    return status == BE_OK ? check_spaces(batch, setup, error) : status;
 }
 
 static void widen(be_space *space, const be_space *other) {
@@ -338,10 +448,14 @@ static void widen(be_space *space, const be_space *other) {
     }
 }
 
+static int same_shape(const be_space *space, const be_space *other) {
+    return space->kind == other->kind && space->dtype == other->dtype && space->ndim == other->ndim &&
+           memcmp(space->shape, other->shape, sizeof space->shape) == 0;
+}
+
 static void adopt(be_batch *batch, const be_setup *setup) {
     memcpy(batch->constants, setup->constants, sizeof batch->constants);
-    batch->observation_space = setup->observation_space;
-    batch->action_space = setup->action_space;
+    memcpy(spaces_of(batch, PRESENT), setup->space, (size_t)batch->driver->num_ports * sizeof *setup->space);
     batch->flags = setup->flags;
 }
 
@@ -374,7 +488,7 @@ static int make_columns(be_batch *batch, const double *params, const double *con
         for (int j = 0; j < num_params && i < n; j++) {
             if (columns[j]) lane_params[j] = columns[j][i];
         }
-        if (i < n) (void)prepare(batch, lane_params, &setup, error);
+        if (i < n) (void)prepare(batch, lane_params, &setup, OF_LANE, error);
         next = constants;
         for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
             size_t size = varies >> k & 1 ? padded : BE_LANE_BLOCK;
@@ -392,7 +506,7 @@ static int configure(be_batch *batch, const double *params, const double *const 
     const be_param *table = batch->type->params;
     be_setup setup, first;
     int status = check_values("", table, params, error), any = 0;
-    if (status == BE_OK) status = prepare(batch, params, &first, error);
+    if (status == BE_OK) status = prepare(batch, params, &first, OF_FIRST_LANE, error);
     if (status != BE_OK) return status;
     double lane_params[BE_MAX_PARAMS];
     memcpy(lane_params, params, sizeof lane_params);
@@ -412,7 +526,7 @@ static int configure(be_batch *batch, const double *params, const double *const 
         for (int j = 0; table[j].name; j++) {
             if (columns[j]) lane_params[j] = columns[j][i];
         }
-        status = prepare(batch, lane_params, &setup, error);
+        status = prepare(batch, lane_params, &setup, i ? OF_LANE : OF_FIRST_LANE, error);
         if (status != BE_OK) {
             error->lane = i;
             size_t length = strlen(error->message);
@@ -423,12 +537,11 @@ static int configure(be_batch *batch, const double *params, const double *const 
         for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
             varies |= (uint64_t)(memcmp(&setup.constants[k], &first.constants[k], sizeof(double)) != 0) << k;
         }
-        widen(&first.observation_space, &setup.observation_space);
-        widen(&first.action_space, &setup.action_space);
+        for (int k = 0; k < batch->driver->num_ports; k++) widen(&first.space[k], &setup.space[k]);
         first.flags &= setup.flags;
     }
-    if (batch->driver->raw_bytes && (be_space_row_bytes(&first.observation_space) != batch->driver->raw_bytes ||
-                                     be_space_row_bytes(&first.action_space) != batch->driver->action_bytes)) {
+    for (int k = 0; k < batch->driver->num_ports && batch->driver->inner.count; k++) {
+        if (same_shape(&first.space[k], &batch->space[k])) continue;
         return be_fail(error, BE_ERROR_VALUE, -1, "these params change the shape of a space: make a new env with them");
     }
     if (any) {
@@ -484,93 +597,63 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
     return 0;
 }
 
-static int reset_listed(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
-    if (!(batch->type->flags & BE_LANE_BY_LANE)) return batch->type->reset(batch, lanes, count, io, error);
-    const struct be_driver *driver = batch->driver;
-    for (int64_t k = 0; k < count; k++) {
-        const size_t lane = (size_t)lanes[k];
-        be_error lane_error;
-        if (batch->type->reset(batch, &lanes[k], 1, io, &lane_error) == BE_OK) continue;
-        be_lane_failed(batch, lanes[k], &lane_error);
-        memset((unsigned char *)io->observation + lane * driver->raw_bytes, 0, driver->raw_bytes);
-        for (int j = 0; j < driver->num_info; j++) {
-            memset((unsigned char *)io->info[j] + lane * driver->info_bytes[j], 0, driver->info_bytes[j]);
-        }
-        driver->pending[lane] = 1; /* tried again in the next step */
-    }
-    return BE_OK;
-}
-
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
-                   const be_arrays *arrays, be_error *error) {
-    struct be_driver *driver = batch->driver;
+                   const be_rows *rows, be_error *error) {
+    const struct be_driver *driver = batch->driver;
     const int transformed = driver->transform.transform_observation;
-    be_io io = {.observation = transformed ? driver->raw_observation : arrays->observation,
-                .options = options ? options : driver->default_options};
-    memcpy(io.info, arrays->info, sizeof io.info);
+    be_rows inner;
+    be_rows_inner(batch, &inner, rows);
+    inner.options = options ? options : driver->default_options;
     const double now = driver->transform.record_statistics ? be_now_seconds() : 0;
     int64_t chosen[BE_LIST], others[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t num_chosen = 0, num_others = 0;
         for (; i < end && num_chosen < BE_LIST && num_others < BE_LIST; i++) {
             if (mask == NULL || mask[i] != 0) {
-                batch->elapsed[i] = 0;
-                driver->pending[i] = 0;
-                be_start_statistics(batch, i, now);
+                if (rows->reward) be_rows_clear(&driver->outer, BE_ROWS_RESULT | BE_ROWS_DRIVER, rows, i - rows->first);
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;
             }
         }
-        int status = reset_listed(batch, chosen, num_chosen, &io, error);
-        if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &io, error);
+        int status = be_episodes_start(batch, chosen, num_chosen, &inner, now, error);
+        if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &inner, error);
         if (status != BE_OK) return status;
         if (transformed) {
-            be_transform_observations(batch, chosen, num_chosen, 0, arrays->observation, 0);
-            be_transform_observations(batch, others, num_others, 0, arrays->observation, 1);
+            be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation], 0);
+            be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation], 1);
         }
     }
     return BE_OK;
 }
 
-int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, const be_arrays *rows, be_error *error) {
-    struct be_driver *driver = batch->driver;
-    const int transformed = driver->transform.transform_observation;
-    be_io io = {.first = lane, .observation = rows->observation, .options = options};
-    if (transformed) io.observation = driver->raw_observation + (size_t)lane * driver->raw_bytes;
-    memcpy(io.info, rows->info, sizeof io.info);
-    batch->elapsed[lane] = 0;
-    driver->pending[lane] = 0;
-    be_start_statistics(batch, lane, driver->transform.record_statistics ? be_now_seconds() : 0);
-    int status = batch->type->reset(batch, &lane, 1, &io, error);
-    if (status == BE_OK && transformed) be_transform_observations(batch, &lane, 1, lane, rows->observation, 0);
-    return status;
-}
-
-static int observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
-    const int transformed = batch->driver->transform.transform_observation;
-    const be_io io = {.observation = transformed ? batch->driver->raw_observation : arrays->observation};
+static int observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
+    const struct be_driver *driver = batch->driver;
+    be_rows inner;
+    be_rows_inner(batch, &inner, rows);
     int64_t lanes[BE_LIST];
     for (int64_t i = begin; i < end;) {
         int64_t count = 0;
         while (i < end && count < BE_LIST) lanes[count++] = i++;
-        int status = batch->type->observe(batch, lanes, count, &io, error);
+        int status = batch->type->observe(batch, lanes, count, &inner, error);
         if (status != BE_OK) return status;
-        if (transformed) be_transform_observations(batch, lanes, count, 0, arrays->observation, 1);
+        if (driver->transform.transform_observation) {
+            be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], 1);
+        }
     }
     return BE_OK;
 }
 
-int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     const be_fp before = be_fp_enter();
-    const int status = observe(batch, begin, end, arrays, error);
+    const int status = observe(batch, begin, end, rows, error);
     be_fp_leave(&before);
     return status;
 }
 
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
     struct be_driver *driver = batch->driver;
-    const size_t size = (size_t)be_space_row_size(&batch->observation_space);
+    const size_t size = (size_t)be_space_row_size(&batch->space[driver->observation]);
     driver->configured++;
     memcpy(driver->coefficients, gradient, size * sizeof *gradient);
     memcpy(driver->coefficients + size, intercept, size * sizeof *intercept);

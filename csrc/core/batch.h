@@ -4,24 +4,10 @@
 
 #include "batchenv.h"
 #include "core/place/numa.h"
+#include "core/rows.h"
 #include "core/transform.h"
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
-
-/* Caller arrays over all lanes, C-contiguous, num_lanes rows each. */
-typedef struct be_arrays {
-    const void *action; /* of the action space's dtype, checked */
-    void *observation;
-    double *reward;
-    uint8_t *terminated, *truncated;
-    void *info[BE_MAX_INFO]; /* in the order of the type's table */
-    /* SAME_STEP: where the rows of lanes that finish go before these start again; the others are left alone. */
-    void *final_observation, *final_info[BE_MAX_INFO];
-    uint8_t *started; /* 1 where a row is an episode's first; may be NULL */
-    /* With record_statistics: of the lanes that finish, 0 for the others. */
-    double *episode_return, *episode_seconds;
-    int64_t *episode_length;
-} be_arrays;
 
 /* Random actions: lane i's in step t is a function of key, i and t alone. */
 typedef struct be_random_policy {
@@ -33,25 +19,23 @@ typedef struct be_isa {
     const char *name;
     const be_library *types;
 
-    /* Steps lanes begin..end-1 (both multiples of 64, or end == num_lanes), autoreset included. Returns how many of
-     * them are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
-    int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
-
-    /* The same for lanes first..first+n-1 (first a multiple of 64; n too, unless the range ends with the last lane; or,
-     * for BE_LANE_BY_LANE, any one lane), with the rows of lane `first` instead of arrays. */
-    int64_t (*step_rows)(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error);
+    /* Steps lanes begin..end-1, autoreset included, with the rows of lane rows->first and of those after it. begin is a
+     * multiple of 64, and end too, unless it is num_lanes; of BE_LANE_BY_LANE types they are any. Returns how many
+     * lanes are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
+    int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
     /* Takes the steps first..first+steps-1 of a rollout with the lanes begin..end-1, a few lanes at a time so that
-     * their state stays in the cache. Arrays are (all steps, num_lanes, ...). With a policy the actions are drawn and
-     * written, without they are read. */
-    int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t first, int64_t steps,
-                       const be_arrays *arrays, const be_random_policy *policy, be_error *error);
+     * their state stays in the cache. Arrays are (all steps, num_lanes, ...), with the rows of lane 0 first. With a
+     * policy the actions are drawn and written, without they are read. */
+    int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t first, int64_t steps, const be_rows *rows,
+                       const be_random_policy *policy, be_error *error);
 
-    /* Checks `count` action values (rows flattened, first row belonging to lane `first_lane`) of dtype `dtype`: BE_I64
-     * or BE_I32 for Discrete, BE_F32 or BE_F64 for Box. Unless `canonical` is NULL, writes them there in the space's
-     * own dtype. `clip` lets finite values outside a Box pass. Returns BE_OK or fails. */
-    int (*check_actions)(const be_batch *batch, const void *actions, be_dtype dtype, int64_t first_lane, int64_t count,
-                         int clip, void *canonical, be_error *error);
+    /* Checks `count` values for an action port (rows flattened, the first belonging to lane `first_lane`) of dtype
+     * `dtype`: BE_I64 or BE_I32 where the port's space has integers, BE_F32 or BE_F64 where it has floats. Unless
+     * `canonical` is NULL, writes them there in the space's own dtype. `clip` lets finite values outside a Box of
+     * floats pass. Returns BE_OK or fails. */
+    int (*check_actions)(const be_batch *batch, int port, const void *actions, be_dtype dtype, int64_t first_lane,
+                         int64_t count, int clip, void *canonical, be_error *error);
 
     /* In how many of a few thousand arguments this instruction set's sin, cos, square, float32 square and remainder
      * differ from the C library's: all zero or the set is not used. */
@@ -98,16 +82,14 @@ int be_batch_check_options(const be_batch *batch, const double *options, be_erro
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 
 /* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
- * observation of all lanes of the range, reset or not, and the info of those reset. `options` NULL: defaults. Of
- * BE_LANE_BY_LANE types a lane may fail by itself: see be_batch_take_failures; its next step resets it. */
+ * observation of all lanes of the range, reset or not, and what else there is of those reset; reward and flags, which
+ * are 0, only where `rows` has a place for rewards. `options` NULL: defaults. Of BE_LANE_BY_LANE types a lane may fail
+ * by itself: see be_batch_take_failures; its next step resets it. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
-                   const be_arrays *arrays, be_error *error);
+                   const be_rows *rows, be_error *error);
 
-/* Resets one lane, with its rows instead of arrays. */
-int be_batch_reset_lane(be_batch *batch, int64_t lane, const double *options, const be_arrays *rows, be_error *error);
-
-/* Writes the observation of the present state of lanes begin..end-1 (a row per lane of the batch). */
-int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error);
+/* Writes the observation of the present state of lanes begin..end-1. */
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
 /* Lanes that have failed since the last call: their numbers go to `lanes` (room for num_lanes), ascending. The error of
  * each is be_batch_failure(batch, lane). */
@@ -118,21 +100,46 @@ const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
 /* First lane of begin..end-1 that has finished and waits for a reset, or -1. */
 int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end);
 
-/* SAME_STEP: points `arrays` at the batch's own rows for final observations and infos. */
-void be_batch_point_final(const be_batch *batch, be_arrays *arrays);
+/* SAME_STEP: points `rows` at the batch's own rows for final observations and infos. */
+void be_batch_point_final(const be_batch *batch, be_rows *rows);
+
+/* The arrays that go into lanes and come out of them, in the form in which they do: observations transformed. */
+const be_table *be_batch_table(const be_batch *batch);
+
+/* The port of the observation, of a type that has one alone; the first of several. */
+int be_observation_port(const be_batch *batch);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
-const uint8_t *be_batch_pending(const be_batch *batch);
 /* New coefficients for rescaled observations, one per component (when params have changed the space). For a batch whose
  * transform rescales. */
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
 
-/* How many of a Box's low and high count: one per value, or one for all of more than BE_MAX_BOUNDS values. */
+/* How many of a space's low and high count: one per value, or one for all of more than BE_MAX_BOUNDS values. */
 static inline int64_t be_num_bounds(const be_space *space) {
     const int64_t size = be_space_row_size(space);
     return size <= BE_MAX_BOUNDS ? size : 1;
+}
+/* Which of them hold for value j of a row. */
+static inline int64_t be_bound_of(const be_space *space, int64_t j) {
+    return be_space_row_size(space) <= BE_MAX_BOUNDS ? j : 0;
+}
+
+static inline int be_is_float(be_dtype dtype) { return dtype == BE_F32 || dtype == BE_F64; }
+
+/* Value j of a row of integers becomes `value`, which fits. */
+static inline void be_write_integer(void *row, be_dtype dtype, int64_t j, int64_t value) {
+    switch (dtype) {
+    case BE_I64:
+        ((int64_t *)row)[j] = value;
+        break;
+    case BE_I32:
+        ((int32_t *)row)[j] = (int32_t)value;
+        break;
+    default:
+        ((uint8_t *)row)[j] = (uint8_t)value;
+    }
 }
 
 /* Part `index` of `parts` of the lanes: bounds are multiples of 64, except the end of the last. */
@@ -165,22 +172,25 @@ struct be_driver {
     void *look_context;
     double next_look; /* seconds */
     be_autoreset autoreset;
-    int32_t max_episode_steps; /* INT32_MAX: none (elapsed stops there) */
-    uint8_t *pending;          /* finished, waiting for a reset */
-    uint8_t *final_observation, *final_info[BE_MAX_INFO];
-    size_t raw_bytes;                                                /* a row of the type's own observation */
-    size_t observation_bytes, action_bytes, info_bytes[BE_MAX_INFO]; /* a row of what goes out, or comes in */
-    int num_info;
+    int32_t max_episode_steps;  /* INT32_MAX: none (elapsed stops there) */
+    uint8_t *pending;           /* finished, waiting for a reset */
+    int num_ports, observation; /* the latter: the first port of an observation */
+    be_space *space;            /* by port: what batch->space points at, and room for those of a configuration */
+    be_table inner;             /* what kernels read and write */
+    be_table outer;             /* what comes in and goes out */
+    size_t raw_bytes, observation_bytes; /* a row of the observation that is transformed, before and after */
+    be_rows final;                       /* SAME_STEP: the batch's own rows */
     double default_options[BE_MAX_PARAMS];
     be_transform transform;
-    double *coefficients;     /* with rescale: what transform.gradient and transform.intercept point at */
-    uint64_t configured;      /* how often params have been set */
-    uint8_t *raw_observation; /* with transform_observation: what kernels write */
-    uint8_t *frames;          /* with frame_stack: each lane's frames, oldest first */
-    double *episode_return;   /* with record_statistics: so far */
-    double *episode_start;    /* seconds */
-    int64_t *game_steps;      /* where the type has goes_on(): in the game's episodes that have ended */
-    void *stopped[BE_MAX_FIELDS], *stopped_observation, *stopped_info[BE_MAX_INFO]; /* with action_repeat: see repeat */
+    double *coefficients;         /* with rescale: what transform.gradient and transform.intercept point at */
+    uint64_t configured;          /* how often params have been set */
+    uint8_t *raw_observation;     /* with transform_observation: what kernels write */
+    uint8_t *frames;              /* with frame_stack: each lane's frames, oldest first */
+    double *episode_return;       /* with record_statistics: so far */
+    double *episode_start;        /* seconds */
+    int64_t *game_steps;          /* where the type has goes_on(): in the game's episodes that have ended */
+    void *stopped[BE_MAX_FIELDS]; /* with action_repeat: see repeat */
+    be_rows stopped_rows;
     void *arena;
     size_t arena_bytes;
     be_placement *placement; /* or NULL */
@@ -191,27 +201,14 @@ struct be_driver {
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
-    void *tail_action, *tail_observation, *tail_info[BE_MAX_INFO];
-    double tail_reward[BE_LANE_BLOCK];
-    uint8_t tail_terminated[BE_LANE_BLOCK], tail_skip[BE_LANE_BLOCK];
+    be_rows tail;
+    uint8_t tail_skip[BE_LANE_BLOCK];
 };
 
 /* Steps that a lane's episode has taken, a repeated action counting once. */
 static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
     const int64_t repeat = batch->driver->transform.action_repeat;
     return repeat == 1 ? batch->elapsed[lane] : (batch->elapsed[lane] + repeat - 1) / repeat;
-}
-
-/* A lane has failed: `error` becomes its own. */
-void be_lane_failed(be_batch *batch, int64_t lane, const be_error *error);
-
-/* A lane's episode is about to begin. */
-static inline void be_start_statistics(be_batch *batch, int64_t lane, double now) {
-    struct be_driver *driver = batch->driver;
-    if (!driver->transform.record_statistics || (driver->game_steps && batch->type->goes_on(batch, lane))) return;
-    driver->episode_return[lane] = 0;
-    driver->episode_start[lane] = now;
-    if (driver->game_steps) driver->game_steps[lane] = 0;
 }
 
 #endif

@@ -121,19 +121,37 @@ static int is_twice(const char *name, const char *const *names, int count) {
 #define NO_END "is the last that is possible, and {0} has to end the table"
 #define NO_WORD "has no good name: letters, digits and _, as a keyword of Python's (or {0} is missing at the end)"
 
-static int check_fields(const be_field *table, int most, place at) {
-    const char *names[BE_MAX_FIELDS + BE_MAX_INFO];
+static int check_fields(const be_field *table, place at) {
+    const char *names[BE_MAX_FIELDS];
     for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
         const be_field *field = &table[at.row];
-        if (at.row == most) return bad(&at, NO_END);
+        if (at.row == BE_MAX_FIELDS) return bad(&at, NO_END);
         if (!is_word(field->name)) return bad(&at, NO_WORD);
         if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it");
         if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
         if (field->size < 1 || field->size > MAX_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
         if (!is_text(field->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
         if (field->low > field->high) return bad(&at, "has a low above its high");
-        if ((unsigned)field->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
         names[at.row] = field->name;
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+/* Only what has to hold before the driver looks at it: it checks names, roles and spaces itself. */
+static int check_ports(const be_port *table, place at) {
+    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+        const be_port *port = &table[at.row];
+        if (at.row == BE_MAX_PORTS) return bad(&at, NO_END);
+        if (!is_text(port->name) || strlen(port->name) > 100) {
+            return bad(&at, "has a name that is no text of at most 100 letters (or {0} is missing at the end)");
+        }
+        if ((unsigned)port->role > BE_INFO) return bad(&at, "has a role that is none of be_role");
+        if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is none of be_space_kind");
+        if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
+        if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
+        if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that are nowhere");
+        if (port->role == BE_INFO && !is_word(port->name)) return bad(&at, NO_WORD);
+        if (port->role == BE_INFO && !is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
 }
@@ -224,14 +242,13 @@ static int check_type(const be_env_type *type, be_error *error) {
 #define NEEDED(member)                                                                                                 \
     at.table = "." #member;                                                                                            \
     if (type->member == NULL) return bad(&at, "is missing")
-    NEEDED(prepare);
     NEEDED(reset);
     NEEDED(observe);
     NEEDED(step);
+    NEEDED(ports);
+    if (check_ports(type->ports, at) != BE_OK) return BE_ERROR_VALUE;
     NEEDED(state);
-    if (check_fields(type->state, BE_MAX_FIELDS, at) != BE_OK) return BE_ERROR_VALUE;
-    at.table = ".info";
-    if (type->info && check_fields(type->info, BE_MAX_INFO, at) != BE_OK) return BE_ERROR_VALUE;
+    if (check_fields(type->state, at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".params";
     if (type->params && check_params(type->params, at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".options";

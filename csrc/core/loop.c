@@ -179,11 +179,11 @@ static int is_time(be_call *c, int part) {
 static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const int64_t last = c->first_step + c->num_steps;
     if (!c->by_lane) {
-        return c->isa->rollout(c->batch, begin, end, c->first_step, c->num_steps, c->arrays, c->policy, error);
+        return c->isa->rollout(c->batch, begin, end, c->first_step, c->num_steps, c->rows, c->policy, error);
     }
     /* A lane's steps may take seconds. Where it stops in the middle, the others' have stopped too. */
     for (int64_t t = c->first_step; t < last; t++) {
-        if (c->isa->rollout(c->batch, begin, end, t, 1, c->arrays, c->policy, error) < 0) return -1;
+        if (c->isa->rollout(c->batch, begin, end, t, 1, c->rows, c->policy, error) < 0) return -1;
         if (part == 0 && t + 1 < last) (void)is_time(c, part);
         if (atomic_load_explicit(&c->stop, memory_order_relaxed)) break;
     }
@@ -194,10 +194,10 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
 static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     switch (c->verb) {
     case BE_STEP:
-        return c->isa->step(c->batch, begin, end, c->arrays, error);
+        return c->isa->step(c->batch, begin, end, c->rows, error);
     case BE_RESET:
     case BE_RESET_SOME:
-        return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->arrays, error) == BE_OK ? 0 : -1;
+        return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->rows, error) == BE_OK ? 0 : -1;
     case BE_SEED:
         if (be_batch_seed(c->batch, c->words, c->num_words, begin, end) == 0) return 0;
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot seed: out of memory");

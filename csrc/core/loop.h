@@ -40,7 +40,7 @@ typedef struct be_call {
     be_verb verb;
     be_batch *batch;
     const be_isa *isa;
-    const be_arrays *arrays;
+    const be_rows *rows;
     const uint8_t *mask;            /* BE_RESET_SOME */
     const double *options;          /* resets */
     const uint32_t *words;          /* BE_SEED: see be_batch_seed */
@@ -72,14 +72,13 @@ typedef struct be_call {
 void be_plans_start(be_plan plans[BE_NUM_PLANS], int64_t lanes, int threads, int by_lane);
 
 /* What every call needs; the rest of the upper half, and what is not needed, is zero. */
-static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, const be_isa *isa,
-                                const be_arrays *arrays) {
+static inline void be_call_init(be_call *call, be_verb verb, be_batch *batch, const be_isa *isa, const be_rows *rows) {
     memset(call, 0, offsetof(be_call, error));
     call->error.status = BE_OK;
     call->verb = verb;
     call->batch = batch;
     call->isa = isa;
-    call->arrays = arrays;
+    call->rows = rows;
 }
 
 /* To be called after be_call_init. The call uses at most `threads` threads: those of `pool`, or, where that is NULL,

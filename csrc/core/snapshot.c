@@ -44,8 +44,9 @@ static uint64_t hash_layout(const be_batch *batch) {
     hash = hash_bytes(hash, &engine_bytes, sizeof engine_bytes);
     const be_transform *transform = &batch->driver->transform;
     if (transform->frame_stack) {
-        const int64_t frame[] = {transform->frame_stack, be_frame_dtype(&batch->observation_space, transform),
-                                 be_frame_size(&batch->observation_space, transform)};
+        const be_space *space = &batch->space[be_observation_port(batch)];
+        const int64_t frame[] = {transform->frame_stack, be_frame_dtype(space, transform),
+                                 be_frame_size(space, transform)};
         hash = hash_bytes(hash, frame, sizeof frame);
     }
     return hash;

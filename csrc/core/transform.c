@@ -9,9 +9,9 @@ int64_t be_frame_size(const be_space *space, const be_transform *transform) {
     int64_t size = 1; /* the time */
     switch (space->kind) {
     case BE_SPACE_DISCRETE:
-        return size + space->n;
+    case BE_SPACE_MULTI_DISCRETE:
     case BE_SPACE_TUPLE:
-        for (int64_t j = 0; j < space->shape[0]; j++) size += (int64_t)space->high[j] + 1;
+        for (int64_t j = 0; j < be_space_row_size(space); j++) size += be_space_choices(space, be_bound_of(space, j));
         return size;
     default:
         return size + be_space_row_size(space);
@@ -103,15 +103,16 @@ static double rescale(const be_space *space, const be_transform *transform, int6
 
 static void write_frame(const be_batch *batch, int64_t lane, const void *raw, void *frame) {
     const be_transform *transform = &batch->driver->transform;
-    const be_space *space = &batch->observation_space;
+    const be_space *space = &batch->space[batch->driver->observation];
     const be_dtype dtype = be_frame_dtype(space, transform);
     const int64_t size = be_space_row_size(space);
+    const int is_one_hot = space->kind != BE_SPACE_BOX && space->kind != BE_SPACE_MULTI_BINARY;
     int64_t next = 0;
     for (int64_t j = 0; j < size; j++) {
         double value = read_value(raw, space->dtype, j);
-        if (transform->time_aware && space->kind != BE_SPACE_BOX) {
-            const int64_t n = space->kind == BE_SPACE_DISCRETE ? space->n : (int64_t)space->high[j] + 1;
-            for (int64_t k = 0; k < n; k++) write_value(frame, dtype, next++, (double)k == value);
+        if (transform->time_aware && is_one_hot) {
+            const int64_t b = be_bound_of(space, j), n = be_space_choices(space, b);
+            for (int64_t k = 0; k < n; k++) write_value(frame, dtype, next++, (double)k + space->low[b] == value);
         } else {
             write_value(frame, dtype, next++, transform->rescale ? rescale(space, transform, j, value) : value);
         }
@@ -122,7 +123,7 @@ static void write_frame(const be_batch *batch, int64_t lane, const void *raw, vo
 void be_transform_observations(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, void *rows,
                                int again) {
     struct be_driver *driver = batch->driver;
-    const size_t bytes = frame_bytes(&batch->observation_space, &driver->transform);
+    const size_t bytes = frame_bytes(&batch->space[driver->observation], &driver->transform);
     const int frames = driver->transform.frame_stack;
     for (int64_t k = 0; k < count; k++) {
         const int64_t lane = lanes ? lanes[k] : first + k;

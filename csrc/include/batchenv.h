@@ -56,16 +56,9 @@ static inline size_t be_dtype_size(be_dtype dtype) {
     return sizes[dtype];
 }
 
-/* When a lane reports an info field. In steps where it does not, the field's value is 0 and its mask is False. */
-typedef enum be_when {
-    BE_ALWAYS,
-    BE_IN_STEPS,    /* not in the first of an episode */
-    BE_WHERE_NOT_0, /* where its value is not 0 */
-} be_when;
-
-/* A field of a lane. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
- * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output
- * come from this table. The same struct describes a field of a lane's info. */
+/* A field of a lane's state. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
+ * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output come from
+ * this table. */
 typedef struct be_field {
     const char *name; /* NULL ends a table */
     be_dtype dtype;
@@ -74,7 +67,6 @@ typedef struct be_field {
     /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
      * one, or a check_state. */
     int64_t low, high;
-    be_when when; /* info: which rows have it */
 } be_field;
 
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
@@ -112,26 +104,91 @@ typedef struct be_id {
 #define BE_THRESHOLD(value) (&(const double){value})
 
 #define BE_MAX_FIELDS 16
-#define BE_MAX_INFO 16
+#define BE_MAX_PORTS 32
 #define BE_MAX_PARAMS 32
 #define BE_MAX_CONSTANTS 32
 #define BE_MAX_BOUNDS 32
 #define BE_MAX_DIMS 4
 
-/* TUPLE: a gymnasium.spaces.Tuple of `shape[0]` Discrete spaces, whose sizes are high[j] + 1; a row holds their values.
- */
-typedef enum be_space_kind { BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_TUPLE } be_space_kind;
+typedef enum be_space_kind {
+    BE_SPACE_BOX,
+    BE_SPACE_DISCRETE,
+    BE_SPACE_MULTI_DISCRETE,
+    BE_SPACE_MULTI_BINARY,
+    BE_SPACE_TUPLE, /* a gymnasium.spaces.Tuple of shape[0] Discrete spaces; a row holds their values */
+} be_space_kind;
 
-/* The space of one lane. */
+/* The space of what goes through one port of one lane. */
 typedef struct be_space {
     be_space_kind kind;
-    be_dtype dtype;                                 /* BOX: any; DISCRETE, TUPLE: BE_I64 */
-    int64_t n;                                      /* DISCRETE: values 0..n-1 */
-    int ndim;                                       /* BOX, TUPLE */
-    int64_t shape[BE_MAX_DIMS];                     /* BOX, TUPLE */
-    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS]; /* BOX, TUPLE: per value in row order; BOX of more than
-                                                       BE_MAX_BOUNDS values: low[0], high[0] hold for all */
+    be_dtype dtype; /* BOX: any; MULTI_BINARY: BE_I8; the others: BE_I64 */
+    int ndim;       /* 0: one value */
+    int64_t shape[BE_MAX_DIMS];
+    /* The closed range of each value, in row order; of more than BE_MAX_BOUNDS values, low[0] and high[0] hold for all.
+     * A Discrete space of n values from `start` on has low[0] = start and high[0] = start + n - 1. */
+    double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS];
 } be_space;
+
+/* How many values the space has at position j of a row, of one that is not a BOX. */
+static inline int64_t be_space_choices(const be_space *space, int64_t j) {
+    return (int64_t)(space->high[j] - space->low[j]) + 1;
+}
+
+/* ---- ports ---------------------------------------------------------------------------------------- */
+
+/* What a port is for. */
+typedef enum be_role { BE_ACTION, BE_OBSERVATION, BE_INFO } be_role;
+
+/* When a lane reports an info. In steps where it does not, the info's value is 0 and its mask is False. */
+typedef enum be_when {
+    BE_ALWAYS,
+    BE_IN_STEPS,    /* not in the first of an episode */
+    BE_WHERE_NOT_0, /* where its value is not 0 */
+} be_when;
+
+/* A port is an array that goes into a lane or comes out of it, a row a step: rows->port[index]. Reward, terminated and
+ * truncated are in be_rows too; all else a type says in its table of ports.
+ *
+ * A port's name is its place in the action or the observation: "" is the whole, "image" the part `image` of a Dict,
+ * "0" the first part of a Tuple, "arm/0" the first part of the Tuple that is the part `arm` of a Dict. An info's name
+ * is its key.
+ *
+ *     enum { ACTION, IMAGE, DIRECTION, STEPS_LEFT };
+ *     static const be_port ports[] = {
+ *         [ACTION] = {"", BE_ACTION, BE_DISCRETE(7)},
+ *         [IMAGE] = {"image", BE_OBSERVATION, BE_BOX(BE_U8, 0, 255, 7, 7, 3)},
+ *         [DIRECTION] = {"direction", BE_OBSERVATION, BE_DISCRETE(4)},
+ *         [STEPS_LEFT] = {"steps_left", BE_INFO, BE_VALUE(BE_I32), .doc = "until the episode is cut short"},
+ *         {0},
+ *     };
+ *
+ * prepare() may change the spaces that the table gives, shapes included. */
+typedef struct be_port {
+    const char *name; /* NULL ends a table */
+    be_role role;
+    be_space_kind kind;
+    be_dtype dtype;
+    int64_t shape[BE_MAX_DIMS]; /* of one lane's row; it ends at the first 0: {0} is one value */
+    double low, high;           /* the closed range of all values; an info needs none */
+    const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() says it */
+    be_when when;               /* an info's */
+    const char *doc;            /* an info's */
+} be_port;
+
+#define BE_BOX(dtype_, low_, high_, ...)                                                                               \
+    .kind = BE_SPACE_BOX, .dtype = (dtype_), .shape = {__VA_ARGS__}, .low = (low_), .high = (high_)
+#define BE_DISCRETE(n) .kind = BE_SPACE_DISCRETE, .dtype = BE_I64, .high = (n) - 1
+#define BE_DISCRETE_FROM(start, n) .kind = BE_SPACE_DISCRETE, .dtype = BE_I64, .low = (start), .high = (start) + (n) - 1
+#define BE_MULTI_DISCRETE(...)                                                                                         \
+    .kind = BE_SPACE_MULTI_DISCRETE, .dtype = BE_I64, .choices = (const int64_t[]){__VA_ARGS__},                       \
+    .shape = {sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
+#define BE_MULTI_BINARY(...) .kind = BE_SPACE_MULTI_BINARY, .dtype = BE_I8, .shape = {__VA_ARGS__}, .high = 1
+#define BE_TUPLE(...)                                                                                                  \
+    .kind = BE_SPACE_TUPLE, .dtype = BE_I64, .choices = (const int64_t[]){__VA_ARGS__},                                \
+    .shape = {sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
+/* For infos: one value, or so many. */
+#define BE_VALUE(dtype_) .dtype = (dtype_)
+#define BE_VALUES(dtype_, ...) .dtype = (dtype_), .shape = {__VA_ARGS__}
 
 /* A map of characters, row after row, for the types that name one in `grid`. */
 typedef struct be_grid {
@@ -147,10 +204,10 @@ typedef struct be_env_type be_env_type;
 typedef struct be_setup {
     const double *params; /* in the order of the type's table, checked one by one */
     be_grid grid;
-    void *engine;                             /* what open() has made */
-    double constants[BE_MAX_CONSTANTS];       /* to fill: what the kernel wants derived from params */
-    be_space observation_space, action_space; /* to fill */
-    unsigned flags;                           /* starts as the type's flags; may be changed */
+    void *engine;                       /* what open() has made */
+    double constants[BE_MAX_CONSTANTS]; /* to fill: what the kernel wants derived from params */
+    be_space *space;                    /* by port, as the table gives them; may be changed */
+    unsigned flags;                     /* starts as the type's flags; may be changed */
 } be_setup;
 
 /* A param or constant that may differ from lane to lane: lane i's is values[i & mask]. */
@@ -174,7 +231,7 @@ typedef struct be_batch {
     be_grid grid;
     void *engine; /* the type's own: see open() */
     unsigned flags;
-    be_space observation_space, action_space;
+    const be_space *space;    /* by port */
     struct be_driver *driver; /* private to core/ */
 } be_batch;
 
@@ -198,19 +255,32 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
     return batch->per_lane ? column->values[lane & column->mask] : batch->constants[index];
 }
 
-/* The rows of lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
-typedef struct be_io {
+#define BE_DRIVER_PORTS 9
+#define BE_PLACES (BE_DRIVER_PORTS + 2 * BE_MAX_PORTS)
+
+/* The rows of some lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
+typedef struct be_rows {
     int64_t first;
-    const void *action;      /* step: checked: in the action space, contiguous, of the space's dtype */
-    void *observation;       /* to be written whole, in the space's dtype */
-    void *info[BE_MAX_INFO]; /* reset and step: to be written whole, in the order of the type's table */
-    double *reward;          /* step: to be written */
-    uint8_t *terminated;     /* step: to be written, 0 or 1 */
-    uint8_t *truncated;      /* step, with BE_LANE_BY_LANE: 0; a type with limits of its own writes 1 */
-    const uint8_t *skip;     /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
-                                padding lanes. Whatever is done with them, their rng must be left alone. */
-    const double *options;   /* reset: values in the order of the type's `options` */
-} be_io;
+    const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
+                              padding lanes. Whatever is done with them, their rng must be left alone. */
+    const double *options; /* reset: values in the order of the type's `options` */
+    union {
+        struct {
+            double *reward;      /* step: to be written */
+            uint8_t *terminated; /* step: to be written, 0 or 1 */
+            uint8_t *truncated;  /* step, with BE_LANE_BY_LANE: 0; a type with limits of its own writes 1 */
+            /* The driver's: see core/rows.h. */
+            uint8_t *started, *failed;
+            double *episode_return, *episode_seconds;
+            int64_t *episode_length, *lane;
+            /* In the order of the type's table. Actions: in step, checked. Observations and infos: to be written whole,
+             * in reset and in step. All are contiguous, of the dtype of the port's space. */
+            void *port[BE_MAX_PORTS];
+            void *final[BE_MAX_PORTS]; /* the driver's */
+        };
+        void *place[BE_PLACES]; /* the same */
+    };
+} be_rows;
 
 /* Flags. */
 #define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
@@ -222,15 +292,15 @@ struct be_env_type {
     const char *name;      /* of the type, in messages and snapshots */
     const be_id *ids;      /* or NULL: it is made by other means */
     const char *family;    /* what `python -m batchenv list` puts it under; or NULL */
+    const be_port *ports;  /* at least one of an action and one of an observation */
     const be_field *state;
-    const be_field *info;    /* or NULL */
     const be_param *params;  /* or NULL */
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
     unsigned flags;
 
     /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
-     * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). */
+     * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). Or NULL. */
     int (*prepare)(be_setup *setup, be_error *error);
 
     /* Checks a reset's options as a whole. Or NULL. */
@@ -242,21 +312,21 @@ struct be_env_type {
 
     /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order
      * Gymnasium does, and writes the first observation. The lanes' `elapsed` is 0 already. */
-    int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
+    int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
     /* Writes the observation of the present state of the lanes listed (after a reset or after a step: elapsed tells),
-     * bit for bit what reset or step wrote, drawing nothing. Only io->observation is there. */
-    int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error);
+     * bit for bit what reset or step wrote, drawing nothing. Only the ports of observations are there. */
+    int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
-    /* Advances lanes begin..end-1 by one step (begin is io->first). begin and end are multiples of BE_LANE_BLOCK, and
+    /* Advances lanes begin..end-1 by one step (begin is rows->first). begin and end are multiples of BE_LANE_BLOCK, and
      * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Says reward and
      * terminated; time limits and resets are the driver's.
      *
-     * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and io->first may be before it.
+     * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and rows->first may be before it.
      * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
      * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
      * number. */
-    int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_io *io, be_error *error);
+    int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
     /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,
      * before all else: of the batch there is only num_lanes. close() undoes it. saved_bytes() says how much of a lane
@@ -304,16 +374,19 @@ __attribute__((weak)) const be_library BE_LISTED(be_library) = {
         &BE_LISTED(be_env_##name);                                                                                     \
     const be_env_type BE_LISTED(be_env_##name)
 
+/* Where lane `lane`'s row of `size` values starts, of a port's rows: BE_ROW(float, rows->port[OBSERVATION], rows, i,
+ * 4). */
+#define BE_ROW(type, port_rows, rows, lane, size) ((type *)(port_rows) + ((lane) - (rows)->first) * (size))
+
 /* ---- helpers for prepare() ------------------------------------------------------------------------ */
 
-/* Where lane `lane`'s row of `size` values starts. */
-#define BE_ROW(type, rows, io, lane, size) ((type *)(rows) + ((lane) - (io)->first) * (size))
-
-/* The space of `size` float32 values between -high and high, or between low and high. */
+/* The space of `size` float32 values between low and high. */
 void be_space_box_f32(be_space *space, int size, const double *low, const double *high);
+/* A space of values that all are of this dtype and between low and high. */
+void be_space_box(be_space *space, be_dtype dtype, int ndim, const int64_t *shape, double low, double high);
 void be_space_discrete(be_space *space, int64_t n);
-/* The space of tuples of `size` values, value j in 0..n[j]-1. */
-void be_space_tuple(be_space *space, int size, const int64_t *n);
+/* `size` values, value j in 0..choices[j]-1. */
+void be_space_multi_discrete(be_space *space, int size, const int64_t *choices);
 
 /* ---- helpers for open() --------------------------------------------------------------------------- */
 

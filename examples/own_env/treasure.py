@@ -13,7 +13,7 @@ WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 class Treasure(gymnasium.Env):
     """Find a treasure on a windy field."""
 
-    observation_space = spaces.Box(0, SIZE - 1, (4,), np.float32)
+    observation_space = spaces.Dict({name: spaces.Box(0, SIZE - 1, (2,), np.float32) for name in ("place", "goal")})
     action_space = spaces.Discrete(4)
 
     def __init__(self, wind=0.2, step_cost=0.01):
@@ -21,7 +21,7 @@ class Treasure(gymnasium.Env):
 
     def _look(self):
         left = int(np.abs(self.goal - self.place).sum())
-        return np.array([*self.place, *self.goal], np.float32), left
+        return {"place": self.place.astype(np.float32), "goal": self.goal.astype(np.float32)}, left
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -53,7 +53,8 @@ def compare(num_envs=20, steps=500):
     rng, ended = np.random.default_rng(0), np.zeros(num_envs, bool)
     for _ in range(steps):
         for i, (observation, info) in enumerate(expected):
-            assert observation.tobytes() == observations[i].tobytes()
+            for name, part in observation.items():
+                assert part.tobytes() == observations[name][i].tobytes()
             assert info["distance"] == infos["distance"][i]
         actions = rng.integers(4, size=num_envs)
         observations, rewards, terminated, truncated, infos = ours.step(actions)

@@ -236,12 +236,12 @@ def test_out(change):
     unharmed(env, before)
 
 
-NOT_NUMBERS = [True, np.True_, "1", b"1", 1j, np.array([5]), np.datetime64("2020"), np.timedelta64(3), object(), {}]
+NOT_NUMBERS = [True, np.True_, "1", b"1", 1j, np.array([5]), np.datetime64("2020"), np.timedelta64(3), {}]
 NO_FLOATS = [10**400, -(10**400), Decimal("sNaN")]
 NUMBERS = [2, np.int8(2), np.float32(2), np.array(2), np.array(2.0), Decimal(2), Fraction(2)]
 
 
-@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NO_FLOATS, float("nan")], ids=repr)
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NO_FLOATS, float("nan"), object], ids=repr)
 def test_what_is_no_number(value):
     """Each place where a number belongs names its argument; no OverflowError, nothing of NumPy's or float's own."""
     env = batchenv.make("CartPole-v1", 2)

@@ -19,10 +19,9 @@ import batchenv
 from batchenv.envs import translator
 from batchenv.lanes import lane_indices
 from batchenv.render import Drawn, GymnasiumDrawer
+from helpers import ids
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
-
-IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +57,7 @@ def assert_same_frames(ours, theirs):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
 def test_frames_equal_gymnasiums(env_id, mode):
     ours = batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4)
     theirs = sync(env_id, 3, mode, limit=4)
@@ -252,7 +251,7 @@ def test_no_pictures():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_type_has_a_drawing():
-    for env_id in IDS:
+    for env_id in ids.IN_GYMNASIUM:
         assert isinstance(translator(batchenv.registry.TABLE[env_id].type_name), Drawn)
         expected = gymnasium.make(env_id).metadata["render_modes"]
         assert batchenv.make(env_id).metadata["render_modes"] == expected
@@ -419,7 +418,7 @@ def test_closing_one_leaves_the_others():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
 def test_single_env(env_id):
     ours = gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array")
     theirs = gymnasium.make(env_id, render_mode="rgb_array")

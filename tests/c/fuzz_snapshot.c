@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "core/snapshot.c" /* for its checksum */
+#include "rows.h"
 
 #define LANES 5
 
 typedef struct target {
     const be_isa *isa;
     be_batch *batch;
-    be_arrays arrays;
-    void *action;
+    be_rows rows;
     unsigned char *snapshot;
     int64_t bytes;
 } target;
@@ -26,7 +26,7 @@ static void *zeros(size_t bytes) {
 
 static void step(target *t) {
     be_error error;
-    if (t->isa->step(t->batch, 0, LANES, &t->arrays, &error) < 0) {
+    if (t->isa->step(t->batch, 0, LANES, &t->rows, &error) < 0) {
         fprintf(stderr, "FAILED: step after a restore: %s\n", error.message);
         exit(1);
     }
@@ -49,20 +49,11 @@ static target prepare_target(const be_isa *isa, const be_env_type *type, be_auto
         fprintf(stderr, "FAILED: %s: %s\n", type->name, error.message);
         exit(1);
     }
-    t.action = zeros(LANES * be_space_row_bytes(&t.batch->action_space));
-    t.arrays = (be_arrays){
-        .action = t.action,
-        .observation = zeros(LANES * be_space_row_bytes(&t.batch->observation_space)),
-        .reward = zeros(LANES * sizeof(double)),
-        .terminated = zeros(LANES),
-        .truncated = zeros(LANES),
-    };
-    for (int k = 0; k < t.batch->driver->num_info; k++)
-        t.arrays.info[k] = zeros(LANES * t.batch->driver->info_bytes[k]);
-    be_batch_point_final(t.batch, &t.arrays);
+    t.rows = make_rows(be_batch_table(t.batch), BE_ROWS_ALL & ~BE_ROWS_FINAL, LANES);
+    be_batch_point_final(t.batch, &t.rows);
     const uint32_t seed = 1;
     be_batch_seed(t.batch, &seed, 1, 0, LANES);
-    be_batch_reset(t.batch, 0, LANES, NULL, NULL, &t.arrays, &error);
+    be_batch_reset(t.batch, 0, LANES, NULL, NULL, &t.rows, &error);
     for (int k = 0; k < 3; k++) step(&t);
     const int64_t lanes[] = {4, 0, 2};
     t.bytes = be_snapshot_bytes(t.batch, 3);
@@ -76,12 +67,7 @@ static target prepare_target(const be_isa *isa, const be_env_type *type, be_auto
 }
 
 static void release(target *t) {
-    free(t->action);
-    free(t->arrays.observation);
-    free(t->arrays.reward);
-    free(t->arrays.terminated);
-    free(t->arrays.truncated);
-    for (int k = 0; k < BE_MAX_INFO; k++) free(t->arrays.info[k]);
+    free_rows(be_batch_table(t->batch), BE_ROWS_ALL & ~BE_ROWS_FINAL, &t->rows);
     free(t->snapshot);
     be_batch_destroy(t->batch);
 }
@@ -95,7 +81,7 @@ static void restore(target *t, const unsigned char *bytes) {
     be_snapshot_params(bytes, count - 1, params);
     (void)be_batch_configure(t->batch, params, NULL, &error);
     be_snapshot_load(t->batch, bytes, rows, lanes, LANES);
-    be_batch_observe(t->batch, 0, LANES, &t->arrays, &error);
+    be_batch_observe(t->batch, 0, LANES, &t->rows, &error);
     for (int k = 0; k < 3; k++) step(t);
 }
 

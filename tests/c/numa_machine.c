@@ -17,6 +17,7 @@
 
 #include "core/async.h"
 #include "core/loop.h"
+#include "rows.h"
 
 #define WORKERS 4
 #define PATIENCE INT64_C(120000000000)
@@ -43,14 +44,9 @@ static void note(const be_batch *batch, int64_t first, int64_t n) {
     atomic_fetch_add(be_cpus_has(cpus, sched_getcpu()) ? &near : &far, n);
 }
 
-static int64_t step_rows(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
-    note(batch, first, n);
-    return plain->step_rows(batch, first, n, rows, error);
-}
-
-static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+static int64_t step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     note(batch, begin, end - begin);
-    return plain->step(batch, begin, end, arrays, error);
+    return plain->step(batch, begin, end, rows, error);
 }
 
 static double near_share(void) {
@@ -105,34 +101,22 @@ static be_batch *make_batch(const char *name, int64_t lanes, double cost_us, int
     return batch;
 }
 
-static void make_rows(const be_batch *batch, be_results *rows, size_t n) {
-    const struct be_driver *driver = batch->driver;
-    *rows = (be_results){.lanes = calloc(n, sizeof(int64_t)), .failed = calloc(n, 1)};
-    rows->rows.action = calloc(n, driver->action_bytes);
-    rows->rows.observation = calloc(n, driver->observation_bytes);
-    rows->rows.reward = calloc(n, sizeof(double));
-    rows->rows.terminated = calloc(n, 1);
-    rows->rows.truncated = calloc(n, 1);
-    rows->rows.started = calloc(n, 1);
-    for (int j = 0; j < driver->num_info; j++) rows->rows.info[j] = calloc(n, driver->info_bytes[j]);
-}
-
 /* `rounds` batches, each sent back as it comes; the sum of all observations. */
 static double fly(const char *name, int64_t lanes, int64_t batch_rows, double cost_us, int rounds, int place,
                   double *share, int64_t *num_pages, double *steps_near) {
-    const be_isa isa = {.step_rows = step_rows, .step = step, .types = plain->types};
+    const be_isa isa = {.step = step, .types = plain->types};
     be_batch *batch = make_batch(name, lanes, cost_us, place);
     be_error error;
     be_async *async = be_async_create(batch, &isa, batch_rows, WORKERS, NULL, 0, &error);
     const int count = be_async_num_buffers(async);
-    be_results *buffers = calloc((size_t)count, sizeof *buffers);
+    be_rows *buffers = calloc((size_t)count, sizeof *buffers);
     for (int i = 0; i < count; i++) {
-        make_rows(batch, &buffers[i], (size_t)batch_rows);
+        buffers[i] = make_rows(be_async_table(async), BE_ROWS_ALL, (size_t)batch_rows);
         be_async_set_buffer(async, i, &buffers[i]);
     }
     int64_t *all = malloc((size_t)lanes * sizeof *all);
     for (int64_t i = 0; i < lanes; i++) all[i] = i;
-    void *actions = calloc((size_t)lanes, batch->driver->action_bytes);
+    const be_rows actions = make_rows(be_batch_table(batch), BE_ROWS_ACTION, (size_t)lanes);
     double sum = 0;
     int buffer = 0;
     expect(be_async_submit(async, all, lanes, NULL, NULL) == BE_POOL_OK, "reset sent");
@@ -141,11 +125,11 @@ static double fly(const char *name, int64_t lanes, int64_t batch_rows, double co
             expect(0, "a batch comes");
             break;
         }
-        const be_results *rows = &buffers[buffer];
-        const unsigned char *bytes = rows->rows.observation;
+        const be_rows *rows = &buffers[buffer];
+        const unsigned char *bytes = rows->port[be_observation_port(batch)];
         for (size_t i = 0; i < (size_t)batch_rows * batch->driver->observation_bytes; i++) sum += bytes[i];
         be_async_set_buffer(async, buffer, rows);
-        if (round + 1 < rounds) be_async_submit(async, rows->lanes, batch_rows, actions, NULL);
+        if (round + 1 < rounds) be_async_submit(async, rows->lane, batch_rows, &actions, NULL);
     }
     be_async_finish(async, PATIENCE);
     *share = pages_near(batch, num_pages);
@@ -175,11 +159,10 @@ static void see(const char *name, int64_t lanes, int64_t batch_rows, double cost
 /* What engines' step() uses. */
 static void see_loop(void) {
     const int64_t lanes = 64;
-    const be_isa isa = {.step_rows = step_rows, .step = step, .types = plain->types};
+    const be_isa isa = {.step = step, .types = plain->types};
     be_batch *batch = make_batch("Synthetic", lanes, 500, 1);
-    be_results rows;
+    const be_rows rows = make_rows(be_batch_table(batch), BE_ROWS_ALL, (size_t)lanes);
     char message[256];
-    make_rows(batch, &rows, (size_t)lanes);
     be_pool *pool = be_pool_create(
         &(be_pool_options){.num_workers = WORKERS - 1, .placement = batch->driver->placement}, message, sizeof message);
     be_plan plans[BE_NUM_PLANS];
@@ -188,7 +171,7 @@ static void see_loop(void) {
     int good = pool != NULL;
     for (int t = 0; t <= 20; t++) {
         be_call call;
-        be_call_init(&call, t == 0 ? BE_RESET : BE_STEP, batch, &isa, &rows.rows);
+        be_call_init(&call, t == 0 ? BE_RESET : BE_STEP, batch, &isa, &rows);
         be_call_begin(&call, plans, WORKERS, pool);
         good &= be_call_run(&call) == BE_OK;
     }

@@ -9,6 +9,7 @@
 
 #include "core/async.h"
 #include "core/loop.h"
+#include "rows.h"
 
 #define PATIENCE INT64_C(60000000000) /* for what must come: a failure instead of a hang */
 
@@ -96,10 +97,10 @@ static be_batch *make_batch(const scenario *s) {
 
 /* Lane `lane`'s action in its step `t`. */
 static void write_action(const be_batch *batch, int64_t lane, int t, void *row) {
-    const be_space *space = &batch->action_space;
+    const be_space *space = action_space(batch);
     const uint64_t bits = mix((uint64_t)lane * 1000003 + (uint64_t)t + 1);
     if (space->kind == BE_SPACE_DISCRETE) {
-        *(int64_t *)row = (int64_t)(bits % (uint64_t)space->n);
+        *(int64_t *)row = (int64_t)(bits % (uint64_t)be_space_choices(space, 0));
         return;
     }
     for (int64_t j = 0; j < be_space_row_size(space); j++) {
@@ -109,75 +110,57 @@ static void write_action(const be_batch *batch, int64_t lane, int t, void *row) 
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
-/* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
-static void allocate(const be_batch *batch, be_results *rows, size_t n) {
-    const struct be_driver *driver = batch->driver;
-    *rows = (be_results){.lanes = malloc(n * sizeof(int64_t)), .failed = malloc(n)};
-    rows->rows.observation = malloc(n * driver->observation_bytes);
-    rows->rows.reward = malloc(n * sizeof(double));
-    rows->rows.terminated = malloc(n);
-    rows->rows.truncated = malloc(n);
-    rows->rows.started = malloc(n);
-    rows->rows.episode_return = malloc(n * sizeof(double));
-    rows->rows.episode_seconds = malloc(n * sizeof(double));
-    rows->rows.episode_length = malloc(n * sizeof(int64_t));
-    rows->rows.final_observation = calloc(n, driver->observation_bytes);
-    for (int j = 0; j < driver->num_info; j++) {
-        rows->rows.info[j] = malloc(n * driver->info_bytes[j]);
-        rows->rows.final_info[j] = calloc(n, driver->info_bytes[j]);
-    }
+/* All arrays of results: of a batch itself and, as the queue has them, with lanes and failures. */
+static be_table results_of(const be_batch *batch) {
+    be_table table = *be_batch_table(batch);
+    be_table_add(&table, BE_PLACE_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
+    be_table_add(&table, BE_PLACE_FAILED, BE_ROWS_DRIVER, 1);
+    return table;
 }
 
-static void release(be_results *rows) {
-    free(rows->lanes);
-    free(rows->failed);
-    free(rows->rows.observation);
-    free(rows->rows.reward);
-    free(rows->rows.terminated);
-    free(rows->rows.truncated);
-    free(rows->rows.started);
-    free(rows->rows.episode_return);
-    free(rows->rows.episode_seconds);
-    free(rows->rows.episode_length);
-    free(rows->rows.final_observation);
-    for (int j = 0; j < BE_MAX_INFO; j++) {
-        free(rows->rows.info[j]);
-        free(rows->rows.final_info[j]);
-    }
-    *rows = (be_results){0};
+static be_rows allocate(const be_batch *batch, size_t n) {
+    const be_table table = results_of(batch);
+    return make_rows(&table, BE_ROWS_ALL, n);
 }
+
+static void release(const be_batch *batch, be_rows *rows) {
+    const be_table table = results_of(batch);
+    free_rows(&table, BE_ROWS_ALL, rows);
+}
+
+static void *actions_of(const be_batch *batch, const be_rows *rows) { return rows->port[action_port(batch)]; }
+static size_t action_bytes(const be_batch *batch) { return be_space_row_bytes(action_space(batch)); }
 
 static int same(const void *a, int64_t i, const void *b, int64_t j, size_t bytes) {
     return memcmp((const char *)a + (size_t)i * bytes, (const char *)b + (size_t)j * bytes, bytes) == 0;
 }
 
-static void compare(const be_batch *batch, const be_results *ours, int64_t k, const be_results *expected, int64_t lane,
-                    int first) {
-    const struct be_driver *driver = batch->driver;
-    const be_arrays *a = &ours->rows, *b = &expected->rows;
-    CHECK(same(a->observation, k, b->observation, lane, driver->observation_bytes));
-    for (int j = 0; j < driver->num_info; j++) CHECK(same(a->info[j], k, b->info[j], lane, driver->info_bytes[j]));
+/* Whether all arrays of these groups but the actions and the clock's have the same in row k as in row `lane`. */
+static int alike(const be_batch *batch, int groups, const be_rows *a, int64_t k, const be_rows *b, int64_t lane) {
+    const be_table *table = be_batch_table(batch);
+    for (int j = 0; j < table->count; j++) {
+        const be_array *array = &table->arrays[j];
+        if (!(array->group & groups) || array->place == BE_PLACE_EPISODE_SECONDS) continue;
+        if (!same(a->place[array->place], k, b->place[array->place], lane, array->bytes)) return 0;
+    }
+    return 1;
+}
+
+static void compare(const be_batch *batch, const be_rows *a, int64_t k, const be_rows *b, int64_t lane, int first) {
+    CHECK(alike(batch, BE_ROWS_LANE, a, k, b, lane));
     if (first) {
-        CHECK(a->reward[k] == 0 && !a->terminated[k] && !a->truncated[k] && !ours->failed[k]);
+        CHECK(a->reward[k] == 0 && !a->terminated[k] && !a->truncated[k] && !a->failed[k]);
         return;
     }
-    CHECK(a->reward[k] == b->reward[lane]);
-    CHECK(a->terminated[k] == b->terminated[lane] && a->truncated[k] == b->truncated[lane]);
-    CHECK(ours->failed[k] == expected->failed[lane]);
-    if (driver->transform.record_statistics) {
-        CHECK(a->episode_return[k] == b->episode_return[lane] && a->episode_length[k] == b->episode_length[lane]);
-    }
-    if (driver->autoreset != BE_SAME_STEP || !(a->terminated[k] | a->truncated[k])) return;
-    CHECK(same(a->final_observation, k, b->final_observation, lane, driver->observation_bytes));
-    for (int j = 0; j < driver->num_info; j++) {
-        CHECK(same(a->final_info[j], k, b->final_info[j], lane, driver->info_bytes[j]));
-    }
+    CHECK(alike(batch, BE_ROWS_RESULT | BE_ROWS_DRIVER, a, k, b, lane));
+    CHECK(a->failed[k] == b->failed[lane]);
+    if (a->terminated[k] | a->truncated[k]) CHECK(alike(batch, BE_ROWS_FINAL, a, k, b, lane));
 }
 
 /* ---- calls of all lanes -------------------------------------------------------------------------------- */
 
 /* All of it on up to three threads, kernels too: as measured, or (`fixed`) always in parallel. */
-static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool, const be_arrays *rows, int fixed) {
+static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool, const be_rows *rows, int fixed) {
     static be_plan measured[BE_NUM_PLANS]; /* kept from call to call, so that all ways are gone */
     be_plan always[BE_NUM_PLANS];
     be_call call;
@@ -195,10 +178,9 @@ static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool,
 /* ---- what a plain step gives ------------------------------------------------------------------------ */
 
 /* Results of the reset and of `steps` steps, params changing half way; BE_LANE_BY_LANE types on a loop's workers. */
-static be_results *expect(const scenario *s, be_batch *batch) {
-    const size_t n = (size_t)s->lanes, bytes = batch->driver->action_bytes;
-    be_results *all = calloc((size_t)s->steps + 1, sizeof *all);
-    unsigned char *actions = malloc(n * bytes);
+static be_rows *expect(const scenario *s, be_batch *batch) {
+    const size_t n = (size_t)s->lanes, bytes = action_bytes(batch);
+    be_rows *all = calloc((size_t)s->steps + 1, sizeof *all);
     int64_t *failures = malloc(n * sizeof *failures);
     be_error error = {0};
     char message[256];
@@ -208,17 +190,16 @@ static be_results *expect(const scenario *s, be_batch *batch) {
         CHECK(pool != NULL);
     }
     for (int t = 0; t <= s->steps; t++) {
-        allocate(batch, &all[t], n);
-        be_arrays rows = all[t].rows;
-        memset(all[t].failed, 0, n);
+        all[t] = allocate(batch, n);
+        const be_rows rows = all[t];
         if (t == 0 && pool) {
             CHECK(call_all(BE_RESET, 0, batch, pool, &rows, t % 2) == BE_OK);
         } else if (t == 0) {
             CHECK(be_batch_reset(batch, 0, s->lanes, NULL, NULL, &rows, &error) == BE_OK);
         } else {
             if (t == s->steps / 2 + 1) set_params(batch, s, 1);
-            for (int64_t i = 0; i < s->lanes; i++) write_action(batch, i, t, actions + (size_t)i * bytes);
-            rows.action = actions;
+            for (int64_t i = 0; i < s->lanes; i++)
+                write_action(batch, i, t, (char *)actions_of(batch, &rows) + (size_t)i * bytes);
             if (pool) {
                 CHECK(call_all(BE_STEP, 0, batch, pool, &rows, t % 2) == BE_OK);
             } else {
@@ -230,7 +211,6 @@ static be_results *expect(const scenario *s, be_batch *batch) {
     }
     be_pool_destroy(pool, 0);
     free(failures);
-    free(actions);
     return all;
 }
 
@@ -250,32 +230,28 @@ static void place(be_batch *batch, int workers) {
 }
 
 /* The first half of those steps as a rollout on the loop's workers. */
-static void roll(const scenario *s, const be_results *expected, int nodes) {
+static void roll(const scenario *s, const be_rows *expected, int nodes) {
     be_batch *batch = make_batch(s);
     if (nodes) place(batch, 3);
     const int steps = s->steps / 2;
     const int64_t rows_in_all = steps * s->lanes;
-    const size_t bytes = batch->driver->action_bytes;
+    const size_t bytes = action_bytes(batch);
     char message[256];
     be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
     CHECK(pool != NULL);
-    be_results first, all;
-    allocate(batch, &first, (size_t)s->lanes);
-    allocate(batch, &all, (size_t)rows_in_all);
-    CHECK(call_all(BE_RESET, 0, batch, pool, &first.rows, 1) == BE_OK);
-    unsigned char *actions = malloc((size_t)rows_in_all * bytes);
+    be_rows first = allocate(batch, (size_t)s->lanes), all = allocate(batch, (size_t)rows_in_all);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &first, 1) == BE_OK);
+    unsigned char *actions = actions_of(batch, &all);
     for (int64_t k = 0; k < rows_in_all; k++) {
         write_action(batch, k % s->lanes, 1 + (int)(k / s->lanes), actions + (size_t)k * bytes);
         all.failed[k] = expected[1 + k / s->lanes].failed[k % s->lanes]; /* reported for a rollout as a whole */
     }
-    all.rows.action = actions;
-    CHECK(call_all(BE_ROLLOUT, steps, batch, pool, &all.rows, nodes) == BE_OK);
+    CHECK(call_all(BE_ROLLOUT, steps, batch, pool, &all, nodes) == BE_OK);
     for (int64_t k = 0; k < rows_in_all; k++) {
         compare(batch, &all, k, &expected[1 + k / s->lanes], k % s->lanes, 0);
     }
-    free(actions);
-    release(&first);
-    release(&all);
+    release(batch, &first);
+    release(batch, &all);
     be_pool_destroy(pool, 0);
     be_batch_destroy(batch);
 }
@@ -295,15 +271,12 @@ static void interrupt(const scenario *s) {
     int looks = 0;
     be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
     CHECK(pool != NULL);
-    be_results all;
-    allocate(batch, &all, rows_in_all);
-    CHECK(call_all(BE_RESET, 0, batch, pool, &all.rows, 1) == BE_OK);
-    unsigned char *actions = calloc(rows_in_all, batch->driver->action_bytes);
-    all.rows.action = actions;
+    be_rows all = allocate(batch, rows_in_all);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &all, 1) == BE_OK);
     be_call call;
     be_plan plans[BE_NUM_PLANS];
     be_plans_start(plans, 4096, 3, 1);
-    be_call_init(&call, BE_ROLLOUT, batch, isa, &all.rows);
+    be_call_init(&call, BE_ROLLOUT, batch, isa, &all);
     call.steps = steps;
     call.look = stop_at_once;
     call.look_context = &looks;
@@ -315,9 +288,8 @@ static void interrupt(const scenario *s) {
     }
     CHECK(rounds <= 1 && looks == call.stopped);
     CHECK(call.stopped || !(batch->type->flags & BE_LANE_BY_LANE)); /* so few lanes of a kernel are one piece */
-    CHECK(call_all(BE_RESET, 0, batch, pool, &all.rows, 1) == BE_OK);
-    free(actions);
-    release(&all);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &all, 1) == BE_OK);
+    release(batch, &all);
     be_pool_destroy(pool, 0);
     be_batch_destroy(batch);
 }
@@ -328,7 +300,7 @@ typedef struct flight {
     const scenario *s;
     be_batch *batch;
     be_async *async;
-    be_results *buffers;
+    be_rows *buffers;
     int num_buffers;
     int64_t batch_rows;
     int *taken; /* by lane: steps received, -1 before the reset */
@@ -344,7 +316,7 @@ static void take_off(flight *f, const scenario *s, be_batch *batch, int64_t batc
     f->num_buffers = be_async_num_buffers(f->async);
     f->buffers = calloc((size_t)f->num_buffers, sizeof *f->buffers);
     for (int i = 0; i < f->num_buffers; i++) {
-        allocate(batch, &f->buffers[i], (size_t)batch_rows);
+        f->buffers[i] = allocate(batch, (size_t)batch_rows);
         be_async_set_buffer(f->async, i, &f->buffers[i]);
     }
     f->taken = malloc((size_t)s->lanes * sizeof *f->taken);
@@ -354,7 +326,7 @@ static void take_off(flight *f, const scenario *s, be_batch *batch, int64_t batc
 
 static void land(flight *f) {
     be_async_destroy(f->async);
-    for (int i = 0; i < f->num_buffers; i++) release(&f->buffers[i]);
+    for (int i = 0; i < f->num_buffers; i++) release(f->batch, &f->buffers[i]);
     free(f->buffers);
     free(f->taken);
     free(f->idle);
@@ -372,16 +344,18 @@ static void reset_all(flight *f) {
 
 /* Sends lanes, their actions being those of their next steps, or of step 0 for lanes that have all theirs. */
 static void send(flight *f, const int64_t *lanes, int64_t count) {
-    const size_t bytes = f->batch->driver->action_bytes;
-    unsigned char *actions = malloc((size_t)count * bytes); /* as long as promised, and gone after the call */
+    const size_t bytes = action_bytes(f->batch);
+    /* As long as promised, and gone after the call. */
+    be_rows rows = make_rows(be_batch_table(f->batch), BE_ROWS_ACTION, (size_t)count);
+    unsigned char *actions = actions_of(f->batch, &rows);
     int what = 0;
     for (int64_t k = 0; k < count; k++) {
         write_action(f->batch, lanes[k], f->taken[lanes[k]] + 1, actions + (size_t)k * bytes);
         if (f->taken[lanes[k]] < f->s->steps) f->submitted++;
     }
     CHECK(be_async_check(f->async, lanes, count, &what) == -1);
-    CHECK(be_async_submit(f->async, lanes, count, actions, NULL) == BE_POOL_OK);
-    free(actions);
+    CHECK(be_async_submit(f->async, lanes, count, &rows, NULL) == BE_POOL_OK);
+    free_rows(be_batch_table(f->batch), BE_ROWS_ACTION, &rows);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -416,14 +390,14 @@ static int send_some(flight *f, int until) {
     return 1;
 }
 
-static void receive(flight *f, const be_results *expected) {
+static void receive(flight *f, const be_rows *expected) {
     int buffer = -1;
     CHECK(be_async_recv(f->async, PATIENCE, &buffer) == BE_POOL_OK);
-    be_results rows = f->buffers[buffer]; /* a new one takes its place: what is written late into it is seen */
-    allocate(f->batch, &f->buffers[buffer], (size_t)f->batch_rows);
+    be_rows rows = f->buffers[buffer]; /* a new one takes its place: what is written late into it is seen */
+    f->buffers[buffer] = allocate(f->batch, (size_t)f->batch_rows);
     be_async_set_buffer(f->async, buffer, &f->buffers[buffer]);
     for (int64_t k = 0; k < f->batch_rows; k++) {
-        const int64_t lane = rows.lanes[k];
+        const int64_t lane = rows.lane[k];
         CHECK(lane >= 0 && lane < f->s->lanes);
         if (f->batch_rows == f->s->lanes) CHECK(lane == k);
         if (f->taken[lane] < f->s->steps) {
@@ -432,7 +406,7 @@ static void receive(flight *f, const be_results *expected) {
         }
         f->idle[f->num_idle++] = lane;
     }
-    release(&rows);
+    release(f->batch, &rows);
 }
 
 static void finish(flight *f) { CHECK(be_async_finish(f->async, PATIENCE) == BE_POOL_OK); }
@@ -452,7 +426,7 @@ static void drop(flight *f) {
 }
 
 /* Until all lanes have been sent on their way to step `until`, their results received or not. */
-static void fly(flight *f, int until, const be_results *expected) {
+static void fly(flight *f, int until, const be_rows *expected) {
     for (;;) {
         while (draw(&f->random) % 8 && send_some(f, until)) {
         }
@@ -465,7 +439,7 @@ static void fly(flight *f, int until, const be_results *expected) {
     }
 }
 
-static void run(const scenario *s, const be_results *expected, int64_t batch_rows, int workers, int nodes) {
+static void run(const scenario *s, const be_rows *expected, int64_t batch_rows, int workers, int nodes) {
     static char text[128];
     snprintf(text, sizeof text, "%s, %lld lanes, batches of %lld, %d workers, mode %d, nodes %d", s->type,
              (long long)s->lanes, (long long)batch_rows, workers, (int)s->autoreset, nodes);
@@ -538,11 +512,11 @@ int main(int argc, char **argv) {
         const scenario *s = &scenarios[j];
         now = s->type;
         be_batch *batch = make_batch(s);
-        be_results *expected = expect(s, batch);
+        be_rows *expected = expect(s, batch);
         int64_t finished = 0, failed = 0;
         for (int t = 1; t <= s->steps; t++) {
             for (int64_t i = 0; i < s->lanes; i++) {
-                finished += expected[t].rows.terminated[i] | expected[t].rows.truncated[i];
+                finished += expected[t].terminated[i] | expected[t].truncated[i];
                 failed += expected[t].failed[i];
             }
         }
@@ -553,7 +527,7 @@ int main(int argc, char **argv) {
         interrupt(s);
         for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4, 0);
         for (int i = 0; i < 4; i += 2) run(s, expected, sizes[i + (int)j % 2], 2 + (i + (int)j) % 3, 1);
-        for (int t = 0; t <= s->steps; t++) release(&expected[t]);
+        for (int t = 0; t <= s->steps; t++) release(batch, &expected[t]);
         free(expected);
         be_batch_destroy(batch);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
+#include "rows.h"
 
 #define STEPS 400
 
@@ -16,74 +16,18 @@ static void check(int good, const char *what, const char *type, int64_t lanes) {
     exit(1);
 }
 
-typedef struct arrays {
-    void *action;
-    unsigned char *observation, *mask;
-    double *reward;
-    uint8_t *terminated, *truncated;
-    void *info[BE_MAX_INFO];
-    double *episode_return, *episode_seconds;
-    int64_t *episode_length;
-} arrays;
-
-static size_t observation_bytes(const be_batch *batch) {
-    return be_transformed_bytes(&batch->observation_space, &batch->driver->transform);
-}
-
-/* Exactly as long as promised, so that AddressSanitizer sees the first byte beyond. */
-static arrays allocate(const be_batch *batch) {
-    size_t n = (size_t)batch->num_lanes;
-    arrays a = {
-        .action = calloc(n, be_space_row_bytes(&batch->action_space)),
-        .observation = calloc(n, observation_bytes(batch)),
-        .mask = calloc(n, 1),
-        .reward = calloc(n, sizeof(double)),
-        .terminated = calloc(n, 1),
-        .truncated = calloc(n, 1),
-        .episode_return = calloc(n, sizeof(double)),
-        .episode_seconds = calloc(n, sizeof(double)),
-        .episode_length = calloc(n, sizeof(int64_t)),
-    };
-    const be_field *info = batch->type->info;
-    for (int k = 0; info && info[k].name; k++) {
-        a.info[k] = calloc(n, be_dtype_size(info[k].dtype) * (size_t)info[k].size);
-    }
-    return a;
-}
-
-static be_arrays rows_of(const arrays *a) {
-    be_arrays rows = {
-        .action = a->action,
-        .observation = a->observation,
-        .reward = a->reward,
-        .terminated = a->terminated,
-        .truncated = a->truncated,
-    };
-    memcpy(rows.info, a->info, sizeof rows.info);
-    return rows;
-}
-
-static void release(arrays *a) {
-    free(a->action);
-    free(a->observation);
-    free(a->mask);
-    free(a->reward);
-    free(a->terminated);
-    free(a->truncated);
-    free(a->episode_return);
-    free(a->episode_seconds);
-    free(a->episode_length);
-    for (int k = 0; k < BE_MAX_INFO; k++) free(a->info[k]);
-}
-
-static void draw_actions(const be_batch *batch, be_rng *rng, void *action) {
-    const be_space *space = &batch->action_space;
-    int64_t size = batch->num_lanes * be_space_row_size(space);
-    for (int64_t i = 0; i < size; i++) {
-        if (space->kind == BE_SPACE_DISCRETE) {
-            ((int64_t *)action)[i] = be_rng_integers(rng, 0, space->n);
-        } else {
-            ((float *)action)[i] = (float)be_rng_uniform(rng, space->low[0], space->high[0]);
+static void draw_actions(const be_batch *batch, be_rng *rng, const be_rows *rows) {
+    for (int port = 0; batch->type->ports[port].name; port++) {
+        const be_space *space = &batch->space[port];
+        const int64_t size = be_space_row_size(space);
+        for (int64_t i = 0; batch->type->ports[port].role == BE_ACTION && i < batch->num_lanes * size; i++) {
+            const int64_t b = be_bound_of(space, i % size);
+            if (space->dtype == BE_F32) {
+                ((float *)rows->port[port])[i] = (float)be_rng_uniform(rng, space->low[b], space->high[b]);
+            } else {
+                const int64_t value = be_rng_integers(rng, (int64_t)space->low[b], (int64_t)space->high[b] + 1);
+                be_write_integer(rows->port[port], space->dtype, i, value);
+            }
         }
     }
 }
@@ -114,16 +58,12 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     };
     be_batch *batch = be_batch_create(&options, &error);
     check(batch != NULL, error.message, type->name, lanes);
-    arrays a = allocate(batch);
-    be_arrays rows = rows_of(&a);
-    if (transform) {
-        rows.episode_return = a.episode_return;
-        rows.episode_seconds = a.episode_seconds;
-        rows.episode_length = a.episode_length;
-    }
+    const be_table *table = be_batch_table(batch);
+    be_rows rows = make_rows(table, BE_ROWS_ALL & ~BE_ROWS_FINAL, (size_t)lanes);
     be_batch_point_final(batch, &rows);
-    size_t n = (size_t)lanes, row = observation_bytes(batch);
-    be_dtype dtype = batch->action_space.dtype;
+    const unsigned char *observation = rows.port[be_observation_port(batch)];
+    size_t n = (size_t)lanes, row = batch->driver->observation_bytes;
+    uint8_t *mask = calloc(n, 1);
     uint32_t seed[] = {7, 1};
     be_batch_seed(batch, seed, 2, 0, lanes);
     check(be_batch_reset(batch, 0, lanes, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, lanes);
@@ -131,40 +71,40 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     be_rng_seed_u64(&rng, 99);
     uint64_t hash = 0xcbf29ce484222325;
     for (int step = 0; step < STEPS; step++) {
-        draw_actions(batch, &rng, a.action);
-        int64_t count = lanes * be_space_row_size(&batch->action_space);
-        check(isa->check_actions(batch, a.action, dtype, 0, count, 0, NULL, &error) == BE_OK, "actions", type->name,
-              lanes);
+        draw_actions(batch, &rng, &rows);
+        for (int port = 0; type->ports[port].name; port++) {
+            if (type->ports[port].role != BE_ACTION || batch->space[port].dtype == BE_I8) continue;
+            const int64_t count = lanes * be_space_row_size(&batch->space[port]);
+            check(isa->check_actions(batch, port, rows.port[port], batch->space[port].dtype, 0, count, 0, NULL,
+                                     &error) == BE_OK,
+                  "actions", type->name, lanes);
+        }
         int64_t middle = lanes > 64 ? 64 : lanes; /* two ranges, as two threads would */
         int64_t finished = isa->step(batch, 0, middle, &rows, &error);
         if (middle < lanes) finished += isa->step(batch, middle, lanes, &rows, &error);
         check(finished >= 0, "step", type->name, lanes);
-        hash = hash_bytes(hash, a.observation, n * row);
-        hash = hash_bytes(hash, a.reward, n * sizeof(double));
-        hash = hash_bytes(hash, a.terminated, n);
-        hash = hash_bytes(hash, a.truncated, n);
-        for (int k = 0; type->info && type->info[k].name; k++) {
-            hash = hash_bytes(hash, a.info[k], n * be_dtype_size(type->info[k].dtype) * (size_t)type->info[k].size);
+        for (int k = 0; k < table->count; k++) { /* all but seconds */
+            const be_array *array = &table->arrays[k];
+            if (array->group & (BE_ROWS_ACTION | BE_ROWS_FINAL) || array->place == BE_PLACE_EPISODE_SECONDS) continue;
+            hash = hash_bytes(hash, rows.place[array->place], n * array->bytes);
         }
-        hash = hash_bytes(hash, a.episode_return, n * sizeof(double));
-        hash = hash_bytes(hash, a.episode_length, n * sizeof(int64_t));
         int64_t done = 0;
-        for (size_t i = 0; i < n; i++) done += a.mask[i] = a.terminated[i] | a.truncated[i];
+        for (size_t i = 0; i < n; i++) done += mask[i] = rows.terminated[i] | rows.truncated[i];
         check(done == finished, "count of finished lanes", type->name, lanes);
         if (mode == BE_DISABLED && done) {
             check(be_batch_first_pending(batch, 0, lanes) >= 0, "pending", type->name, lanes);
             unsigned char *before = malloc(n * row);
-            memcpy(before, a.observation, n * row);
-            be_batch_reset(batch, 0, lanes, a.mask, NULL, &rows, &error);
+            memcpy(before, observation, n * row);
+            be_batch_reset(batch, 0, lanes, mask, NULL, &rows, &error);
             for (size_t i = 0; i < n; i++) {
-                if (!a.mask[i])
-                    check(!memcmp(before + i * row, a.observation + i * row, row), "mask", type->name, lanes);
+                if (!mask[i]) check(!memcmp(before + i * row, observation + i * row, row), "mask", type->name, lanes);
             }
             free(before);
             check(be_batch_first_pending(batch, 0, lanes) < 0, "pending after reset", type->name, lanes);
         }
     }
-    release(&a);
+    free(mask);
+    free_rows(table, BE_ROWS_ALL & ~BE_ROWS_FINAL, &rows);
     be_batch_destroy(batch);
     return hash;
 }
@@ -227,8 +167,9 @@ static void check_states(const be_env_type *type) {
     if (!integers) return;
     be_batch *target =
         be_batch_create(&(be_batch_options){.type = type, .num_lanes = LANES, .grid = grid_for(type)}, &(be_error){0});
-    arrays a = allocate(target);
-    be_arrays rows = rows_of(&a);
+    const be_table *table = be_batch_table(target);
+    be_rows rows = make_rows(table, BE_ROWS_ALL, LANES);
+    uint8_t mask[LANES];
     be_error error = {0};
     be_batch_seed(target, (uint32_t[]){3}, 1, 0, LANES);
     check(be_batch_reset(target, 0, LANES, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
@@ -236,7 +177,7 @@ static void check_states(const be_env_type *type) {
     be_rng_seed_u64(&rng, 5);
     int64_t refused = 0, taken = 0;
     for (int round = 0; round < 300; round++) {
-        memset(a.mask, 0, LANES);
+        memset(mask, 0, LANES);
         const void *columns[BE_MAX_FIELDS];
         for (int j = 0; type->state[j].name; j++) columns[j] = target->state[j];
         check(!type->check_state || type->check_state(target, columns, LANES, &error) == BE_OK, "states as played",
@@ -248,18 +189,18 @@ static void check_states(const be_env_type *type) {
                 size_t bytes = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
                 columns[j] = (unsigned char *)target->state[j] + (size_t)i * bytes;
             }
-            a.mask[i] = type->check_state && type->check_state(target, columns, 1, &error) != BE_OK;
-            refused += a.mask[i];
-            taken += !a.mask[i];
+            mask[i] = type->check_state && type->check_state(target, columns, 1, &error) != BE_OK;
+            refused += mask[i];
+            taken += !mask[i];
         }
-        check(be_batch_reset(target, 0, LANES, a.mask, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+        check(be_batch_reset(target, 0, LANES, mask, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
         for (int step = 0; step < 4; step++) {
-            draw_actions(target, &rng, a.action);
+            draw_actions(target, &rng, &rows);
             check(be_isa_supported()[0]->step(target, 0, LANES, &rows, &error) >= 0, "step", type->name, LANES);
         }
     }
     check((refused > 0) == (type->check_state != NULL) && taken > 0, "states refused and taken", type->name, LANES);
-    release(&a);
+    free_rows(table, BE_ROWS_ALL, &rows);
     be_batch_destroy(target);
 }
 
@@ -284,27 +225,78 @@ static void bad_input(const be_isa *isa, const be_env_type *type) {
         check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
     }
     check_states(type);
-    if (batch->action_space.kind == BE_SPACE_DISCRETE) {
-        const int64_t wrong[] = {-1, batch->action_space.n, INT64_MIN, INT64_MAX};
+    const int port = action_port(batch);
+    if (action_space(batch)->kind == BE_SPACE_MULTI_DISCRETE) {
+        for (int j = 0; j < 3; j++) {
+            int64_t actions[9] = {0};
+            actions[3 + j] = (int64_t)action_space(batch)->high[j] + 1;
+            check(isa->check_actions(batch, port, actions, BE_I64, 0, 9, 0, NULL, &error) != BE_OK && error.lane == 1,
+                  "action", type->name, 3);
+        }
+    } else if (action_space(batch)->kind == BE_SPACE_DISCRETE) {
+        const int64_t wrong[] = {-1, be_space_choices(action_space(batch), 0), INT64_MIN, INT64_MAX};
         for (int i = 0; i < 4; i++) {
             int64_t actions[] = {0, wrong[i], 0}, canonical[3];
-            check(isa->check_actions(batch, actions, BE_I64, 0, 3, 0, NULL, &error) != BE_OK, "action", type->name, 3);
+            check(isa->check_actions(batch, port, actions, BE_I64, 0, 3, 0, NULL, &error) != BE_OK, "action",
+                  type->name, 3);
             check(error.lane == 1, "lane named", type->name, 3);
             int32_t narrow[] = {0, 0, i % 2 ? 1 << 30 : -1};
-            check(isa->check_actions(batch, narrow, BE_I32, 0, 3, 0, canonical, &error) != BE_OK, "int32", type->name,
-                  3);
+            check(isa->check_actions(batch, port, narrow, BE_I32, 0, 3, 0, canonical, &error) != BE_OK, "int32",
+                  type->name, 3);
         }
     } else {
-        const float wrong[] = {NAN, INFINITY, -1e9f, (float)batch->action_space.high[0] * 1.001f};
+        const float wrong[] = {NAN, INFINITY, -1e9f, (float)action_space(batch)->high[0] * 1.001f};
         for (int i = 0; i < 4; i++) {
             float actions[] = {0, 0, wrong[i]};
-            check(isa->check_actions(batch, actions, BE_F32, 0, 3, 0, NULL, &error) != BE_OK, "action", type->name, 3);
-            check(error.lane == 2, "lane named", type->name, 3);
-            check((isa->check_actions(batch, actions, BE_F32, 0, 3, 1, NULL, &error) == BE_OK) == (i >= 2), "clip",
+            check(isa->check_actions(batch, port, actions, BE_F32, 0, 3, 0, NULL, &error) != BE_OK, "action",
                   type->name, 3);
+            check(error.lane == 2, "lane named", type->name, 3);
+            check((isa->check_actions(batch, port, actions, BE_F32, 0, 3, 1, NULL, &error) == BE_OK) == (i >= 2),
+                  "clip", type->name, 3);
         }
     }
     be_batch_destroy(batch);
+}
+
+/* Whether its observations are of several parts, which are not transformed. */
+static int in_parts(const be_env_type *type) {
+    int count = 0;
+    for (int k = 0; type->ports[k].name; k++) count += type->ports[k].role == BE_OBSERVATION;
+    return count > 1;
+}
+
+/* Of a type with parts of each kind: a value that is not in the space is refused, and the message names the part. */
+static void bad_parts(const be_isa *isa, const be_env_type *type) {
+    static const struct {
+        const char *name, *message;
+        double wrong[2];
+    } parts[] = {
+        {"0", "action 0 of lane 0 ('0') is not in 1..3", {0, 4}},
+        {"1/keys", "action -1 of lane 0 ('1/keys', component 0) is not in 0..1", {-1, 2}},
+        {"1/push", "action -2 of lane 0 ('1/push', component 0) is not between -1 and 1", {-2, 2}},
+        {"2", "action -1 of lane 0 ('2', component 0) is not in 0..1", {-1, 2}},
+    };
+    be_error error = {0};
+    be_batch *batch = be_batch_create(&(be_batch_options){.type = type, .num_lanes = 1}, &error);
+    for (int k = 0; k < 4; k++) {
+        int port = 0;
+        while (strcmp(type->ports[port].name, parts[k].name) != 0) port++;
+        const be_dtype dtype = be_is_float(batch->space[port].dtype) ? BE_F64 : BE_I64;
+        for (int j = 0; j < 2; j++) {
+            double numbers[3] = {parts[k].wrong[j], 1, 1};
+            int64_t integers[3] = {(int64_t)parts[k].wrong[j], 1, 1};
+            const void *values = dtype == BE_F64 ? (void *)numbers : (void *)integers;
+            const int64_t count = be_space_row_size(&batch->space[port]);
+            check(isa->check_actions(batch, port, values, dtype, 0, count, 0, NULL, &error) == BE_ERROR_VALUE,
+                  parts[k].name, type->name, 1);
+            if (j == 0) check(strstr(error.message, parts[k].message) != NULL, error.message, type->name, 1);
+        }
+    }
+    be_batch_destroy(batch);
+    const be_transform stack = {.action_repeat = 1, .transform_observation = 1, .frame_stack = 2};
+    const be_batch_options options = {.type = type, .num_lanes = 1, .transform = &stack};
+    check(be_batch_create(&options, &error) == NULL && strstr(error.message, "several parts"), "transform", type->name,
+          1);
 }
 
 int main(void) {
@@ -322,6 +314,12 @@ int main(void) {
         .dtype = BE_F64,
         .frame_stack = 3,
     };
+    static const be_transform rewards = {.record_statistics = 1,
+                                         .action_repeat = 3,
+                                         .transform_reward = 1,
+                                         .reward_scale = 0.5,
+                                         .reward_low = -1,
+                                         .reward_high = 0.4};
     const be_isa *const *isas = be_isa_supported();
     for (int i = 0; isas[i]; i++) {
         int64_t mismatches[5];
@@ -333,10 +331,12 @@ int main(void) {
     const be_env_type *type;
     for (int t = 0; (type = be_type_at(isas[0], t)); t++) {
         if (type->open) continue; /* needs handles from Python */
-        for (int i = 0; isas[i]; i++) bad_input(isas[i], be_type_at(isas[i], t));
+        for (int i = 0; isas[i]; i++) {
+            (strcmp(type->name, "SyntheticNested") ? bad_input : bad_parts)(isas[i], be_type_at(isas[i], t));
+        }
         for (int mode = BE_NEXT_STEP; mode <= BE_DISABLED; mode++) {
             for (int n = 0; n < 8; n++) {
-                const be_transform *transform = n % 2 ? &everything : NULL;
+                const be_transform *transform = n % 2 == 0 ? NULL : in_parts(type) ? &rewards : &everything;
                 uint64_t first = run(isas[0], type, (be_autoreset)mode, lanes[n / 2], transform);
                 for (int i = 1; isas[i]; i++) {
                     uint64_t other = run(isas[i], be_type_at(isas[i], t), (be_autoreset)mode, lanes[n / 2], transform);

@@ -313,7 +313,11 @@ static void test_stream(void) {
     void *memory = block(bytes);
     be_stream *stream = be_stream_init(memory, 4, 3, 0);
     CHECK(be_stream_attach(memory, bytes) == stream && be_stream_attach(memory, bytes - 64) == NULL);
-    be_rows rows, first, second;
+    CHECK(be_stream_attach(memory, sizeof *stream - 1) == NULL);
+    stream->magic ^= 1;
+    CHECK(be_stream_attach(memory, bytes) == NULL);
+    stream->magic ^= 1;
+    be_stretch rows, first, second;
     CHECK(be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
     CHECK(be_stream_reserve(stream, 12) && !be_stream_reserve(stream, 1) && be_stream_in_flight(stream) == 12);
     CHECK(be_stream_claim(stream, 3) == 0 && be_stream_claim(stream, 6) == 3);
@@ -391,7 +395,7 @@ static void work(void *context, const be_item *item, int worker) {
     atomic_fetch_add_explicit(&w->worked, 1, memory_order_relaxed);
 }
 
-static void deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     world *w = context;
     (void)worker;
     CHECK(rows->row >= 0 && rows->count >= 1 && rows->row + rows->count <= w->batch_rows);
@@ -484,7 +488,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Reads and clears the rows of a batch; its lanes go to `lanes`, in ascending order. */
-static void read_batch(world *w, const be_rows *rows, int64_t *lanes, int64_t *expected) {
+static void read_batch(world *w, const be_stretch *rows, int64_t *lanes, int64_t *expected) {
     CHECK(rows->count == w->batch_rows && rows->row == 0);
     for (int64_t i = 0; i < rows->count; i++) {
         int64_t at = rows->buffer * w->batch_rows + i, lane = w->row_id[at];
@@ -498,7 +502,7 @@ static void read_batch(world *w, const be_rows *rows, int64_t *lanes, int64_t *e
 }
 
 /* The batch that must come, waited for in all the ways there are. */
-static void recv_somehow(world *w, be_pool *pool, be_rows *rows) {
+static void recv_somehow(world *w, be_pool *pool, be_stretch *rows) {
     int64_t start = be_clock();
     for (;;) {
         uint64_t r = draw(&w->random) % 8;
@@ -539,7 +543,7 @@ static void test_queue_stress(void) {
                 unsigned flags = draw(&w.random) % 3 == 0 ? BE_POOL_NOW : 0;
                 send_lanes(&w, pool, lanes, num_held, shapes[s][3], flags);
                 CHECK(be_pool_in_flight(pool) == w.lanes);
-                be_rows rows;
+                be_stretch rows;
                 recv_somehow(&w, pool, &rows);
                 read_batch(&w, &rows, lanes, expected);
                 num_held = rows.count;
@@ -591,7 +595,7 @@ static void near_work(void *context, const be_item *item, int worker) {
     }
 }
 
-static void near_deliver(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker) {
+static void near_deliver(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker) {
     (void)context, (void)item, (void)offset, (void)rows, (void)worker;
 }
 
@@ -615,7 +619,7 @@ static void test_nodes(void) {
         while (atomic_load(&w.held) < 2) CHECK(be_clock() - start < PATIENCE && sched_yield() == 0);
         CHECK(be_pool_submit(pool, items + 2, NEAR_LANES - 2, 0) == BE_POOL_OK);
         atomic_store(&w.submitted, 1);
-        be_rows rows;
+        be_stretch rows;
         CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK && rows.count == NEAR_LANES);
         CHECK(w.out_of_order[0] == 0 && w.out_of_order[1] == 0);
         CHECK(atomic_load(&w.strangers[0]) > 0);
@@ -651,7 +655,7 @@ static void test_slow_lane(void) {
     w.slow_ns = 100 * MS;
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0};
-    be_rows rows;
+    be_stretch rows;
     send_lanes(&w, pool, lanes, 8, 1, 0);
     int64_t rounds = 0;
     for (int slow = 0; !slow; rounds++) {
@@ -697,7 +701,7 @@ static void test_full(void) {
     world_open(&w, 8, 4); /* 3 buffers: 12 results */
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0}, got[8];
-    be_rows rows;
+    be_stretch rows;
     send_lanes(&w, pool, lanes, 8, 8, 0);
     CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
     read_batch(&w, &rows, got, expected);
@@ -756,7 +760,7 @@ static void test_eventfd(void) {
             fd = be_pool_eventfd(pool); /* asked for late: a batch may be ready */
             CHECK(fd >= 0 && be_pool_eventfd(pool) == fd);
         }
-        be_rows rows;
+        be_stretch rows;
         for (;;) {
             struct pollfd wanted = {fd, POLLIN, 0};
             int events = poll(&wanted, 1, 60000);
@@ -771,7 +775,7 @@ static void test_eventfd(void) {
         CHECK(be_pool_release(pool) == BE_POOL_OK);
         if (round % 500 == 0) nanosleep(&(struct timespec){0, 3 * MS}, NULL);
     }
-    be_rows rows;
+    be_stretch rows;
     CHECK(be_pool_finish(pool, PATIENCE, 0) == BE_POOL_OK);
     while (be_pool_recv(pool, 0, 0, &rows) == BE_POOL_OK) {
     }
@@ -846,6 +850,44 @@ static void test_for(void) {
            (long long)others);
 }
 
+typedef struct meeting {
+    int expected;
+    _Atomic int inside;
+} meeting;
+
+/* Waits until everybody has come. */
+static void meet(void *context, int64_t begin, int64_t end, int worker) {
+    meeting *m = context;
+    (void)worker;
+    CHECK(end == begin + 1);
+    atomic_fetch_add(&m->inside, 1);
+    const int64_t start = be_clock();
+    while (atomic_load(&m->inside) < m->expected) {
+        CHECK(be_clock() - start < PATIENCE);
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+/* The loop is parallel: workers who sleep are woken, each of them, and no thread works off the ranges of others. A loop
+ * that wakes nobody gives the same results, only later. */
+static void test_for_wakes_all(void) {
+    for (int workers = 1; workers <= 8; workers += workers < 3 ? 1 : 5) {
+        for (int spins = 0; spins < 2; spins++) {
+            be_pool_options options = {.num_workers = workers, .spin_ns = spins ? -1 : 0};
+            be_pool *pool = be_pool_create(&options, NULL, 0);
+            CHECK(pool != NULL);
+            for (int round = 0; round < 20; round++) {
+                if (round % 4 == 0) nanosleep(&(struct timespec){0, 5 * MS}, NULL); /* all are asleep */
+                const int threads = round % 2 ? workers + 1 : (round / 2) % (workers + 1) + 1;
+                meeting m = {.expected = threads};
+                CHECK(be_pool_for(pool, threads, 1, threads, meet, &m) == BE_POOL_OK);
+                CHECK(atomic_load(&m.inside) == threads);
+            }
+            be_pool_destroy(pool, 0);
+        }
+    }
+}
+
 /* Loops while the workers are at queue items: the loop does not wait for them. */
 static void test_for_and_queue(void) {
     world w;
@@ -861,7 +903,7 @@ static void test_for_and_queue(void) {
         loop l = {.n = 100, .grain = 7, .hits = hits, .pool = pool};
         CHECK(be_pool_for(pool, 100, 7, 0, body, &l) == BE_POOL_OK);
         for (int i = 0; i < 100; i++) CHECK(hits[i] == 1);
-        be_rows rows;
+        be_stretch rows;
         recv_somehow(&w, pool, &rows);
         read_batch(&w, &rows, lanes, expected);
         num_held = 8;
@@ -965,7 +1007,7 @@ static void test_signals_and_idleness(void) {
     be_pool *pool = world_pool(&w, 3);
     int64_t lanes[4] = {0, 1, 2, 3}, expected[4] = {0};
     send_lanes(&w, pool, lanes, 4, 1, 0);
-    be_rows rows;
+    be_stretch rows;
     CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
     read_batch(&w, &rows, lanes, expected);
     for (int i = 0; i < 50; i++) kill(getpid(), SIGUSR1);
@@ -986,7 +1028,7 @@ static void test_signals_and_idleness(void) {
 }
 
 static int child_sees_fork(be_pool *pool) {
-    be_rows rows;
+    be_stretch rows;
     be_item item = {0, 1, 0};
     _Atomic int64_t sum = 0;
     int good = be_pool_recv(pool, -1, BE_POOL_HELP, &rows) == BE_POOL_FORKED &&
@@ -1009,7 +1051,7 @@ static void test_fork(void) {
     world_open(&w, 8, 2);
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0};
-    be_rows rows;
+    be_stretch rows;
     for (int round = 0; round < 5; round++) {
         send_lanes(&w, pool, lanes, round ? 2 : 8, 1, 0);
         fflush(NULL);
@@ -1043,6 +1085,7 @@ int main(int argc, char **argv) {
         {"shutdown", test_shutdown},
         {"eventfd", test_eventfd},
         {"parallel loop", test_for},
+        {"parallel loop, all woken", test_for_wakes_all},
         {"parallel loop and queue", test_for_and_queue},
         {"parallel loop, many ranges", test_for_large},
         {"options", test_options},

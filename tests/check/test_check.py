@@ -16,13 +16,14 @@ from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
 from batchenv.check.trial import same
+from helpers import ids
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
 MODES = [mode.value for mode in AutoresetMode]
 
 
-@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
+@pytest.mark.parametrize("env_id", ids.ALL)
 def test_ours_pass(env_id):
     report = check_vector_env(functools.partial(batchenv.make, env_id, max_episode_steps=30))
     assert report.passed, str(report)

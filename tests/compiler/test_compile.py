@@ -269,8 +269,8 @@ def test_compile_errors_point_at_the_users_file(walk):
 def test_warnings_are_warnings(walk):
     edit(
         walk,
-        "    int64_t *observation = io->observation;",
-        "    int64_t *observation = io->observation;\n    int unused;",
+        "    int64_t *observation = rows->port[OBSERVATION];",
+        "    int64_t *observation = rows->port[OBSERVATION];\n    int unused;",
     )
     with pytest.warns(UserWarning, match=r"walk\w*\.c:\d+:\d+: warning: unused variable .unused."):
         batchenv.compile(walk)
@@ -282,6 +282,9 @@ def test_warnings_are_warnings(walk):
         (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi has to be BE_ABI"),
         (".abi = BE_ABI,", "", r"type \?: \.abi has to be BE_ABI"),
         (".state = state,", "", r"\.state is missing"),
+        (".ports = ports,", "", r"\.ports is missing"),
+        ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"row 1 of \.ports has a name that is no text"),
+        ('{"", BE_OBSERVATION,', '{"", 9,', r"row 1 of \.ports has a role"),
         (".ids = ids,", "", r"\.ids is missing"),
         (".step = step,", "", r"\.step is missing"),
         ('"cell", BE_I64, 1,', '"cell", BE_I64, 0,', r"row 0 of \.state needs a size from 1"),
@@ -302,9 +305,9 @@ def test_warnings_are_warnings(walk):
         ('-v0", 200', '-v0", 200, BE_THRESHOLD(__builtin_nan(""))', "reward_threshold that is not"),
         ('-v0", 200', '-v0", 200, .settings = {{"slop", 1}}', r"sets something that is not in \.params"),
         ('-v0", 200', '-v0", 200, .settings = {{"slip", 3}}', r"sets a value outside of low\.\.high"),
-        (".prepare = prepare,", ".prepare = prepare, .flags = 64,", r"\.flags has bits without a meaning"),
-        (".prepare = prepare,", '.prepare = prepare, .grid = "map",', r"has a \.grid"),
-        ("    {0},\n};\n\n/* 2", "    [15] = {0}, {0}, {0},\n};\n\n/* 2", None),
+        (".state = state,", ".state = state, .flags = 64,", r"\.flags has bits without a meaning"),
+        (".state = state,", '.state = state, .grid = "map",', r"has a \.grid"),
+        ("    {0},\n};\n\n/* 3", "    [15] = {0}, {0}, {0},\n};\n\n/* 3", None),
     ],
 )
 def test_a_bad_table_is_told(walk, old, new, match):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers import ids
 
 MODES = ["NextStep", "SameStep", "Disabled"]
 
@@ -41,7 +42,7 @@ def assert_same(a, b):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_threads(env_id, mode):
     for lanes in (1, 65, 1000):
         expected = run(env_id, lanes, parallel=False, threads=1, mode=mode)
@@ -50,7 +51,7 @@ def test_threads(env_id, mode):
 
 
 @pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
-@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_instruction_sets(env_id, isa, monkeypatch):
     if isa not in batchenv.build_info()["isas"]:
         pytest.skip(f"this CPU has no {isa}")
@@ -63,7 +64,7 @@ def test_instruction_sets(env_id, isa, monkeypatch):
         monkeypatch.delenv("BATCHENV_ISA")
 
 
-@pytest.mark.parametrize("env_id", batchenv.list_envs(None))
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_lane_count(env_id):
     many = run(env_id, 4097, parallel=True, threads=2, steps=70)
     few = run(env_id, 63, parallel=False, threads=1, steps=70)

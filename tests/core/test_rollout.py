@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers import ids
 
-IDS = batchenv.list_envs(None)
 STEPS = 60
 
 
@@ -16,7 +16,7 @@ def parts(observation):
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("lanes", [1, 9, 1300])
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_equals_steps(env_id, lanes, mode):
     env, other = (batchenv.make(env_id, lanes, autoreset_mode=mode, max_episode_steps=17) for _ in range(2))
     env.reset(seed=1)
@@ -47,7 +47,7 @@ def test_equals_steps(env_id, lanes, mode):
     assert result.terminations.any() or result.truncations.any()
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_random_policy(env_id):
     env = batchenv.make(env_id, 300)
     env.reset(seed=0)

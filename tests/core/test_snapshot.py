@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers import ids
 
-IDS = batchenv.list_envs(None)
 MODES = ["NextStep", "SameStep", "Disabled"]
 LANES = 70
 
@@ -48,7 +48,7 @@ def started(env_id, mode="NextStep", steps=37, **more):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_goes_on_bit_for_bit(env_id, mode):
     env, actions = started(env_id, mode)
     snapshot = env.snapshot()
@@ -60,7 +60,7 @@ def test_goes_on_bit_for_bit(env_id, mode):
     equal(run(fresh, actions), expected)
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_into_other_lanes(env_id):
     env, actions = started(env_id)
     other = make(env_id, 5)
@@ -71,7 +71,7 @@ def test_into_other_lanes(env_id):
     equal(got, expected, [4, 1, 2], [69, 0, 13])
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 def test_returned_observations_are_the_present_ones(env_id):
     env, actions = started(env_id)
     last = run(env, actions[:5])[-1]
@@ -105,7 +105,7 @@ def test_parameters_travel_along():
     equal(got, expected, [1, 3], [0, 69])
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.OWN)
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_of_the_env(env_id, copier):
     env, actions = started(env_id, "SameStep")

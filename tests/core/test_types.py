@@ -20,8 +20,8 @@ def test_types_without_a_file_of_their_own_are_listed_too():
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_an_env_file_is_all_that_its_ids_need(source):
-    rows = re.search(r"be_id ids\[\] = \{(.*?)\n\};", source.read_text(), re.DOTALL).group(1)
-    ids = re.findall(r'^    \{"([^"]+)"(?:, (\d+))?', rows, re.MULTILINE)
+    tables = re.findall(r"be_id \w+\[\] = \{(.*?\{0\},?)\s*\};", source.read_text(), re.DOTALL)
+    ids = [row for table in tables for row in re.findall(r'\{"([^"/]+)"(?:, (\d+))?', table) if "-v" in row[0]]
     assert ids
     for name, limit in ids:
         assert TABLE[name].max_episode_steps == (int(limit) if limit else None)

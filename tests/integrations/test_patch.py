@@ -13,8 +13,8 @@ from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers import ids
 
-IDS = [env_id for env_id in batchenv.list_envs(None) if env_id in gymnasium.registry]
 ORIGINAL = gymnasium.make_vec
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -33,7 +33,7 @@ def is_ours(env):
     return type(env) is batchenv.BatchEnv
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
 def test_gives_ours(env_id):
     own = type(gymnasium.make_vec(env_id, 2))
     batchenv.patch_gymnasium()
@@ -47,7 +47,7 @@ def test_gives_ours(env_id):
     assert type(gymnasium.make_vec(env_id, 2)) is own
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
 def test_trajectories_are_those_of_sync(env_id):
     """With actions beyond a Box as well, which Gymnasium clips."""
     theirs = gymnasium.make_vec(env_id, 4, vectorization_mode="sync", max_episode_steps=9)

@@ -347,6 +347,7 @@ STREAM_BUGS = {
     "no reserve": "work is submitted whether or not its results have room",
     "commit first": "rows are committed before they are written",
     "turn first": "a worker looks whose turn it is before it commits",
+    "finishing relaxed": "the receiver says by a relaxed store that it waits for all: seen after its last look",
 }
 EVENT_BUGS = {"empty last": "the descriptor is emptied after the look at the stream, not before"}
 
@@ -490,11 +491,15 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         t["epoch"] = s["ready.epoch"]
         return "sleep" if bug == "no second look" else "look"
 
-    def done(s):
-        return sum(s["committed"]) == s["reserved"] if s["finishing"] else is_ready(s)
+    def done(s, t):
+        return sum(s["committed"]) == s["reserved"] if t["finishing"] else is_ready(s)
 
     def c_look(s, t, pick):
-        return "leave" if done(s) else "sleep"
+        return "leave" if done(s, t) else "tell late" if t["finishing"] and not s["finishing"] else "sleep"
+
+    def c_tell_late(s, t, pick):
+        s["finishing"] = True
+        return "sleep"
 
     def c_leave(s, t, pick):
         s["ready.sleepers"] -= 1
@@ -502,9 +507,9 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         return "awake"
 
     def c_awake(s, t, pick):
-        if not done(s):
+        if not done(s, t):
             return "park"
-        return "close" if s["finishing"] else "take"
+        return "close" if t["finishing"] else "take"
 
     def c_take(s, t, pick):
         s["received"] += 1
@@ -554,11 +559,12 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         return "start"
 
     def c_finish(s, t, pick):
-        s["finishing"] = True
+        t["finishing"] = True
+        s["finishing"] = bug != "finishing relaxed"
         return "finished?"
 
     def c_finished(s, t, pick):
-        return "close" if done(s) else "park"
+        return "close" if done(s, t) else "park"
 
     def c_close(s, t, pick):
         s["finishing"] = False
@@ -571,6 +577,7 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         "park": c_park,
         "epoch": c_epoch,
         "look": c_look,
+        "tell late": c_tell_late,
         **sleep("ready", "sleep", me, "leave"),
         "leave": c_leave,
         "awake": c_awake,
@@ -599,7 +606,7 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
     }
     own = {"slot": 0, "count": 0, "part": 0, "full": 0, "ready": False, "turn": False}
     threads = [(worker, dict(own)) for _ in range(workers)]
-    threads.append((caller, {"send": tuple(items), "epoch": -1, "taken": False, "again": False}))
+    threads.append((caller, {"send": tuple(items), "epoch": -1, "taken": False, "again": False, "finishing": False}))
 
     def final(s, variables):
         assert s["received"] == rounds and s["claimed"] == s["reserved"] == sum(s["committed"])
@@ -617,6 +624,7 @@ LOOP_BUGS = {
     "word first": "the word is published before the other fields",
     "report first": "a range is reported before it is run",
     "notify first": "a worker looks whether the caller sleeps before it reports",
+    "word relaxed": "a worker loads the word relaxed: it may have read the other fields before",
 }
 
 
@@ -635,8 +643,19 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
         caller = index == me
 
         def look(s, t, pick):
+            if bug == "word relaxed" and not caller:
+                t["body"] = s["body"]
+                return "read early"
             t["word"] = s["word"]
             return "count" if bug == "counts up" else "check"
+
+        def read_early(s, t, pick):
+            t["ranges"] = s["ranges"]
+            return "look late"
+
+        def look_late(s, t, pick):
+            t["word"] = s["word"]
+            return "check"
 
         def count(s, t, pick):
             t["ranges"] = s["ranges"]
@@ -646,7 +665,7 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
         def check(s, t, pick):
             if left(t["word"], t["ranges"]) <= 0 or not (t["seated"] or t["word"][1]):
                 return "report" if t["ran"] else nothing
-            return "read body"
+            return "claim" if bug == "word relaxed" and not caller else "read body"
 
         def read_body(s, t, pick):
             t["body"] = s["body"]
@@ -702,6 +721,8 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
 
         return {
             "look": look,
+            "read early": read_early,
+            "look late": look_late,
             "count": count,
             "check": check,
             "read body": read_body,
@@ -822,10 +843,15 @@ CASES = [
     ("ring, one slow consumer", ring, {"pushes": (3,), "pops": (3,)}, ()),
     ("ring, one gives up", ring, {"pushes": (1,), "pops": (1, 1), "timed": (1, 2)}, ()),
     ("idle workers", idle, {"submits": (1, 1)}, ("notify first", "no second look")),
-    ("stream", stream, {"items": (1, 2), "rounds": 2}, ("notify first", "no second look", "commit first")),
+    (
+        "stream",
+        stream,
+        {"items": (1, 2), "rounds": 2},
+        ("notify first", "no second look", "commit first", "finishing relaxed"),
+    ),
     ("stream, more work than room", stream, {"items": (2, 2, 1), "rounds": 1}, ("no reserve",)),
     ("event descriptor", stream, {"items": (1, 2, 1), "rounds": 2, "event": True}, ("empty last",)),
-    ("parallel loop", loop, {}, ("counts up", "no epoch", "word first", "report first")),
+    ("parallel loop", loop, {}, ("counts up", "no epoch", "word first", "report first", "word relaxed")),
 ]
 LONG_CASES = [
     ("ring, two by two", ring, {"pushes": (1, 1), "pops": (1, 1)}, ("no passing on",)),

@@ -1,4 +1,5 @@
 /* A step of some lanes: resets that are due, the kernel, time limits, autoreset, what goes out. */
+#include "core/episode.h"
 #include "core/isa/isa.h"
 
 #include <math.h>
@@ -45,46 +46,10 @@ static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t firs
 typedef struct block {
     be_batch *batch;
     int64_t first, n;
-    be_arrays rows; /* of lane `first` */
-    void *raw;      /* where kernels write observations: rows.observation unless these are transformed */
-    double now;     /* seconds, with record_statistics */
+    double now;           /* seconds, with record_statistics */
+    const be_rows *inner; /* what kernels write: `rows`, or where observations are transformed, `own` */
+    be_rows rows, own;    /* of lane `first` */
 } block;
-
-/* A lane's simulator has failed: zeros go out, the others go on. */
-static void lose_lane(const block *b, int64_t lane, const be_error *error) {
-    const struct be_driver *driver = b->batch->driver;
-    const int64_t i = lane - b->first;
-    be_lane_failed(b->batch, lane, error);
-    memset((unsigned char *)b->raw + (size_t)i * driver->raw_bytes, 0, driver->raw_bytes);
-    for (int j = 0; j < driver->num_info; j++) {
-        memset((unsigned char *)b->rows.info[j] + (size_t)i * driver->info_bytes[j], 0, driver->info_bytes[j]);
-    }
-    driver->lost[lane] = 1;
-}
-
-static int reset_lanes(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
-    struct be_driver *driver = b->batch->driver;
-    be_io io = {.first = b->first, .observation = b->raw, .options = driver->default_options};
-    memcpy(io.info, b->rows.info, sizeof io.info);
-    for (int64_t k = 0; k < count; k++) {
-        b->batch->elapsed[lanes[k]] = 0;
-        be_start_statistics(b->batch, lanes[k], b->now);
-    }
-    for (int64_t k = 0; b->rows.started && k < count; k++) b->rows.started[lanes[k] - b->first] = 1;
-    if (!(b->batch->type->flags & BE_LANE_BY_LANE)) return b->batch->type->reset(b->batch, lanes, count, &io, error);
-    for (int64_t k = 0; k < count; k++) {
-        be_error lane_error;
-        if (b->batch->type->reset(b->batch, &lanes[k], 1, &io, &lane_error) == BE_OK) continue;
-        lose_lane(b, lanes[k], &lane_error);
-        b->rows.truncated[lanes[k] - b->first] |= !b->rows.terminated[lanes[k] - b->first];
-        driver->pending[lanes[k]] = 1; /* tried again in the next step */
-    }
-    return BE_OK;
-}
-
-static inline void copy_row(void *target, const void *source, int64_t row, size_t bytes) {
-    memcpy((unsigned char *)target + (size_t)row * bytes, (const unsigned char *)source + (size_t)row * bytes, bytes);
-}
 
 /* After a kernel's step: elapsed steps and time limits. */
 static void count_steps(const block *b) {
@@ -139,19 +104,17 @@ static void write_statistics(const block *b, const int64_t *lanes, int64_t count
 /* SAME_STEP: the lanes listed have finished; their last rows are kept, and they start again. */
 static int restart(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
+    const int transformed = driver->transform.transform_observation;
+    be_rows final = b->rows;
+    memcpy(final.port, b->rows.final, sizeof final.port);
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k] - b->first;
-        if (!driver->transform.transform_observation) {
-            copy_row(b->rows.final_observation, b->rows.observation, i, driver->observation_bytes);
-        }
-        for (int j = 0; j < driver->num_info; j++) {
-            copy_row(b->rows.final_info[j], b->rows.info[j], i, driver->info_bytes[j]);
-        }
+        be_rows_copy(&driver->inner, transformed ? BE_ROWS_INFO : BE_ROWS_LANE, &final, i, &b->rows, i, 1);
     }
-    if (driver->transform.transform_observation) {
-        be_transform_observations(b->batch, lanes, count, b->first, b->rows.final_observation, 0);
+    if (transformed) {
+        be_transform_observations(b->batch, lanes, count, b->first, final.port[driver->observation], 0);
     }
-    return reset_lanes(b, lanes, count, error);
+    return be_episodes_start(b->batch, lanes, count, b->inner, b->now, error);
 }
 
 /* After the kernel: rewards, autoreset, pending flags, what goes out. `due` lists the lanes that were pending. Returns
@@ -170,7 +133,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
             b->rows.reward[i] = 0.0;
             terminated[i] = truncated[i] = 0;
         }
-        if (reset_lanes(b, due, num_due, error) != BE_OK) return -1;
+        if (be_episodes_start(b->batch, due, num_due, b->inner, b->now, error) != BE_OK) return -1;
     }
     uint16_t finished = 0; /* narrow: more lanes to a vector */
     for (int64_t i = 0; i < n; i++) {
@@ -186,99 +149,80 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
         if (restart(b, lanes, count, error) != BE_OK) return -1;
     }
     if (driver->transform.transform_observation) {
-        be_transform_observations(b->batch, NULL, n, b->first, b->rows.observation, 0);
+        be_transform_observations(b->batch, NULL, n, b->first, b->rows.port[driver->observation], 0);
     }
     return finished;
 }
 
 /* The lanes after the last whole block go through padded rows of the driver's own, so that no kernel needs to know how
  * to step less than a block. */
-static int step_tail(const block *b, const uint8_t *skip, be_error *error) {
+static int step_tail(const block *b, be_error *error) {
     be_batch *batch = b->batch;
     struct be_driver *driver = batch->driver;
+    const be_table *inner = &driver->inner;
+    be_rows *tail = &driver->tail;
     const size_t n = (size_t)b->n;
-    memcpy(driver->tail_action, b->rows.action, n * driver->action_bytes);
+    be_rows_copy(inner, BE_ROWS_ACTION, tail, 0, b->inner, 0, b->n);
     memset(driver->tail_skip, 1, BE_LANE_BLOCK);
-    memcpy(driver->tail_skip, skip, n);
-    be_io io = {
-        .first = b->first,
-        .action = driver->tail_action,
-        .observation = driver->tail_observation,
-        .reward = driver->tail_reward,
-        .terminated = driver->tail_terminated,
-        .skip = driver->tail_skip,
-    };
-    memcpy(io.info, driver->tail_info, sizeof io.info);
-    int status = batch->type->step(batch, b->first, b->first + BE_LANE_BLOCK, &io, error);
+    memcpy(driver->tail_skip, b->inner->skip, n);
+    tail->first = b->first;
+    tail->skip = driver->tail_skip;
+    int status = batch->type->step(batch, b->first, b->first + BE_LANE_BLOCK, tail, error);
     for (int j = 0; batch->type->state[j].name; j++) {
         size_t bytes = be_dtype_size(batch->type->state[j].dtype) * (size_t)batch->type->state[j].size;
         unsigned char *column = batch->state[j];
         memset(column + ((size_t)b->first + n) * bytes, 0, (BE_LANE_BLOCK - n) * bytes);
     }
-    if (status != BE_OK) return status;
-    memcpy(b->raw, driver->tail_observation, n * driver->raw_bytes);
-    for (int j = 0; j < driver->num_info; j++) {
-        memcpy(b->rows.info[j], driver->tail_info[j], n * driver->info_bytes[j]);
-    }
-    memcpy(b->rows.reward, driver->tail_reward, n * sizeof *b->rows.reward);
-    memcpy(b->rows.terminated, driver->tail_terminated, n);
-    return BE_OK;
+    if (status == BE_OK) be_rows_copy(inner, BE_ROWS_OUT, b->inner, 0, tail, 0, b->n);
+    return status;
 }
 
-/* One step of a kernel; lanes with a 1 in `skip` are not for it. */
-static int step_kernel(const block *b, const uint8_t *skip, be_error *error) {
-    const int lane_by_lane = (b->batch->type->flags & BE_LANE_BY_LANE) != 0;
-    if (b->n < BE_LANE_BLOCK && !lane_by_lane) return step_tail(b, skip, error);
-    be_io io = {
-        .first = b->first,
-        .action = b->rows.action,
-        .observation = b->raw,
-        .reward = b->rows.reward,
-        .terminated = b->rows.terminated,
-        .skip = skip,
-    };
-    memcpy(io.info, b->rows.info, sizeof io.info);
-    if (!lane_by_lane) return b->batch->type->step(b->batch, b->first, b->first + b->n, &io, error);
-    uint8_t *lost = b->batch->driver->lost + b->first;
-    io.truncated = lost;
-    for (int64_t i = 0; i < b->n; i++) {
-        be_error lane_error;
-        lost[i] = 0;
-        if (skip[i]) {
-            b->rows.reward[i] = 0;
-            b->rows.terminated[i] = 0;
-            continue;
-        }
-        const int status = b->batch->type->step(b->batch, b->first + i, b->first + i + 1, &io, &lane_error);
-        if (status == BE_OK) continue;
-        lose_lane(b, b->first + i, &lane_error);
-        b->rows.reward[i] = 0;
-        b->rows.terminated[i] = 0;
+/* A step of a type that takes one lane a call, and whose lanes may fail. */
+static void step_lane(const block *b, int64_t i) {
+    const int64_t lane = b->first + i;
+    const be_rows *rows = b->inner;
+    be_error error;
+    rows->truncated[i] = 0;
+    if (!rows->skip[i] && b->batch->type->step(b->batch, lane, lane + 1, rows, &error) == BE_OK) {
+        b->batch->driver->lost[lane] = rows->truncated[i];
+        return;
     }
-    return BE_OK;
+    rows->reward[i] = 0;
+    rows->terminated[i] = 0;
+    b->batch->driver->lost[lane] = 0;
+    if (!rows->skip[i]) be_lane_fail(b->batch, lane, rows, &error);
+}
+
+/* One step of a kernel; lanes with a 1 in the rows' `skip` are not for it. */
+static int step_kernel(const block *b, be_error *error) {
+    if (b->batch->type->flags & BE_LANE_BY_LANE) {
+        for (int64_t i = 0; i < b->n; i++) step_lane(b, i);
+        return BE_OK;
+    }
+    if (b->n < BE_LANE_BLOCK) return step_tail(b, error);
+    return b->batch->type->step(b->batch, b->first, b->first + b->n, b->inner, error);
 }
 
 /* Keeps (or, with `back`, brings back) what a kernel overwrites in lane first + i. */
 static void keep_lane(const block *b, int64_t i, int back) {
-    const struct be_driver *driver = b->batch->driver;
+    struct be_driver *driver = b->batch->driver;
     const int64_t lane = b->first + i;
-#define KEEP(kept, present, row, bytes)                                                                                \
-    do {                                                                                                               \
-        unsigned char *a_ = (unsigned char *)(kept) + (size_t)lane * (bytes);                                          \
-        unsigned char *b_ = (unsigned char *)(present) + (size_t)(row) * (bytes);                                      \
-        memcpy(back ? b_ : a_, back ? a_ : b_, bytes);                                                                 \
-    } while (0)
     for (int j = 0; b->batch->type->state[j].name; j++) {
         const be_field *field = &b->batch->type->state[j];
-        KEEP(driver->stopped[j], b->batch->state[j], lane, be_dtype_size(field->dtype) * (size_t)field->size);
+        const size_t bytes = be_dtype_size(field->dtype) * (size_t)field->size, offset = (size_t)lane * bytes;
+        unsigned char *kept = (unsigned char *)driver->stopped[j] + offset;
+        unsigned char *present = (unsigned char *)b->batch->state[j] + offset;
+        memcpy(back ? present : kept, back ? kept : present, bytes);
     }
-    KEEP(driver->stopped_observation, b->raw, i, driver->raw_bytes);
-    for (int j = 0; j < driver->num_info; j++) KEEP(driver->stopped_info[j], b->rows.info[j], i, driver->info_bytes[j]);
-#undef KEEP
+    if (back) {
+        be_rows_copy(&driver->inner, BE_ROWS_LANE, b->inner, i, &driver->stopped_rows, lane, 1);
+    } else {
+        be_rows_copy(&driver->inner, BE_ROWS_LANE, &driver->stopped_rows, lane, b->inner, i, 1);
+    }
 }
 
 /* The same action several times, rewards summed; a lane that finishes stays where it is. */
-static int repeat(const block *b, be_error *error) {
+static int repeat(block *b, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
     const int64_t n = b->n;
     uint8_t skip[BLOCK + 64] = {0}, terminated[BLOCK], truncated[BLOCK];
@@ -289,8 +233,9 @@ static int repeat(const block *b, be_error *error) {
         total[i] = 0;
         terminated[i] = truncated[i] = 0;
     }
+    b->rows.skip = b->own.skip = skip;
     for (int round = 0; round < driver->transform.action_repeat; round++) {
-        int status = step_kernel(b, skip, error);
+        int status = step_kernel(b, error);
         if (status != BE_OK) return status;
         for (int64_t k = 0; k < num_stopped; k++) keep_lane(b, stopped[k], 1);
         for (int64_t i = 0; i < n; i++) {
@@ -299,8 +244,7 @@ static int repeat(const block *b, be_error *error) {
             *elapsed += *elapsed != INT32_MAX;
             total[i] += b->rows.reward[i];
             terminated[i] = b->rows.terminated[i];
-            truncated[i] = (driver->max_episode_steps != INT32_MAX && *elapsed >= driver->max_episode_steps) ||
-                           (driver->lost && driver->lost[b->first + i]);
+            truncated[i] = be_is_at_limit(driver, *elapsed) || (driver->lost && driver->lost[b->first + i]);
             if (terminated[i] | truncated[i]) {
                 skip[i] = 1;
                 stopped[num_stopped++] = i;
@@ -316,20 +260,31 @@ static int repeat(const block *b, be_error *error) {
     return BE_OK;
 }
 
-/* One step of a block whose batch, first, n, rows and now are set; returns how many lanes have finished, or -1. */
+/* Points the block at the rows of its lanes, of which `rows` has some. */
+static void point(block *b, const be_rows *rows) {
+    const struct be_driver *driver = b->batch->driver;
+    be_rows_slice(&driver->outer, &b->rows, rows, b->first - rows->first);
+    b->rows.first = b->first;
+    b->rows.skip = driver->pending + b->first;
+    b->rows.options = driver->default_options;
+    b->inner = &b->rows;
+    if (driver->transform.transform_observation) {
+        be_rows_inner(b->batch, &b->own, &b->rows);
+        b->inner = &b->own;
+    }
+}
+
+/* One step of a block; returns how many lanes have finished, or -1. */
 static int64_t step_block(block *b, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
-    b->raw = driver->transform.transform_observation ? row_of(driver->raw_observation, b->first, driver->raw_bytes)
-                                                     : b->rows.observation;
-    const uint8_t *pending = driver->pending + b->first;
     /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
-    int64_t due[BLOCK], num_due = list_flagged(pending, b->n, b->first, due);
+    int64_t due[BLOCK], num_due = list_flagged(driver->pending + b->first, b->n, b->first, due);
     for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&b->batch->rng[due[k]], 1);
     int status;
     if (driver->transform.action_repeat > 1) {
         status = repeat(b, error);
     } else {
-        status = step_kernel(b, pending, error);
+        status = step_kernel(b, error);
         if (status == BE_OK) count_steps(b);
     }
     return status == BE_OK ? finish(b, due, num_due, error) : -1;
@@ -339,27 +294,15 @@ static inline double seconds_for(const be_batch *batch) {
     return batch->driver->transform.record_statistics ? be_now_seconds() : 0;
 }
 
-int64_t be_isa_step(be_batch *batch, int64_t begin, int64_t end, const be_arrays *arrays, be_error *error) {
+int64_t be_isa_step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     int64_t finished = 0;
-    block b = {.batch = batch, .now = seconds_for(batch)};
+    block b;
+    b.batch = batch;
+    b.now = seconds_for(batch);
     for (b.first = begin; b.first < end; b.first += b.n) {
         b.n = end - b.first < BLOCK ? end - b.first : BLOCK;
         if (b.n > BE_LANE_BLOCK) b.n = b.n / BE_LANE_BLOCK * BE_LANE_BLOCK;
-        b.rows = rows_from(batch, arrays, b.first);
-        int64_t count = step_block(&b, error);
-        if (count < 0) return -1;
-        finished += count;
-    }
-    return finished;
-}
-
-int64_t be_isa_step_rows(be_batch *batch, int64_t first, int64_t n, const be_arrays *rows, be_error *error) {
-    int64_t finished = 0;
-    block b = {.batch = batch, .now = seconds_for(batch)};
-    for (b.first = first; b.first < first + n; b.first += b.n) {
-        b.n = first + n - b.first < BLOCK ? first + n - b.first : BLOCK;
-        if (b.n > BE_LANE_BLOCK) b.n = b.n / BE_LANE_BLOCK * BE_LANE_BLOCK;
-        b.rows = rows_from(batch, rows, b.first - first);
+        point(&b, rows);
         int64_t count = step_block(&b, error);
         if (count < 0) return -1;
         finished += count;

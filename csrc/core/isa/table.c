@@ -5,7 +5,6 @@ const be_isa BE_ISA_NAME(be_isa) = {
     .name = BE_TEXT(BE_ISA_SUFFIX),
     .types = &BE_ISA_NAME(be_library),
     .step = be_isa_step,
-    .step_rows = be_isa_step_rows,
     .rollout = be_isa_rollout,
     .check_actions = be_isa_check_actions,
     .probe = be_isa_probe,

@@ -130,7 +130,7 @@ static void run_item(be_pool *pool, const be_item *item, int index) {
     if (options->work) options->work(options->context, item, index);
     uint64_t slot = be_stream_claim(pool->stream, item->count);
     for (int64_t offset = 0; offset < item->count;) {
-        be_rows rows = be_stream_locate(pool->stream, slot + (uint64_t)offset, item->count - offset);
+        be_stretch rows = be_stream_locate(pool->stream, slot + (uint64_t)offset, item->count - offset);
         options->deliver(options->context, item, offset, &rows, index);
         offset += rows.count;
         if (be_stream_commit(pool->stream, &rows)) signal_event(pool);
@@ -491,7 +491,7 @@ static be_pool_status settle(be_pool *pool, be_wait wait) {
     return wait == BE_WAIT_OK ? BE_POOL_OK : wait == BE_WAIT_TIMEOUT ? BE_POOL_TIMEOUT : BE_POOL_STARVED;
 }
 
-be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows) {
+be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_stretch *rows) {
     if (forked(pool)) return BE_POOL_FORKED;
     lend_hand(pool, flags, be_stream_ready);
     be_spin none;

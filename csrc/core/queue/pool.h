@@ -72,7 +72,7 @@ typedef struct be_pool_options {
     int64_t spin_ns;               /* how long to spin before sleeping; 0: 20 us, below 0: not at all */
     void *context;
     void (*work)(void *context, const be_item *item, int worker); /* or NULL */
-    void (*deliver)(void *context, const be_item *item, int64_t offset, const be_rows *rows, int worker);
+    void (*deliver)(void *context, const be_item *item, int64_t offset, const be_stretch *rows, int worker);
 } be_pool_options;
 
 /* NULL on failure, with the reason (bad option, memory, CPU) in message[size]. Where not so many threads can be started
@@ -95,7 +95,7 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
 /* Waits for the next batch. With BE_POOL_HELP the caller works on waiting items while the batch is not ready: the best
  * for short items, but with long ones it may look up late (the timeout is not kept either), and so late for signals. */
 #define BE_POOL_HELP 2u
-be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_rows *rows);
+be_pool_status be_pool_recv(be_pool *pool, int64_t timeout, unsigned flags, be_stretch *rows);
 
 /* Gives back the buffer of the oldest batch received and not yet given back. */
 be_pool_status be_pool_release(be_pool *pool);

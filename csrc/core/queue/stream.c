@@ -52,11 +52,11 @@ uint64_t be_stream_claim(be_stream *stream, int64_t rows) {
     return atomic_fetch_add_explicit(&stream->claimed, (uint64_t)rows, memory_order_acq_rel);
 }
 
-be_rows be_stream_locate(const be_stream *stream, uint64_t slot, int64_t count) {
+be_stretch be_stream_locate(const be_stream *stream, uint64_t slot, int64_t count) {
     uint64_t batch = slot / (uint64_t)stream->batch_rows;
     int64_t row = (int64_t)(slot % (uint64_t)stream->batch_rows);
     if (count > stream->batch_rows - row) count = stream->batch_rows - row;
-    return (be_rows){batch, (int)(batch % (uint64_t)stream->batches), row, count};
+    return (be_stretch){batch, (int)(batch % (uint64_t)stream->batches), row, count};
 }
 
 /* What `committed` of the batch's buffer is when the batch is complete: it counts on from batch to batch, so that
@@ -65,7 +65,7 @@ static uint64_t complete_at(const be_stream *stream, uint64_t batch) {
     return (batch / (uint64_t)stream->batches + 1) * (uint64_t)stream->batch_rows;
 }
 
-int be_stream_commit(be_stream *stream, const be_rows *rows) {
+int be_stream_commit(be_stream *stream, const be_stretch *rows) {
     uint64_t count = (uint64_t)rows->count;
     uint64_t committed = atomic_fetch_add(&stream->buffer[rows->buffer].committed, count) + count;
     /* Of a batch that is complete before its turn the receiver hears nothing: it looks by itself when it gets there. */
@@ -83,7 +83,7 @@ int be_stream_ready(const be_stream *stream) {
 
 static int ready(void *stream) { return be_stream_ready(stream); }
 
-be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_rows *rows) {
+be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_stretch *rows) {
     uint64_t batch = atomic_load(&stream->received);
     if (!be_stream_ready(stream)) {
         if (atomic_load(&stream->reserved) < (batch + 1) * (uint64_t)stream->batch_rows) return BE_WAIT_STARVED;

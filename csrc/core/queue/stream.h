@@ -37,11 +37,11 @@ typedef struct be_stream {
 } be_stream;
 
 /* Rows row..row+count-1 of batch `batch`, which is in buffer `buffer`. */
-typedef struct be_rows {
+typedef struct be_stretch {
     uint64_t batch;
     int buffer;
     int64_t row, count;
-} be_rows;
+} be_stretch;
 
 typedef enum be_wait {
     BE_WAIT_OK,
@@ -63,16 +63,16 @@ int be_stream_reserve(be_stream *stream, int64_t rows);
 uint64_t be_stream_claim(be_stream *stream, int64_t rows);
 
 /* Where slots slot..slot+count-1 go: the part of them that lies in slot's batch. */
-be_rows be_stream_locate(const be_stream *stream, uint64_t slot, int64_t count);
+be_stretch be_stream_locate(const be_stream *stream, uint64_t slot, int64_t count);
 
 /* To be called when the rows are written. Returns 1 if that makes ready the batch that is to be received next. */
-int be_stream_commit(be_stream *stream, const be_rows *rows);
+int be_stream_commit(be_stream *stream, const be_stretch *rows);
 
 /* Whether a batch is ready to be received. */
 int be_stream_ready(const be_stream *stream);
 
 /* Waits up to `timeout` ns, spinning first, until a batch is ready, and hands it out: all its rows. */
-be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_rows *rows);
+be_wait be_stream_next(be_stream *stream, be_spin *spin, int64_t timeout, be_stretch *rows);
 
 /* Whether all that is reserved is committed; and waiting for it. */
 int be_stream_finished(const be_stream *stream);

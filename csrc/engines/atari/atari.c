@@ -31,12 +31,16 @@ static const be_field state[] = {
     {0},
 };
 
-enum { INFO_LIVES, INFO_EPISODE_FRAME, INFO_FRAME, INFO_LIFE_LOST };
-static const be_field info[] = {
-    [INFO_LIVES] = {"lives", BE_I32, 1, "lives left"},
-    [INFO_EPISODE_FRAME] = {"episode_frame_number", BE_I32, 1, "frames since the game was started"},
-    [INFO_FRAME] = {"frame_number", BE_I32, 1, "frames since the lane was made"},
-    [INFO_LIFE_LOST] = {"life_lost", BE_BOOL, 1, "a life was lost in this step"},
+/* prepare() says the spaces, which depend on the game and on the form of observations. */
+enum { ACTION, OBSERVATION, INFO_LIVES, INFO_EPISODE_FRAME, INFO_FRAME, INFO_LIFE_LOST };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    [INFO_LIVES] = {"lives", BE_INFO, BE_VALUE(BE_I32), .doc = "lives left"},
+    [INFO_EPISODE_FRAME] = {"episode_frame_number", BE_INFO, BE_VALUE(BE_I32),
+                            .doc = "frames since the game was started"},
+    [INFO_FRAME] = {"frame_number", BE_INFO, BE_VALUE(BE_I32), .doc = "frames since the lane was made"},
+    [INFO_LIFE_LOST] = {"life_lost", BE_INFO, BE_VALUE(BE_BOOL), .doc = "a life was lost in this step"},
     {0},
 };
 
@@ -184,18 +188,18 @@ static int64_t to_power(int base, int exponent) {
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
     const atari *a = setup->engine;
-    be_space *space = &setup->observation_space;
-    *space = (be_space){.kind = BE_SPACE_BOX, .dtype = BE_U8};
-    if (a->setup.stack > 0) space->shape[space->ndim++] = a->stack;
+    int64_t shape[BE_MAX_DIMS];
+    int ndim = 0;
+    if (a->setup.stack > 0) shape[ndim++] = a->stack;
     if (a->setup.observation == BE_ATARI_RAM) {
-        space->shape[space->ndim++] = BE_RAM_BYTES;
+        shape[ndim++] = BE_RAM_BYTES;
     } else {
-        space->shape[space->ndim++] = a->plan.out_height;
-        space->shape[space->ndim++] = a->plan.out_width;
-        if (a->channels == 3) space->shape[space->ndim++] = 3;
+        shape[ndim++] = a->plan.out_height;
+        shape[ndim++] = a->plan.out_width;
+        if (a->channels == 3) shape[ndim++] = 3;
     }
-    for (int i = 0; i < BE_MAX_BOUNDS; i++) space->high[i] = 255;
-    be_space_discrete(&setup->action_space, to_power(a->num_actions, a->players));
+    be_space_box(&setup->space[OBSERVATION], BE_U8, ndim, shape, 0, 255);
+    be_space_discrete(&setup->space[ACTION], to_power(a->num_actions, a->players));
     return BE_OK;
 }
 
@@ -326,8 +330,8 @@ static inline void write_stack(const lane *l, uint8_t *out) {
     memcpy(out + older, l->frames, newer);
 }
 
-static inline uint8_t *observation_row(const lane *l, const be_io *io) {
-    return BE_ROW(uint8_t, io->observation, io, l->index, l->atari->stack *(int64_t)l->atari->frame_bytes);
+static inline uint8_t *observation_row(const lane *l, const be_rows *rows) {
+    return BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, l->atari->stack *(int64_t)l->atari->frame_bytes);
 }
 
 /* Looks at the machine after a frame. */
@@ -347,12 +351,12 @@ static void show(const lane *l, const uint8_t *before) {
     }
 }
 
-static void tell(const lane *l, int life_lost, const be_io *io) {
-    const int64_t row = l->index - io->first;
-    ((int32_t *)io->info[INFO_LIVES])[row] = I32(l, LIVES);
-    ((int32_t *)io->info[INFO_EPISODE_FRAME])[row] = I32(l, EPISODE_FRAME);
-    ((int32_t *)io->info[INFO_FRAME])[row] = I32(l, FRAME_NUMBER);
-    ((uint8_t *)io->info[INFO_LIFE_LOST])[row] = (uint8_t)life_lost;
+static void tell(const lane *l, int life_lost, const be_rows *rows) {
+    const int64_t row = l->index - rows->first;
+    ((int32_t *)rows->port[INFO_LIVES])[row] = I32(l, LIVES);
+    ((int32_t *)rows->port[INFO_EPISODE_FRAME])[row] = I32(l, EPISODE_FRAME);
+    ((int32_t *)rows->port[INFO_FRAME])[row] = I32(l, FRAME_NUMBER);
+    ((uint8_t *)rows->port[INFO_LIFE_LOST])[row] = (uint8_t)life_lost;
 }
 
 /* What a step did to the players. */
@@ -376,7 +380,7 @@ static int goes_on(be_batch *b, int64_t index) {
     return b->params[STATISTICS] == GAMES && same_game(&l);
 }
 
-static int reset_lane(const lane *l, const be_io *io, be_error *error) {
+static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
     const be_batch *b = l->batch;
     const atari *a = l->atari;
     const int fire = a->has_fire && b->params[USE_FIRE_RESET] != 0;
@@ -409,34 +413,34 @@ static int reset_lane(const lane *l, const be_io *io, be_error *error) {
     if (a->players > 1) a->type->player_lives(l->machine, a->setup.lives + l->index * a->players);
     U8(l, LIFE_LOST) = 0;
     I64(l, MARK) = (int64_t)l->rng->state_lo;
-    write_stack(l, observation_row(l, io));
-    tell(l, 0, io);
+    write_stack(l, observation_row(l, rows));
+    tell(l, 0, rows);
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     for (int64_t k = 0; k < count; k++) {
         const lane l = lane_of(b, lanes[k]);
-        const int status = reset_lane(&l, io, error);
+        const int status = reset_lane(&l, rows, error);
         if (status != BE_OK) return status;
     }
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     for (int64_t k = 0; k < count; k++) {
         const lane l = lane_of(b, lanes[k]);
-        write_stack(&l, observation_row(&l, io));
+        write_stack(&l, observation_row(&l, rows));
     }
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const lane l = lane_of(b, begin);
     const atari *a = l.atari;
-    const int64_t row = begin - io->first;
+    const int64_t row = begin - rows->first;
     const int skip = (int)b->params[FRAMESKIP], episodic = b->params[EPISODIC_LIFE] != 0;
     const int pooling = b->params[MAXPOOL] != 0 && skip > 1 && a->setup.observation != BE_ATARI_RAM;
     const int32_t most = b->params[MAX_FRAMES] != 0 ? (int32_t)b->params[MAX_FRAMES] : INT32_MAX;
@@ -445,7 +449,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     uint8_t before[BE_SCREEN_BYTES];
     int points[BE_MAX_PLAYERS] = {0}, wanted[BE_MAX_PLAYERS], actions[BE_MAX_PLAYERS];
     int over = 0, truncated = 0, life_lost = 0, pooled = 0;
-    int64_t code = ((const int64_t *)io->action)[row];
+    int64_t code = ((const int64_t *)rows->port[ACTION])[row];
     if (U8(&l, OVER)) return damaged(&l, error);
     for (int k = 0; k < a->players; k++, code /= a->num_actions) wanted[k] = a->actions[code % a->num_actions];
     for (int frame = 0; frame < skip && !over && !truncated && !(episodic && life_lost); frame++) {
@@ -466,11 +470,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
     U8(&l, LIFE_LOST) = (uint8_t)(episodic && life_lost);
     I64(&l, MARK) = (int64_t)l.rng->state_lo;
     if (a->players > 1) tell_players(&l, points);
-    io->reward[row] = points[0];
-    io->terminated[row] = (uint8_t)(over || (episodic && life_lost));
-    io->truncated[row] = (uint8_t)truncated;
-    write_stack(&l, observation_row(&l, io));
-    tell(&l, life_lost, io);
+    rows->reward[row] = points[0];
+    rows->terminated[row] = (uint8_t)(over || (episodic && life_lost));
+    rows->truncated[row] = (uint8_t)truncated;
+    write_stack(&l, observation_row(&l, rows));
+    tell(&l, life_lost, rows);
     return BE_OK;
 }
 
@@ -502,8 +506,8 @@ static void load(be_batch *b, int64_t index, const void *bytes) {
 BE_ENV(atari) = {
     .abi = BE_ABI,
     .name = "Atari",
+    .ports = ports,
     .state = state,
-    .info = info,
     .params = params,
     .flags = BE_LANE_BY_LANE,
     .prepare = prepare,

@@ -296,17 +296,17 @@ static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *s
     return found;
 }
 
-int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstable_info, int contact_forces,
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
                       be_error *error) {
     static const char *const names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
-    const float *action = MJ_ACTION(batch, io, lane);
+    const float *action = MJ_ACTION(batch, rows, lane);
     for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
     int unstable;
     const int status = guarded(batch, lane, call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0), contact_forces,
                                &unstable, error);
-    BE_ROW(uint8_t, io->info[unstable_info], io, lane, 1)[0] = unstable >= 0;
+    BE_ROW(uint8_t, rows->port[unstable_info], rows, lane, 1)[0] = unstable >= 0;
     if (status != BE_OK || unstable < 0) return status;
     switch ((int)be_param_of(batch, MJ_ON_UNSTABLE, 0)) {
     case RAISE:
@@ -314,7 +314,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstab
                        "the simulation is unstable (MuJoCo's warning %s); on_unstable='ignore' or 'reset' goes on",
                        names[unstable]);
     case RESET:
-        io->truncated[lane - io->first] = 1;
+        rows->truncated[lane - rows->first] = 1;
         return BE_OK;
     default:
         return BE_OK;
@@ -348,11 +348,11 @@ int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_
     return be_mujoco_forward(batch, lane, error);
 }
 
-void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_io *io, int first) {
-    const be_field *fields = batch->type->info;
-    for (int k = first; fields[k].name; k++) {
-        const size_t bytes = be_dtype_size(fields[k].dtype) * (size_t)fields[k].size;
-        memset((unsigned char *)io->info[k] + (size_t)(lane - io->first) * bytes, 0, bytes);
+void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows) {
+    for (int k = MJ_PORTS; batch->type->ports[k].name; k++) {
+        const be_space *space = &batch->space[k];
+        const size_t bytes = be_dtype_size(space->dtype) * (size_t)(space->ndim ? space->shape[0] : 1);
+        memset((unsigned char *)rows->port[k] + (size_t)(lane - rows->first) * bytes, 0, bytes);
     }
 }
 
@@ -375,16 +375,12 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
                            (long long)source->num_ctrl, BE_MAX_BOUNDS);
         }
     }
-    setup->observation_space =
-        (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F64, .ndim = 1, .shape = {observation_size}};
-    for (int i = 0; i < BE_MAX_BOUNDS; i++) {
-        setup->observation_space.low[i] = -HUGE_VAL;
-        setup->observation_space.high[i] = HUGE_VAL;
-    }
-    setup->action_space = (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 1, .shape = {source->num_ctrl}};
+    be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &observation_size, -HUGE_VAL, HUGE_VAL);
+    be_space *action = &setup->space[MJ_ACTION_PORT];
+    be_space_box(action, BE_F32, 1, &source->num_ctrl, 0, 0);
     for (int i = 0; i < BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
-        setup->action_space.low[i] = (double)(float)source->control_low[i];
-        setup->action_space.high[i] = (double)(float)source->control_high[i];
+        action->low[i] = (double)(float)source->control_low[i];
+        action->high[i] = (double)(float)source->control_high[i];
     }
     return BE_OK;
 }

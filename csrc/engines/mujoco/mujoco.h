@@ -133,11 +133,18 @@ extern const char *const be_mujoco_on_unstable[];
 /* "No bound": tables hold finite numbers only. */
 #define MJ_ANY 1.7976931348623157e308
 
+/* ---- ports ------------------------------------------------------------------------------------------- */
+
+/* The first ports of all types, whose spaces be_mujoco_spaces says; infos follow. */
+enum { MJ_ACTION_PORT, MJ_OBSERVATION_PORT, MJ_PORTS };
+#define MJ_SHARED_PORTS [MJ_ACTION_PORT] = {"", BE_ACTION}, [MJ_OBSERVATION_PORT] = {"", BE_OBSERVATION}
+
 /* ---- state and info ---------------------------------------------------------------------------------- */
 
 extern const be_field be_mujoco_state[];
 #define MJ_UNSTABLE_INFO                                                                                               \
-    {"unstable", BE_BOOL, 1, "MuJoCo found the simulation unstable in this step", 0, 0, BE_WHERE_NOT_0}
+    {"unstable", BE_INFO, BE_VALUE(BE_BOOL), .when = BE_WHERE_NOT_0,                                                   \
+     .doc = "MuJoCo found the simulation unstable in this step"}
 
 /* Seconds that a step takes. */
 static inline double be_mujoco_dt(const be_batch *batch) {
@@ -151,7 +158,7 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
 
 /* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. What is not
  * BE_OK is a failure, to be returned at once. */
-int be_mujoco_advance(be_batch *batch, int64_t lane, const be_io *io, int unstable_info, int contact_forces,
+int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
                       be_error *error);
 
 /* mj_resetData; then the caller writes qpos and qvel; then mj_forward. */
@@ -162,8 +169,8 @@ int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error);
  * + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
 
-/* Zeros in the info of a row, from field `first` on. */
-void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_io *io, int first);
+/* Zeros in the infos of a row. */
+void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
 
 /* The members of be_env_type that all types share. */
 int be_mujoco_open(be_batch *batch, const void *engine, be_error *error);
@@ -178,21 +185,21 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
     .check_state = be_mujoco_check_state
 
 /* reset and observe, of a task's own
- *     static int start(be_batch *batch, int64_t lane, const be_io *io, be_error *error);
+ *     static int start(be_batch *batch, int64_t lane, const be_rows *rows, be_error *error);
  *     static void write_observation(const be_batch *batch, int64_t lane, double *row);
  * where start() writes the info, too. */
 #define MJ_RESET_AND_OBSERVE(start, write_observation)                                                                 \
-    static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {       \
+    static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {   \
         (void)error;                                                                                                   \
-        for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, io, lanes[k]));   \
+        for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, rows, lanes[k])); \
         return BE_OK;                                                                                                  \
     }                                                                                                                  \
-    static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {         \
+    static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {     \
         for (int64_t k = 0; k < count; k++) {                                                                          \
-            int status = start(batch, lanes[k], io, error);                                                            \
+            int status = start(batch, lanes[k], rows, error);                                                          \
             if (status != BE_OK) return status;                                                                        \
         }                                                                                                              \
-        return observe(batch, lanes, count, io, error);                                                                \
+        return observe(batch, lanes, count, rows, error);                                                              \
     }
 
 /* Appends values to a row. */
@@ -209,18 +216,20 @@ static inline double *be_append(double *row, const double *values, int64_t count
 #define MJ_TERMINATE                                                                                                   \
     {"terminate_when_unhealthy", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the lane is not healthy", 1}
 
-/* Fields of an info: of every row, of steps alone. */
-#define MJ_INFO_ALWAYS(name, doc) {name, BE_F64, 1, doc, 0, 0, BE_ALWAYS}
-#define MJ_INFO_STEP(name, doc) {name, BE_F64, 1, doc, 0, 0, BE_IN_STEPS}
-#define MJ_INFO_STEP_F32(name, doc) {name, BE_F32, 1, doc, 0, 0, BE_IN_STEPS}
+/* Infos: of every row, of steps alone. */
+#define MJ_INFO_ALWAYS(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .doc = doc_}
+#define MJ_INFO_STEP(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .when = BE_IN_STEPS, .doc = doc_}
+#define MJ_INFO_STEP_F32(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F32), .when = BE_IN_STEPS, .doc = doc_}
 
 /* What observations are made of, in be_mujoco_source.flags. */
 enum { MJ_EXCLUDE_POSITIONS, MJ_INCLUDE_CINERT, MJ_INCLUDE_CVEL, MJ_INCLUDE_QFRC_ACTUATOR, MJ_INCLUDE_CFRC_EXT };
 
 /* A step's action, and the rows of numbers. */
-#define MJ_ACTION(batch, io, lane) BE_ROW(const float, (io)->action, io, lane, be_mujoco_of(batch)->num_ctrl)
-#define MJ_OBSERVATION(batch, io, lane) BE_ROW(double, (io)->observation, io, lane, (batch)->observation_space.shape[0])
-#define MJ_INFO(io, index, lane) BE_ROW(double, (io)->info[index], io, lane, 1)[0]
-#define MJ_INFO_F32(io, index, lane) BE_ROW(float, (io)->info[index], io, lane, 1)[0]
+#define MJ_ACTION(batch, rows, lane)                                                                                   \
+    BE_ROW(const float, (rows)->port[MJ_ACTION_PORT], rows, lane, be_mujoco_of(batch)->num_ctrl)
+#define MJ_OBSERVATION(batch, rows, lane)                                                                              \
+    BE_ROW(double, (rows)->port[MJ_OBSERVATION_PORT], rows, lane, (batch)->space[MJ_OBSERVATION_PORT].shape[0])
+#define MJ_INFO(rows, index, lane) BE_ROW(double, (rows)->port[index], rows, lane, 1)[0]
+#define MJ_INFO_F32(rows, index, lane) BE_ROW(float, (rows)->port[index], rows, lane, 1)[0]
 
 #endif

@@ -9,6 +9,14 @@
 
 #define PI 3.141592653589793
 
+/* prepare() says the spaces that depend on params. */
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(3)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { THETA1, THETA2, DTHETA1, DTHETA2, NUM_FIELDS };
 static const be_field state[] = {
     [THETA1] = {"theta1", BE_F64, 1, "angle of the first link from hanging down, rad"},
@@ -96,19 +104,18 @@ static int prepare(be_setup *setup, be_error *error) {
     c[ACC2_SQUARE] = m2 * l1 * lc2;
     double high[] = {1.0, 1.0, 1.0, 1.0, p[MAX_VEL_1], p[MAX_VEL_2]};
     double low[] = {-1.0, -1.0, -1.0, -1.0, -p[MAX_VEL_1], -p[MAX_VEL_2]};
-    be_space_box_f32(&setup->observation_space, 6, low, high);
-    be_space_discrete(&setup->action_space, 3);
+    be_space_box_f32(&setup->space[OBSERVATION], 6, low, high);
     setup->flags = p[TORQUE_NOISE_MAX] > 0 ? 0 : BE_STEP_FINISHED_HARMLESS;
     return BE_OK;
 }
 
 /* The reset state is float32, and so the first observation's sines and cosines are NumPy's float32 ones. */
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     double *const *s = (double *const *)b->state;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = BE_ROW(float, io->observation, io, i, 6);
+        float *observation = BE_ROW(float, rows->port[OBSERVATION], rows, i, 6);
         for (int j = 0; j < 2; j++) {
             double angle = s[j][i];
             int fresh = b->elapsed[i] == 0;
@@ -121,15 +128,15 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         for (int j = 0; j < NUM_FIELDS; j++) {
-            double value = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
+            double value = be_rng_uniform(&b->rng[i], rows->options[LOW], rows->options[HIGH]);
             ((double *)b->state[j])[i] = (double)(float)value;
         }
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
 /* Into [-pi, pi] by whole turns, one rounded subtraction a turn. What is a million turns away (Gymnasium's loop would
@@ -208,14 +215,14 @@ BE_INLINE void stage(chunk *w, int n, int number, const be_batch *b, int64_t fir
     }
 }
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     const int noisy = !(b->flags & BE_STEP_FINISHED_HARMLESS);
     values v;
     load_values(b, begin, per_lane, &v);
-    const int64_t *action = io->action;
-    float *observation = io->observation;
-    double *reward = io->reward;
-    uint8_t *terminated = io->terminated;
+    const int64_t *action = rows->port[ACTION];
+    float *observation = rows->port[OBSERVATION];
+    double *reward = rows->reward;
+    uint8_t *terminated = rows->terminated;
     chunk w;
 
     for (int64_t first = begin; first < end; first += CHUNK) {
@@ -226,7 +233,7 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
                 for (int j = 0; j < BE_VL; j++) {
                     const int64_t i = first + l + j;
                     double noise = be_param_of(b, TORQUE_NOISE_MAX, i);
-                    if (noise > 0 && !io->skip[i - begin]) torque[j] += be_rng_uniform(&b->rng[i], -noise, noise);
+                    if (noise > 0 && !rows->skip[i - begin]) torque[j] += be_rng_uniform(&b->rng[i], -noise, noise);
                 }
             }
             be_store(w.torque + l, torque);
@@ -270,9 +277,9 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+    return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
 static const be_id ids[] = {
@@ -286,6 +293,7 @@ BE_ENV(acrobot) = {
     .ids = ids,
     .family = "classic control",
     .frames_per_second = 15,
+    .ports = ports,
     .state = state,
     .params = params,
     .options = options,

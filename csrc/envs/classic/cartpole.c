@@ -6,6 +6,14 @@
 #include "batchenv.h"
 #include "exact_math.h"
 
+/* prepare() says the spaces that depend on params. */
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(2)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { X, X_DOT, THETA, THETA_DOT };
 static const be_field state[] = {
     [X] = {"x", BE_F64, 1, "cart position, m"},
@@ -62,29 +70,28 @@ static int prepare(be_setup *setup, be_error *error) {
     /* Twice the threshold, so that the observation that ends an episode is still inside. */
     double high[] = {p[X_THRESHOLD] * 2, INFINITY, p[THETA_THRESHOLD] * 2, INFINITY};
     double low[] = {-high[0], -INFINITY, -high[2], -INFINITY};
-    be_space_box_f32(&setup->observation_space, 4, low, high);
-    be_space_discrete(&setup->action_space, 2);
+    be_space_box_f32(&setup->space[OBSERVATION], 4, low, high);
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = BE_ROW(float, io->observation, io, i, 4);
+        float *observation = BE_ROW(float, rows->port[OBSERVATION], rows, i, 4);
         for (int j = 0; j < 4; j++) observation[j] = (float)((double *)b->state[j])[i];
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         for (int j = 0; j < 4; j++) {
-            ((double *)b->state[j])[i] = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
+            ((double *)b->state[j])[i] = be_rng_uniform(&b->rng[i], rows->options[LOW], rows->options[HIGH]);
         }
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
 typedef struct values {
@@ -105,16 +112,16 @@ BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
     };
 }
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *restrict px = b->state[X], *restrict px_dot = b->state[X_DOT];
     double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
     const double *p = b->params;
     const int euler = p[KINEMATICS_INTEGRATOR] == 0, sutton_barto = p[SUTTON_BARTO_REWARD] != 0;
     values v = load_values(b, begin, per_lane);
-    const int64_t *action = io->action;
-    float *observation = io->observation;
-    double *reward = io->reward;
-    uint8_t *terminated = io->terminated;
+    const int64_t *action = rows->port[ACTION];
+    float *observation = rows->port[OBSERVATION];
+    double *reward = rows->reward;
+    uint8_t *terminated = rows->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
         if (per_lane) v = load_values(b, i, 1);
@@ -158,9 +165,9 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+    return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
 static const be_id ids[] = {
@@ -175,6 +182,7 @@ BE_ENV(cartpole) = {
     .ids = ids,
     .family = "classic control",
     .frames_per_second = 50,
+    .ports = ports,
     .state = state,
     .params = params,
     .options = options,

@@ -7,6 +7,14 @@
 #include "batchenv.h"
 #include "exact_math.h"
 
+/* prepare() says the spaces that depend on params. */
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_BOX(BE_F32, -1, 1, 1)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { POSITION, VELOCITY };
 static const be_field state[] = {
     [POSITION] = {"position", BE_F64, 1, "along the x axis (float32 precision after the first step)"},
@@ -39,31 +47,30 @@ static int prepare(be_setup *setup, be_error *error) {
                        p[MAX_POSITION]);
     }
     double low[] = {p[MIN_POSITION], -p[MAX_SPEED]}, high[] = {p[MAX_POSITION], p[MAX_SPEED]};
-    be_space_box_f32(&setup->observation_space, 2, low, high);
-    be_space_box_f32(&setup->action_space, 1, (double[]){-1.0}, (double[]){1.0});
+    be_space_box_f32(&setup->space[OBSERVATION], 2, low, high);
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = BE_ROW(float, io->observation, io, i, 2);
+        float *observation = BE_ROW(float, rows->port[OBSERVATION], rows, i, 2);
         observation[0] = (float)position[i];
         observation[1] = (float)velocity[i];
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     double *position = b->state[POSITION], *velocity = b->state[VELOCITY];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        position[i] = be_rng_uniform(&b->rng[i], io->options[LOW], io->options[HIGH]);
+        position[i] = be_rng_uniform(&b->rng[i], rows->options[LOW], rows->options[HIGH]);
         velocity[i] = 0.0;
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
 typedef struct values {
@@ -145,13 +152,13 @@ BE_INLINE moved later_step(be_vf position, be_vf velocity, be_vf push, be_vd slo
 /* Lanes that go through a step together, from one short loop to the next. */
 #define CHUNK BE_MANY
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
     values v = load_values(b, begin, per_lane);
-    const float *action = io->action;
-    float *observation = io->observation;
-    double *reward = io->reward;
-    uint8_t *terminated = io->terminated;
+    const float *action = rows->port[ACTION];
+    float *observation = rows->port[OBSERVATION];
+    double *reward = rows->reward;
+    uint8_t *terminated = rows->terminated;
 
     for (int64_t first = begin; first < end; first += CHUNK) {
         const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
@@ -190,9 +197,9 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+    return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
 static const be_id ids[] = {
@@ -206,6 +213,7 @@ BE_ENV(mountain_car_continuous) = {
     .ids = ids,
     .family = "classic control",
     .frames_per_second = 30,
+    .ports = ports,
     .state = state,
     .params = params,
     .options = options,

@@ -8,6 +8,14 @@
 
 #define PI 3.141592653589793
 
+/* prepare() says the spaces that depend on params. */
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { THETA, THETA_DOT };
 static const be_field state[] = {
     [THETA] = {"theta", BE_F64, 1, "angle from upright, rad, not wrapped"},
@@ -42,17 +50,17 @@ static int prepare(be_setup *setup, be_error *error) {
     setup->constants[TORQUE_GAIN] = (double)(float)(3.0 / (p[M] * be_libm_square(p[L])));
     setup->constants[TORQUE_BOUND] = (double)(float)p[MAX_TORQUE];
     double high[] = {1.0, 1.0, p[MAX_SPEED]}, low[] = {-1.0, -1.0, -p[MAX_SPEED]};
-    be_space_box_f32(&setup->observation_space, 3, low, high);
-    be_space_box_f32(&setup->action_space, 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
+    be_space_box_f32(&setup->space[OBSERVATION], 3, low, high);
+    be_space_box_f32(&setup->space[ACTION], 1, (double[]){-p[MAX_TORQUE]}, &p[MAX_TORQUE]);
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        float *observation = BE_ROW(float, io->observation, io, i, 3);
+        float *observation = BE_ROW(float, rows->port[OBSERVATION], rows, i, 3);
         observation[0] = (float)be_math.cos(theta[i]);
         observation[1] = (float)be_math.sin(theta[i]);
         observation[2] = (float)theta_dot[i];
@@ -60,15 +68,15 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     double *theta = b->state[THETA], *theta_dot = b->state[THETA_DOT];
-    const double x = io->options[X_INIT], y = io->options[Y_INIT];
+    const double x = rows->options[X_INIT], y = rows->options[Y_INIT];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         theta[i] = be_rng_uniform(&b->rng[i], -x, x);
         theta_dot[i] = be_rng_uniform(&b->rng[i], -y, y);
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
 typedef struct values {
@@ -92,14 +100,14 @@ typedef struct chunk {
     double sine[CHUNK], cosine[CHUNK];
 } __attribute__((aligned(64))) chunk;
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *ptheta = b->state[THETA], *ptheta_dot = b->state[THETA_DOT];
     values v = load_values(b, begin, per_lane);
     const be_vd torque_cost = be_set1((double)0.001f);
     const be_vd pi = be_set1(PI), two_pi = be_set1(2 * PI);
-    const float *action = io->action;
-    float *observation = io->observation;
-    double *reward = io->reward;
+    const float *action = rows->port[ACTION];
+    float *observation = rows->port[OBSERVATION];
+    double *reward = rows->reward;
     chunk w;
 
     for (int64_t first = begin; first < end; first += CHUNK) {
@@ -134,13 +142,13 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
         observation += 3 * CHUNK;
         reward += CHUNK;
     }
-    memset(io->terminated, 0, (size_t)(end - begin));
+    memset(rows->terminated, 0, (size_t)(end - begin));
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+    return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
 static const be_id ids[] = {
@@ -154,6 +162,7 @@ BE_ENV(pendulum) = {
     .ids = ids,
     .family = "classic control",
     .frames_per_second = 30,
+    .ports = ports,
     .state = state,
     .params = params,
     .options = options,

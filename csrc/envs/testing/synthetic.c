@@ -7,6 +7,13 @@
 
 #include "batchenv.h"
 
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { TOTAL, LAST };
 static const be_field state[] = {
     [TOTAL] = {"total", BE_I64, 1, "digest of the episode's actions and draws", 0, UINT32_MAX},
@@ -30,19 +37,18 @@ static const be_param params[] = {
 
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
-    be_space_box_f32(&setup->observation_space, 3, (double[]){0, 0, 0}, (double[]){INT32_MAX, 1, UINT32_MAX});
-    setup->observation_space.dtype = BE_F64;
-    be_space_discrete(&setup->action_space, 4);
+    be_space_box_f32(&setup->space[OBSERVATION], 3, (double[]){0, 0, 0}, (double[]){INT32_MAX, 1, UINT32_MAX});
+    setup->space[OBSERVATION].dtype = BE_F64;
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int64_t *total = b->state[TOTAL];
     const double *last = b->state[LAST];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        double *observation = BE_ROW(double, io->observation, io, i, 3);
+        double *observation = BE_ROW(double, rows->port[OBSERVATION], rows, i, 3);
         observation[0] = b->elapsed[i];
         observation[1] = last[i];
         observation[2] = (double)total[i];
@@ -86,7 +92,7 @@ static void spend(double us, int wait) {
     work(us);
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     for (int64_t k = 0; k < count; k++) {
         if (be_param_of(b, FAIL_RESET, lanes[k]) == (double)lanes[k]) {
             return be_fail(error, BE_ERROR_ENGINE, lanes[k], "fail_reset=%lld", (long long)lanes[k]);
@@ -95,23 +101,23 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
         digest(b, lanes[k], 0);
         spend(be_param_of(b, RESET_US, lanes[k]), be_param_of(b, WAIT, lanes[k]) != 0);
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     for (int64_t i = begin; i < end; i++) {
-        const int64_t row = i - io->first;
+        const int64_t row = i - rows->first;
         be_rng *rng = &b->rng[i];
-        digest(b, i, 1 + ((const int64_t *)io->action)[row]);
+        digest(b, i, 1 + ((const int64_t *)rows->port[ACTION])[row]);
         const int slow = be_rng_double(rng) < be_param_of(b, TAIL_PROBABILITY, i);
-        io->terminated[row] = be_rng_double(rng) < be_param_of(b, END_PROBABILITY, i);
-        io->reward[row] = ((const double *)b->state[LAST])[i];
+        rows->terminated[row] = be_rng_double(rng) < be_param_of(b, END_PROBABILITY, i);
+        rows->reward[row] = ((const double *)b->state[LAST])[i];
         spend(be_param_of(b, COST_US, i) * (slow ? be_param_of(b, TAIL_FACTOR, i) : 1), be_param_of(b, WAIT, i) != 0);
         const double failing = be_param_of(b, FAIL_LANE, i);
         if (b->elapsed[i] + 1 == (int64_t)be_param_of(b, FAIL_STEP, i) && (failing < 0 || failing == (double)i)) {
             return be_fail(error, BE_ERROR_ENGINE, i, "fail_step=%d", b->elapsed[i] + 1);
         }
-        double *observation = BE_ROW(double, io->observation, io, i, 3);
+        double *observation = BE_ROW(double, rows->port[OBSERVATION], rows, i, 3);
         observation[0] = b->elapsed[i] + 1; /* counted after this */
         observation[1] = ((const double *)b->state[LAST])[i];
         observation[2] = (double)((const int64_t *)b->state[TOTAL])[i];
@@ -130,6 +136,7 @@ BE_ENV(synthetic) = {
     .ids = ids,
     .family = "testing",
     .frames_per_second = 1,
+    .ports = ports,
     .state = state,
     .params = params,
     .flags = BE_LANE_BY_LANE,

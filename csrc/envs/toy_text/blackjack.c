@@ -9,6 +9,13 @@
 /* A player who is not bust has at most 21 cards, then draws one; a dealer has less. */
 enum { HAND = 24, ACE = 1, TEN = 10, JACK = 11, KING = 13 };
 
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(2)},
+    [OBSERVATION] = {"", BE_OBSERVATION, BE_TUPLE(32, 11, 2)},
+    {0},
+};
+
 enum { PLAYER, DEALER, TOP_CARD_SUIT, TOP_CARD_VALUE };
 static const be_field state[] = {
     [PLAYER] = {"player", BE_U8, HAND, "the player's cards, 1 (ace) to 10, then zeros", 0, TEN},
@@ -63,13 +70,6 @@ static inline hand take_card(hand h, uint8_t *cards, be_rng *rng) {
     return (hand){h.cards + 1, h.low + card, h.ace | (card == ACE)};
 }
 
-static int prepare(be_setup *setup, be_error *error) {
-    (void)error;
-    be_space_tuple(&setup->observation_space, 3, (int64_t[]){32, 11, 2});
-    be_space_discrete(&setup->action_space, 2);
-    return BE_OK;
-}
-
 static int check_state(const be_batch *b, const void *const *columns, int64_t count, be_error *error) {
     (void)b;
     const int64_t *top = columns[TOP_CARD_VALUE];
@@ -103,18 +103,18 @@ static inline void write_observation(int64_t *observation, hand player, const ui
     observation[2] = has_usable_ace(player);
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const uint8_t *player = b->state[PLAYER], *dealer = b->state[DEALER];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        int64_t *observation = BE_ROW(int64_t, io->observation, io, i, 3);
+        int64_t *observation = BE_ROW(int64_t, rows->port[OBSERVATION], rows, i, 3);
         write_observation(observation, look_at(player + i * HAND), dealer + i * HAND);
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     uint8_t *player = b->state[PLAYER], *dealer = b->state[DEALER];
     int64_t *suit = b->state[TOP_CARD_SUIT], *value = b->state[TOP_CARD_VALUE];
     for (int64_t k = 0; k < count; k++) {
@@ -129,19 +129,19 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
         if (value[i] == TEN) value[i] = JACK + be_rng_choice(&rng, 3);
         b->rng[i] = rng;
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    const int64_t *restrict action = io->action;
-    int64_t *restrict observation = io->observation;
-    double *restrict reward = io->reward;
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    int64_t *restrict observation = rows->port[OBSERVATION];
+    double *restrict reward = rows->reward;
+    uint8_t *restrict terminated = rows->terminated;
     const int sab = b->params[SAB] != 0, pays = b->params[NATURAL] != 0;
 
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
-        if (io->skip[k]) continue;
+        if (rows->skip[k]) continue;
         uint8_t *player_cards = (uint8_t *)b->state[PLAYER] + i * HAND;
         uint8_t *dealer_cards = (uint8_t *)b->state[DEALER] + i * HAND;
         hand player = look_at(player_cards);
@@ -178,9 +178,9 @@ BE_ENV(blackjack) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
     .params = params,
-    .prepare = prepare,
     .check_state = check_state,
     .reset = reset,
     .observe = observe,

@@ -12,6 +12,14 @@
 
 #define MAX_CELLS (1 << 20)
 
+/* prepare() says how large the board is. */
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(3)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
 enum { ROW, COLUMN, PADDLE };
 static const be_field state[] = {
     [ROW] = {"row", BE_I32, 1, "of the ball, 0 at the top", 0, MAX_CELLS},
@@ -27,10 +35,7 @@ static int prepare(be_setup *setup, be_error *error) {
                        "height=%lld must be at least 2, width=%lld at least 1, and both make at most %d cells",
                        (long long)board->rows, (long long)board->columns, MAX_CELLS);
     }
-    setup->observation_space =
-        (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 2, .shape = {board->rows, board->columns}};
-    for (int j = 0; j < BE_MAX_BOUNDS; j++) setup->observation_space.high[j] = 1.0;
-    be_space_discrete(&setup->action_space, 3);
+    be_space_box(&setup->space[OBSERVATION], BE_F32, 2, (int64_t[]){board->rows, board->columns}, 0, 1);
     return BE_OK;
 }
 
@@ -54,18 +59,18 @@ static inline void draw(const be_batch *b, float *board, int64_t row, int64_t co
     board[bottom + paddle] = 1.0f;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int32_t *row = b->state[ROW], *column = b->state[COLUMN], *paddle = b->state[PADDLE];
     const int64_t cells = b->grid.rows * b->grid.columns;
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        draw(b, BE_ROW(float, io->observation, io, i, cells), row[i], column[i], paddle[i]);
+        draw(b, BE_ROW(float, rows->port[OBSERVATION], rows, i, cells), row[i], column[i], paddle[i]);
     }
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int32_t *row = b->state[ROW], *column = b->state[COLUMN], *paddle = b->state[PADDLE];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
@@ -73,15 +78,15 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
         column[i] = (int32_t)be_rng_integers(&b->rng[i], 0, b->grid.columns);
         paddle[i] = (int32_t)(b->grid.columns / 2);
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
     int32_t *restrict row = b->state[ROW], *restrict column = b->state[COLUMN], *restrict paddle = b->state[PADDLE];
-    const int64_t *restrict action = io->action;
-    double *restrict reward = io->reward;
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    double *restrict reward = rows->reward;
+    uint8_t *restrict terminated = rows->terminated;
     const int32_t last_row = (int32_t)b->grid.rows - 1, last_column = (int32_t)b->grid.columns - 1;
     const int64_t cells = b->grid.rows * b->grid.columns;
 
@@ -93,7 +98,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_err
         reward[k] = (double)(landed * (2 * caught - 1));
         terminated[k] = (uint8_t)landed;
     }
-    float *board = io->observation;
+    float *board = rows->port[OBSERVATION];
     for (int64_t i = begin; i < end; i++, board += cells) draw(b, board, row[i], column[i], paddle[i]);
     return BE_OK;
 }
@@ -109,6 +114,7 @@ BE_ENV(catch) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
     .grid = "board",
     .flags = BE_STEP_FINISHED_HARMLESS,

@@ -8,15 +8,18 @@
 
 enum { ROWS = 4, COLUMNS = 12, START = 36, GOAL = 47 };
 
+enum { ACTION, OBSERVATION, PROB };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},
+    [OBSERVATION] = {"", BE_OBSERVATION, BE_DISCRETE(ROWS * COLUMNS)},
+    [PROB] = {"prob", BE_INFO, BE_VALUE(BE_F64), .doc = "probability of what the last action led to; 1 after a reset"},
+    {0},
+};
+
 enum { S, LAST_ACTION };
 static const be_field state[] = {
     [S] = {"s", BE_I64, 1, "the cell, row * 12 + column", 0, ROWS * COLUMNS - 1},
     [LAST_ACTION] = {"lastaction", BE_I64, 1, "the action of the last step; -1 after a reset", -1, 3},
-    {0},
-};
-
-static const be_field info[] = {
-    {"prob", BE_F64, 1, "probability of what the last action led to; 1 after a reset", 0, 0, BE_ALWAYS},
     {0},
 };
 
@@ -27,44 +30,37 @@ static const be_param params[] = {
     {0},
 };
 
-static int prepare(be_setup *setup, be_error *error) {
-    (void)error;
-    be_space_discrete(&setup->observation_space, ROWS * COLUMNS);
-    be_space_discrete(&setup->action_space, 4);
-    return BE_OK;
-}
-
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int64_t *s = b->state[S];
-    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, io->observation, io, lanes[k], 1) = s[lanes[k]];
+    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = s[lanes[k]];
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
         (void)be_rng_double(&b->rng[i]); /* Gymnasium draws the start, though there is but one */
         s[i] = START;
         last_action[i] = -1;
-        *BE_ROW(double, io->info[0], io, i, 1) = 1.0;
+        *BE_ROW(double, rows->port[PROB], rows, i, 1) = 1.0;
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
     int64_t *restrict s = b->state[S], *restrict last_action = b->state[LAST_ACTION];
-    const int64_t *restrict action = io->action;
-    int64_t *restrict observation = io->observation;
-    double *restrict reward = io->reward, *restrict prob = io->info[0];
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    int64_t *restrict observation = rows->port[OBSERVATION];
+    double *restrict reward = rows->reward, *restrict prob = rows->port[PROB];
+    uint8_t *restrict terminated = rows->terminated;
     const int slippery = b->params[IS_SLIPPERY] != 0;
     const double third = 1.0 / 3.0, p = slippery ? third : 1.0;
 
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
-        if (io->skip[k]) continue;
+        if (rows->skip[k]) continue;
         const double u = be_rng_double(&b->rng[i]);
         int direction = (int)action[k], cell = (int)s[i];
         if (slippery) direction = (direction + be_pick3(u, third, third, third) + 3) % 4;
@@ -96,10 +92,9 @@ BE_ENV(cliff_walking) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
-    .info = info,
     .params = params,
-    .prepare = prepare,
     .reset = reset,
     .observe = observe,
     .step = step,

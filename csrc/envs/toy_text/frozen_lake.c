@@ -10,15 +10,19 @@
 
 #define MAX_CELLS (1 << 20)
 
+/* prepare() says how many cells the map has. */
+enum { ACTION, OBSERVATION, PROB };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    [PROB] = {"prob", BE_INFO, BE_VALUE(BE_F64), .doc = "probability of what the last action led to; 1 after a reset"},
+    {0},
+};
+
 enum { S, LAST_ACTION };
 static const be_field state[] = {
     [S] = {"s", BE_I64, 1, "the cell, row * columns + column", 0, MAX_CELLS - 1},
     [LAST_ACTION] = {"lastaction", BE_I64, 1, "the action of the last step; -1 after a reset", -1, 3},
-    {0},
-};
-
-static const be_field info[] = {
-    {"prob", BE_F64, 1, "probability of what the last action led to; 1 after a reset", 0, 0, BE_ALWAYS},
     {0},
 };
 
@@ -52,8 +56,7 @@ static int prepare(be_setup *setup, be_error *error) {
     }
     setup->constants[FIRST_START] = (double)(first - map->cells);
     setup->constants[NUM_STARTS] = (double)starts;
-    be_space_discrete(&setup->observation_space, map->rows * map->columns);
-    be_space_discrete(&setup->action_space, 4);
+    be_space_discrete(&setup->space[OBSERVATION], map->rows * map->columns);
     return BE_OK;
 }
 
@@ -68,10 +71,10 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
     return BE_OK;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int64_t *s = b->state[S];
-    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, io->observation, io, lanes[k], 1) = s[lanes[k]];
+    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = s[lanes[k]];
     return BE_OK;
 }
 
@@ -87,7 +90,7 @@ static int64_t draw_start(const be_batch *b, int64_t first, int64_t starts, be_r
     return 0;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION];
     /* They depend on the map alone: the same in all lanes. */
     const int64_t first = (int64_t)be_constant_of(b, FIRST_START, 0),
@@ -96,9 +99,9 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
         const int64_t i = lanes[k];
         s[i] = draw_start(b, first, starts, &b->rng[i]);
         last_action[i] = -1;
-        *BE_ROW(double, io->info[0], io, i, 1) = 1.0;
+        *BE_ROW(double, rows->port[PROB], rows, i, 1) = 1.0;
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
 /* Kinds of cells. */
@@ -120,18 +123,18 @@ BE_INLINE values load_values(const be_batch *b, int64_t i) {
     };
 }
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int slippery, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int slippery, int per_lane) {
     int64_t *restrict s = b->state[S], *restrict last_action = b->state[LAST_ACTION];
-    const int64_t *restrict action = io->action;
-    int64_t *restrict observation = io->observation;
-    double *restrict reward = io->reward, *restrict prob = io->info[0];
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    int64_t *restrict observation = rows->port[OBSERVATION];
+    double *restrict reward = rows->reward, *restrict prob = rows->port[PROB];
+    uint8_t *restrict terminated = rows->terminated;
     const uint8_t *restrict cells = b->grid.cells;
     const uint32_t columns = (uint32_t)b->grid.columns, num_cells = (uint32_t)b->grid.rows * columns;
     values v = load_values(b, begin);
 
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
-        if (io->skip[k]) continue;
+        if (rows->skip[k]) continue;
         if (per_lane) v = load_values(b, i);
         const double u = be_rng_double(&b->rng[i]);
         uint32_t cell = (uint32_t)s[i], direction = (uint32_t)action[k];
@@ -161,11 +164,11 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
     const int slippery = be_param_of(b, IS_SLIPPERY, begin) != 0;
-    if (b->per_lane) return step_lanes(b, begin, end, io, slippery, 1);
-    return slippery ? step_lanes(b, begin, end, io, 1, 0) : step_lanes(b, begin, end, io, 0, 0);
+    if (b->per_lane) return step_lanes(b, begin, end, rows, slippery, 1);
+    return slippery ? step_lanes(b, begin, end, rows, 1, 0) : step_lanes(b, begin, end, rows, 0, 0);
 }
 
 static const be_id ids[] = {
@@ -180,8 +183,8 @@ BE_ENV(frozen_lake) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
-    .info = info,
     .params = params,
     .grid = "desc",
     .prepare = prepare,

@@ -9,6 +9,13 @@
 
 enum { NUM_CELLS = 5 };
 
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(2)},
+    [OBSERVATION] = {"", BE_OBSERVATION, BE_DISCRETE(NUM_CELLS)},
+    {0},
+};
+
 enum { S };
 static const be_field state[] = {
     [S] = {"s", BE_I64, 1, "the cell", 0, NUM_CELLS - 1},
@@ -23,38 +30,31 @@ static const be_param params[] = {
     {0},
 };
 
-static int prepare(be_setup *setup, be_error *error) {
-    (void)error;
-    be_space_discrete(&setup->observation_space, NUM_CELLS);
-    be_space_discrete(&setup->action_space, 2);
-    return BE_OK;
-}
-
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int64_t *s = b->state[S];
-    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, io->observation, io, lanes[k], 1) = s[lanes[k]];
+    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = s[lanes[k]];
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int64_t *s = b->state[S];
     for (int64_t k = 0; k < count; k++) s[lanes[k]] = 0;
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *io, int per_lane) {
+BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     int64_t *restrict s = b->state[S];
-    const int64_t *restrict action = io->action;
-    int64_t *restrict observation = io->observation;
-    double *restrict reward = io->reward;
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    int64_t *restrict observation = rows->port[OBSERVATION];
+    double *restrict reward = rows->reward;
+    uint8_t *restrict terminated = rows->terminated;
     double slip = be_param_of(b, SLIP, begin), small = be_param_of(b, SMALL, begin),
            large = be_param_of(b, LARGE, begin);
 
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
         terminated[k] = 0;
-        if (io->skip[k]) continue;
+        if (rows->skip[k]) continue;
         if (per_lane) {
             slip = be_param_of(b, SLIP, i);
             small = be_param_of(b, SMALL, i);
@@ -68,9 +68,9 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_io *i
     return BE_OK;
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
-    return b->per_lane ? step_lanes(b, begin, end, io, 1) : step_lanes(b, begin, end, io, 0);
+    return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
 static const be_id ids[] = {
@@ -84,9 +84,9 @@ BE_ENV(nchain) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
     .params = params,
-    .prepare = prepare,
     .reset = reset,
     .observe = observe,
     .step = step,

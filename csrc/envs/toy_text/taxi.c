@@ -10,6 +10,16 @@
 enum { NUM_CELLS = 25, NUM_PADS = 4, IN_TAXI = 4, NUM_ACTIONS = 6, STATES_PER_CELL = 20 };
 enum { SOUTH, NORTH, EAST, WEST, PICKUP, DROPOFF };
 
+enum { ACTION, OBSERVATION, PROB, ACTION_MASK };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(NUM_ACTIONS)},
+    [OBSERVATION] = {"", BE_OBSERVATION, BE_DISCRETE(NUM_CELLS * STATES_PER_CELL)},
+    [PROB] = {"prob", BE_INFO, BE_VALUE(BE_F64), .doc = "probability of what the last action led to; 1 after a reset"},
+    [ACTION_MASK] = {"action_mask", BE_INFO, BE_VALUES(BE_I8, NUM_ACTIONS),
+                     .doc = "1 for each action that changes the state"},
+    {0},
+};
+
 enum { S, LAST_ACTION, FICKLE_STEP, ORIENTATION };
 static const be_field state[] = {
     [S] = {"s", BE_I64, 1, "((row * 5 + column) * 5 + passenger) * 4 + destination", 0,
@@ -18,13 +28,6 @@ static const be_field state[] = {
     [FICKLE_STEP] = {"fickle_step", BE_I64, 1, "1: this passenger is going to choose another destination", 0, 1},
     [ORIENTATION] = {"taxi_orientation", BE_I64, 1, "the last move's direction, which the picture shows; 0 at first", 0,
                      WEST},
-    {0},
-};
-
-enum { PROB, ACTION_MASK };
-static const be_field info[] = {
-    [PROB] = {"prob", BE_F64, 1, "probability of what the last action led to; 1 after a reset", 0, 0},
-    [ACTION_MASK] = {"action_mask", BE_I8, NUM_ACTIONS, "1 for each action that changes the state", 0, 0},
     {0},
 };
 
@@ -68,8 +71,6 @@ static int prepare(be_setup *setup, be_error *error) {
         if (k % STRIDE == 0) setup->constants[k / STRIDE] = sum;
         sum += start_probability;
     }
-    be_space_discrete(&setup->observation_space, NUM_CELLS * STATES_PER_CELL);
-    be_space_discrete(&setup->action_space, NUM_ACTIONS);
     return BE_OK;
 }
 
@@ -97,14 +98,14 @@ static inline void write_mask(int64_t s, int8_t *mask) {
     mask[DROPOFF] = passenger == IN_TAXI && pad_in[cell] != 0;
 }
 
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     const int64_t *s = b->state[S];
-    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, io->observation, io, lanes[k], 1) = s[lanes[k]];
+    for (int64_t k = 0; k < count; k++) *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = s[lanes[k]];
     return BE_OK;
 }
 
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION], *fickle_step = b->state[FICKLE_STEP];
     int64_t *orientation = b->state[ORIENTATION];
     const int fickle = be_param_of(b, FICKLE_PASSENGER, 0) != 0;
@@ -114,25 +115,25 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_io *
         last_action[i] = -1;
         orientation[i] = SOUTH;
         fickle_step[i] = fickle && be_rng_double(&b->rng[i]) < be_param_of(b, FICKLE_PROBABILITY, i);
-        *BE_ROW(double, io->info[PROB], io, i, 1) = 1.0;
-        write_mask(s[i], BE_ROW(int8_t, io->info[ACTION_MASK], io, i, NUM_ACTIONS));
+        *BE_ROW(double, rows->port[PROB], rows, i, 1) = 1.0;
+        write_mask(s[i], BE_ROW(int8_t, rows->port[ACTION_MASK], rows, i, NUM_ACTIONS));
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step(be_batch *b, int64_t begin, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)error;
     int64_t *restrict ps = b->state[S], *restrict last_action = b->state[LAST_ACTION];
     int64_t *restrict fickle_step = b->state[FICKLE_STEP], *restrict orientation = b->state[ORIENTATION];
-    const int64_t *restrict action = io->action;
-    int64_t *restrict observation = io->observation;
-    double *restrict reward = io->reward, *restrict prob = io->info[PROB];
-    int8_t *restrict mask = io->info[ACTION_MASK];
-    uint8_t *restrict terminated = io->terminated;
+    const int64_t *restrict action = rows->port[ACTION];
+    int64_t *restrict observation = rows->port[OBSERVATION];
+    double *restrict reward = rows->reward, *restrict prob = rows->port[PROB];
+    int8_t *restrict mask = rows->port[ACTION_MASK];
+    uint8_t *restrict terminated = rows->terminated;
     const int rainy = be_param_of(b, IS_RAINY, 0) != 0, fickle = be_param_of(b, FICKLE_PASSENGER, 0) != 0;
 
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
-        if (io->skip[k]) continue;
+        if (rows->skip[k]) continue;
         const double u = be_rng_double(&b->rng[i]);
         const int a = (int)action[k];
         int s = (int)ps[i];
@@ -190,8 +191,8 @@ BE_ENV(taxi) = {
     .ids = ids,
     .family = "toy text",
     .frames_per_second = 4,
+    .ports = ports,
     .state = state,
-    .info = info,
     .params = params,
     .prepare = prepare,
     .reset = reset,

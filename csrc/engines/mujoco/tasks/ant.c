@@ -21,7 +21,7 @@ static const be_param params[] = {
 };
 
 enum {
-    X_POSITION,
+    X_POSITION = MJ_PORTS,
     Y_POSITION,
     DISTANCE,
     X_VELOCITY,
@@ -44,26 +44,29 @@ enum {
     [REWARD_SURVIVE] = MJ_INFO_STEP("reward_survive", "part of the reward"),                                           \
     [UNSTABLE] = MJ_UNSTABLE_INFO
 /* clang-format on */
-static const be_field info[] = {
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_ALWAYS),
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
     [REWARD_CONTACT] = MJ_INFO_STEP("reward_contact", "part of the reward"),
     {0},
 };
-static const be_field info_v4[] = {
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_STEP),
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
     [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_forward"),
     {0},
 };
-static const be_field info_v4_contact[] = {
+static const be_port ports_v4_contact[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_STEP),
     [REWARD_CTRL] = MJ_INFO_STEP("reward_ctrl", "the contact cost, as Gymnasium has it there"),
     [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_forward"),
     {0},
 };
 
-static int is_v4(const be_batch *b) { return b->type->info != info; }
+static int is_v4(const be_batch *b) { return b->type->ports != ports; }
 
 /* The first of cfrc_ext's values observed: -v5 leaves out the world's, which are 0. */
 static int64_t first_force(const be_batch *b) { return is_v4(b) ? 0 : 6; }
@@ -93,16 +96,16 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     }
 }
 
-static void write_position(const be_batch *b, int64_t lane, const be_io *io, const double *position) {
-    MJ_INFO(io, X_POSITION, lane) = position[0];
-    MJ_INFO(io, Y_POSITION, lane) = position[1];
-    MJ_INFO(io, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
+static void write_position(const be_batch *b, int64_t lane, const be_rows *rows, const double *position) {
+    MJ_INFO(rows, X_POSITION, lane) = position[0];
+    MJ_INFO(rows, Y_POSITION, lane) = position[1];
+    MJ_INFO(rows, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
-    be_mujoco_clear_info(b, lane, io, 0);
-    if (!is_v4(b)) write_position(b, lane, io, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    be_mujoco_clear_info(b, lane, rows);
+    if (!is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -135,44 +138,44 @@ static double squared_forces(const be_batch *b, int64_t lane) {
     return sum;
 }
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
     const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[0];
     const double before[] = {position[0], position[1]};
     const int v4 = is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, forces, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
     if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(position[0] - before[0]) / dt, (position[1] - before[1]) / dt};
     const double forward = velocity[0] * (v4 ? 1.0 : be_param_of(b, FORWARD, lane));
     const float control =
-        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
     const double contact = forces ? be_param_of(b, CONTACT, lane) * squared_forces(b, lane) : 0;
     const int healthy = is_healthy(b, lane), terminate = be_param_of(b, TERMINATE, lane) != 0;
     const double survive = (double)(healthy || (v4 && terminate)) * be_param_of(b, HEALTHY, lane);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = forward + survive - (forces ? (double)control + contact : (double)control);
-    io->terminated[lane - io->first] = (uint8_t)(!healthy && terminate);
-    write_position(b, lane, io, v4 ? position : handles->arrays[MJ_QPOS]);
-    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
-    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
-    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
-    MJ_INFO(io, REWARD_SURVIVE, lane) = survive;
-    if (b->type->info == info_v4_contact) {
-        MJ_INFO(io, REWARD_CTRL, lane) = -contact;
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = forward + survive - (forces ? (double)control + contact : (double)control);
+    rows->terminated[lane - rows->first] = (uint8_t)(!healthy && terminate);
+    write_position(b, lane, rows, v4 ? position : handles->arrays[MJ_QPOS]);
+    MJ_INFO(rows, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
+    MJ_INFO(rows, REWARD_SURVIVE, lane) = survive;
+    if (b->type->ports == ports_v4_contact) {
+        MJ_INFO(rows, REWARD_CTRL, lane) = -contact;
     } else {
-        MJ_INFO_F32(io, REWARD_CTRL, lane) = -control;
+        MJ_INFO_F32(rows, REWARD_CTRL, lane) = -control;
     }
     if (v4) {
-        MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+        MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
     } else {
-        MJ_INFO(io, REWARD_CONTACT, lane) = -contact;
+        MJ_INFO(rows, REWARD_CONTACT, lane) = -contact;
     }
     return status;
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(ant) = {.name = "Ant", .info = info, .prepare = prepare, MEMBERS};
-BE_ENV(ant_v4) = {.name = "AntV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
-BE_ENV(ant_v4_contact) = {.name = "AntV4Contact", .info = info_v4_contact, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant) = {.name = "Ant", .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(ant_v4) = {.name = "AntV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant_v4_contact) = {.name = "AntV4Contact", .ports = ports_v4_contact, .prepare = prepare_v4, MEMBERS};

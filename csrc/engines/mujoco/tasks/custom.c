@@ -10,8 +10,8 @@ static const be_param params[] = {
     {0},
 };
 
-enum { UNSTABLE };
-static const be_field info[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
+enum { UNSTABLE = MJ_PORTS };
+static const be_port ports[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
 /* Whether contact forces are observed, in be_mujoco_source.flags. */
 enum { CONTACT_FORCES };
@@ -30,11 +30,11 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     }
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const double qpos_noise = be_param_of(b, POSITION_NOISE, lane), qvel_noise = be_param_of(b, VELOCITY_NOISE, lane);
-    be_mujoco_clear_info(b, lane, io, 0);
+    be_mujoco_clear_info(b, lane, rows);
     int status = be_mujoco_clear(b, lane, error);
     if (status != BE_OK) return status;
     for (int64_t j = 0; qpos_noise > 0 && j < source->num_qpos; j++) {
@@ -47,20 +47,20 @@ static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, be_mujoco_of(b)->flags[CONTACT_FORCES] != 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, be_mujoco_of(b)->flags[CONTACT_FORCES] != 0, error);
     if (status != BE_OK) return status;
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = 0;
-    io->terminated[lane - io->first] = 0;
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = 0;
+    rows->terminated[lane - rows->first] = 0;
     return status;
 }
 
 BE_ENV(mujoco_custom) = {
     .name = "MuJoCo",
     MJ_SHARED_MEMBERS,
-    .info = info,
+    .ports = ports,
     .params = params,
     .prepare = prepare,
     .reset = reset,

@@ -11,8 +11,9 @@ static const be_param params[] = {
     {0},
 };
 
-enum { X_POSITION, X_VELOCITY, REWARD_FORWARD, REWARD_CTRL, UNSTABLE };
-static const be_field info[] = {
+enum { X_POSITION = MJ_PORTS, X_VELOCITY, REWARD_FORWARD, REWARD_CTRL, UNSTABLE };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [X_POSITION] = MJ_INFO_ALWAYS("x_position", "m"),
     [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),
     [REWARD_FORWARD] = MJ_INFO_STEP("reward_forward", "part of the reward"),
@@ -20,7 +21,8 @@ static const be_field info[] = {
     [UNSTABLE] = MJ_UNSTABLE_INFO,
     {0},
 };
-static const be_field info_v4[] = {
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     [X_POSITION] = MJ_INFO_STEP("x_position", "m"),
     [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),
     [REWARD_FORWARD] = MJ_INFO_STEP("reward_run", "part of the reward"),
@@ -43,36 +45,36 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
-    be_mujoco_clear_info(b, lane, io, 0);
-    if (b->type->info == info) MJ_INFO(io, X_POSITION, lane) = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS][0];
+    be_mujoco_clear_info(b, lane, rows);
+    if (b->type->ports == ports) MJ_INFO(rows, X_POSITION, lane) = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS][0];
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;
     /* Gymnasium squares and sums float32 actions; the product with a Python float is float32, too. */
     const float cost =
-        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = forward - (double)cost;
-    io->terminated[lane - io->first] = 0;
-    MJ_INFO(io, X_POSITION, lane) = qpos[0];
-    MJ_INFO(io, X_VELOCITY, lane) = velocity;
-    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
-    MJ_INFO_F32(io, REWARD_CTRL, lane) = -cost;
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = forward - (double)cost;
+    rows->terminated[lane - rows->first] = 0;
+    MJ_INFO(rows, X_POSITION, lane) = qpos[0];
+    MJ_INFO(rows, X_VELOCITY, lane) = velocity;
+    MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
+    MJ_INFO_F32(rows, REWARD_CTRL, lane) = -cost;
     return status;
 }
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(half_cheetah) = {.name = "HalfCheetah", .info = info, MEMBERS};
-BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .info = info_v4, MEMBERS};
+BE_ENV(half_cheetah) = {.name = "HalfCheetah", .ports = ports, MEMBERS};
+BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .ports = ports_v4, MEMBERS};

@@ -21,7 +21,7 @@ static const be_param params[] = {
 };
 
 enum {
-    X_POSITION,
+    X_POSITION = MJ_PORTS,
     Y_POSITION,
     DISTANCE,
     X_VELOCITY,
@@ -48,15 +48,17 @@ enum {
     [UNSTABLE] = MJ_UNSTABLE_INFO
 /* clang-format on */
 enum { TENDONS = 2 };
-#define TENDON_INFO(name, doc) {name, BE_F64, TENDONS, doc, 0, 0, BE_ALWAYS}
-static const be_field info[] = {
+#define TENDON_INFO(name_, doc_) {name_, BE_INFO, BE_VALUES(BE_F64, TENDONS), .doc = doc_}
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_ALWAYS, "reward_forward", "reward_ctrl", "reward_survive"),
     [REWARD_CONTACT] = MJ_INFO_STEP("reward_contact", "part of the reward"),
     [TENDON_LENGTH] = TENDON_INFO("tendon_length", "rad"),
     [TENDON_VELOCITY] = TENDON_INFO("tendon_velocity", "rad/s"),
     {0},
 };
-static const be_field info_v4[] = {
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_STEP, "reward_linvel", "reward_quadctrl", "reward_alive"),
     [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_linvel"),
     {0},
@@ -77,7 +79,7 @@ static const be_param standup_params[] = {
 };
 
 enum {
-    REWARD_LINUP,
+    REWARD_LINUP = MJ_PORTS,
     REWARD_QUADCTRL,
     REWARD_IMPACT,
     STANDUP_UNSTABLE,
@@ -94,7 +96,8 @@ enum {
     [REWARD_IMPACT] = MJ_INFO_STEP("reward_impact", "part of the reward"),                                             \
     [STANDUP_UNSTABLE] = MJ_UNSTABLE_INFO
 /* clang-format on */
-static const be_field standup_info[] = {
+static const be_port standup_ports[] = {
+    MJ_SHARED_PORTS,
     SHARED_STANDUP,
     [STANDUP_X] = MJ_INFO_ALWAYS("x_position", "m"),
     [STANDUP_Y] = MJ_INFO_ALWAYS("y_position", "m"),
@@ -103,11 +106,11 @@ static const be_field standup_info[] = {
     [STANDUP_TENDON_VELOCITY] = TENDON_INFO("tendon_velocity", "rad/s"),
     {0},
 };
-static const be_field standup_info_v4[] = {SHARED_STANDUP, {0}};
+static const be_port standup_ports_v4[] = {MJ_SHARED_PORTS, SHARED_STANDUP, {0}};
 
 /* ---- observations ---------------------------------------------------------------------------------- */
 
-static int is_v4(const be_batch *b) { return b->type->info == info_v4 || b->type->info == standup_info_v4; }
+static int is_v4(const be_batch *b) { return b->type->ports == ports_v4 || b->type->ports == standup_ports_v4; }
 
 /* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves. */
 static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
@@ -145,18 +148,18 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     if (flags[MJ_INCLUDE_CFRC_EXT]) be_append(row, arrays[MJ_CFRC_EXT] + 6 * world, 6 * bodies);
 }
 
-static void write_tendons(const be_batch *b, int64_t lane, const be_io *io, int length, int velocity) {
+static void write_tendons(const be_batch *b, int64_t lane, const be_rows *rows, int length, int velocity) {
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    be_append(BE_ROW(double, io->info[length], io, lane, TENDONS), arrays[MJ_TEN_LENGTH], TENDONS);
-    be_append(BE_ROW(double, io->info[velocity], io, lane, TENDONS), arrays[MJ_TEN_VELOCITY], TENDONS);
+    be_append(BE_ROW(double, rows->port[length], rows, lane, TENDONS), arrays[MJ_TEN_LENGTH], TENDONS);
+    be_append(BE_ROW(double, rows->port[velocity], rows, lane, TENDONS), arrays[MJ_TEN_VELOCITY], TENDONS);
 }
 
 /* ---- Humanoid -------------------------------------------------------------------------------------- */
 
-static void write_position(const be_batch *b, int64_t lane, const be_io *io, const double *position) {
-    MJ_INFO(io, X_POSITION, lane) = position[0];
-    MJ_INFO(io, Y_POSITION, lane) = position[1];
-    MJ_INFO(io, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
+static void write_position(const be_batch *b, int64_t lane, const be_rows *rows, const double *position) {
+    MJ_INFO(rows, X_POSITION, lane) = position[0];
+    MJ_INFO(rows, Y_POSITION, lane) = position[1];
+    MJ_INFO(rows, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
 }
 
 /* x and y of the centre of mass: np.einsum("b,bj->j", body_mass, xipos) / body_mass.sum(). */
@@ -174,17 +177,17 @@ static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
     }
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
-    be_mujoco_clear_info(b, lane, io, 0);
+    be_mujoco_clear_info(b, lane, rows);
     if (is_v4(b)) return status;
-    write_position(b, lane, io, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
-    write_tendons(b, lane, io, TENDON_LENGTH, TENDON_VELOCITY);
+    write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    write_tendons(b, lane, rows, TENDON_LENGTH, TENDON_VELOCITY);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
@@ -192,7 +195,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const int v4 = is_v4(b);
     double before[2], after[2];
     mass_center(b, lane, before);
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 1, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 1, error);
     if (status != BE_OK) return status;
     mass_center(b, lane, after);
     const double dt = be_mujoco_dt(b), velocity[] = {(after[0] - before[0]) / dt, (after[1] - before[1]) / dt};
@@ -201,80 +204,80 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_erro
     const int healthy = be_param_of(b, Z_MIN, lane) < qpos[2] && qpos[2] < be_param_of(b, Z_MAX, lane);
     const int terminate = be_param_of(b, TERMINATE, lane) != 0;
     const double survive = (double)(healthy || (v4 && terminate)) * be_param_of(b, HEALTHY, lane);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->terminated[lane - io->first] = (uint8_t)(!healthy && terminate);
-    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
-    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
-    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
-    MJ_INFO(io, REWARD_CTRL, lane) = -control;
-    MJ_INFO(io, REWARD_SURVIVE, lane) = survive;
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->terminated[lane - rows->first] = (uint8_t)(!healthy && terminate);
+    MJ_INFO(rows, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
+    MJ_INFO(rows, REWARD_CTRL, lane) = -control;
+    MJ_INFO(rows, REWARD_SURVIVE, lane) = survive;
     if (v4) {
-        io->reward[lane - io->first] = forward + survive - control;
-        write_position(b, lane, io, after);
-        MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+        rows->reward[lane - rows->first] = forward + survive - control;
+        write_position(b, lane, rows, after);
+        MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
         return status;
     }
     const double contact = be_param_of(b, CONTACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body);
     const double clipped = be_clip_one(contact, be_param_of(b, CONTACT_MIN, lane), be_param_of(b, CONTACT_MAX, lane));
-    io->reward[lane - io->first] = forward + survive - (control + clipped);
-    write_position(b, lane, io, qpos);
-    write_tendons(b, lane, io, TENDON_LENGTH, TENDON_VELOCITY);
-    MJ_INFO(io, REWARD_CONTACT, lane) = -clipped;
+    rows->reward[lane - rows->first] = forward + survive - (control + clipped);
+    write_position(b, lane, rows, qpos);
+    write_tendons(b, lane, rows, TENDON_LENGTH, TENDON_VELOCITY);
+    MJ_INFO(rows, REWARD_CONTACT, lane) = -clipped;
     return status;
 }
 
 /* ---- HumanoidStandup ------------------------------------------------------------------------------- */
 
-static void write_standup_info(const be_batch *b, int64_t lane, const be_io *io) {
+static void write_standup_info(const be_batch *b, int64_t lane, const be_rows *rows) {
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
     if (is_v4(b)) return;
-    MJ_INFO(io, STANDUP_X, lane) = qpos[0];
-    MJ_INFO(io, STANDUP_Y, lane) = qpos[1];
-    MJ_INFO(io, STANDUP_Z, lane) = qpos[2] - be_mujoco_of(b)->init_qpos[2];
-    write_tendons(b, lane, io, STANDUP_TENDON_LENGTH, STANDUP_TENDON_VELOCITY);
+    MJ_INFO(rows, STANDUP_X, lane) = qpos[0];
+    MJ_INFO(rows, STANDUP_Y, lane) = qpos[1];
+    MJ_INFO(rows, STANDUP_Z, lane) = qpos[2] - be_mujoco_of(b)->init_qpos[2];
+    write_tendons(b, lane, rows, STANDUP_TENDON_LENGTH, STANDUP_TENDON_VELOCITY);
 }
 
-static int start_standup(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start_standup(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, STANDUP_NOISE, lane), 0, error);
-    be_mujoco_clear_info(b, lane, io, 0);
-    write_standup_info(b, lane, io);
+    be_mujoco_clear_info(b, lane, rows);
+    write_standup_info(b, lane, rows);
     return status;
 }
 
-static int reset_standup(be_batch *b, const int64_t *lanes, int64_t count, const be_io *io, be_error *error) {
+static int reset_standup(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     for (int64_t k = 0; k < count; k++) {
-        int status = start_standup(b, lanes[k], io, error);
+        int status = start_standup(b, lanes[k], rows, error);
         if (status != BE_OK) return status;
     }
-    return observe(b, lanes, count, io, error);
+    return observe(b, lanes, count, rows, error);
 }
 
-static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int status = be_mujoco_advance(b, lane, io, STANDUP_UNSTABLE, 1, error);
+    const int status = be_mujoco_advance(b, lane, rows, STANDUP_UNSTABLE, 1, error);
     if (status != BE_OK) return status;
     const double up = arrays[MJ_QPOS][2] / source->timestep;
     const double control = be_param_of(b, STANDUP_CONTROL, lane) * be_sum_squares(arrays[MJ_CTRL], source->num_ctrl);
     const double impact =
         be_clip_one(be_param_of(b, IMPACT, lane) * be_sum_squares(arrays[MJ_CFRC_EXT], 6 * source->num_body),
                     be_param_of(b, IMPACT_MIN, lane), be_param_of(b, IMPACT_MAX, lane));
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = up - control - impact + 1;
-    io->terminated[lane - io->first] = 0;
-    MJ_INFO(io, REWARD_LINUP, lane) = up;
-    MJ_INFO(io, REWARD_QUADCTRL, lane) = -control;
-    MJ_INFO(io, REWARD_IMPACT, lane) = -impact;
-    write_standup_info(b, lane, io);
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = up - control - impact + 1;
+    rows->terminated[lane - rows->first] = 0;
+    MJ_INFO(rows, REWARD_LINUP, lane) = up;
+    MJ_INFO(rows, REWARD_QUADCTRL, lane) = -control;
+    MJ_INFO(rows, REWARD_IMPACT, lane) = -impact;
+    write_standup_info(b, lane, rows);
     return status;
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
 #define STANDUP_MEMBERS                                                                                                \
     MJ_SHARED_MEMBERS, .params = standup_params, .reset = reset_standup, .observe = observe, .step = step_standup
-BE_ENV(humanoid) = {.name = "Humanoid", .info = info, .prepare = prepare, MEMBERS};
-BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
-BE_ENV(humanoid_standup) = {.name = "HumanoidStandup", .info = standup_info, .prepare = prepare, STANDUP_MEMBERS};
+BE_ENV(humanoid) = {.name = "Humanoid", .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(humanoid_standup) = {.name = "HumanoidStandup", .ports = standup_ports, .prepare = prepare, STANDUP_MEMBERS};
 BE_ENV(humanoid_standup_v4) = {
-    .name = "HumanoidStandupV4", .info = standup_info_v4, .prepare = prepare_v4, STANDUP_MEMBERS};
+    .name = "HumanoidStandupV4", .ports = standup_ports_v4, .prepare = prepare_v4, STANDUP_MEMBERS};

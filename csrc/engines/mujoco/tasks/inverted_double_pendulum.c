@@ -10,17 +10,18 @@ static const be_param params[] = {
     {0},
 };
 
-enum { UNSTABLE, REWARD_SURVIVE, DISTANCE_PENALTY, VELOCITY_PENALTY };
-static const be_field info[] = {
+enum { UNSTABLE = MJ_PORTS, REWARD_SURVIVE, DISTANCE_PENALTY, VELOCITY_PENALTY };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [UNSTABLE] = MJ_UNSTABLE_INFO,
     [REWARD_SURVIVE] = MJ_INFO_STEP("reward_survive", "part of the reward"),
     [DISTANCE_PENALTY] = MJ_INFO_STEP("distance_penalty", "part of the reward"),
     [VELOCITY_PENALTY] = MJ_INFO_STEP("velocity_penalty", "part of the reward"),
     {0},
 };
-static const be_field info_v4[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
+static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
-static int is_v4(const be_batch *b) { return b->type->info == info_v4; }
+static int is_v4(const be_batch *b) { return b->type->ports == ports_v4; }
 
 /* -v5 observes the constraint force on the cart, -v4 on all joints. */
 static int prepare_any(be_setup *setup, int v4, be_error *error) {
@@ -46,8 +47,8 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int64_t j = 0; j < forces; j++) *row++ = be_clip_one(arrays[MJ_QFRC_CONSTRAINT][j], -10, 10);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
-    be_mujoco_clear_info(b, lane, io, 0);
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
+    be_mujoco_clear_info(b, lane, rows);
     return be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -55,27 +56,27 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 /* x ** 2 of a NumPy float64: pow() rounds otherwise than x * x in a few cases. */
 static double square(double x) { return be_math.pow(x, 2); }
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     const double x = arrays[MJ_SITE_XPOS][0], y = arrays[MJ_SITE_XPOS][2];
     const double distance = 0.01 * square(x) + square(y - 2);
     const double velocity = 1e-3 * square(arrays[MJ_QVEL][1]) + 5e-3 * square(arrays[MJ_QVEL][2]);
     const int terminated = y <= 1, v4 = is_v4(b);
     const double alive = v4 ? 10.0 : be_param_of(b, HEALTHY, lane) * (double)!terminated;
-    io->reward[lane - io->first] = alive - distance - velocity;
-    io->terminated[lane - io->first] = (uint8_t)terminated;
+    rows->reward[lane - rows->first] = alive - distance - velocity;
+    rows->terminated[lane - rows->first] = (uint8_t)terminated;
     if (v4) return status;
-    MJ_INFO(io, REWARD_SURVIVE, lane) = alive;
-    MJ_INFO(io, DISTANCE_PENALTY, lane) = -distance;
-    MJ_INFO(io, VELOCITY_PENALTY, lane) = -velocity;
+    MJ_INFO(rows, REWARD_SURVIVE, lane) = alive;
+    MJ_INFO(rows, DISTANCE_PENALTY, lane) = -distance;
+    MJ_INFO(rows, VELOCITY_PENALTY, lane) = -velocity;
     return status;
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum", .info = info, .prepare = prepare, MEMBERS};
+BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum", .ports = ports, .prepare = prepare, MEMBERS};
 BE_ENV(inverted_double_pendulum_v4) = {
-    .name = "InvertedDoublePendulumV4", .info = info_v4, .prepare = prepare_v4, MEMBERS};
+    .name = "InvertedDoublePendulumV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};

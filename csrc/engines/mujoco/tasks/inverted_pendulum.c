@@ -4,13 +4,14 @@
 enum { NOISE = MJ_PARAMS };
 static const be_param params[] = {MJ_SHARED_PARAMS(2), [NOISE] = MJ_SCALE(0.01), {0}};
 
-enum { UNSTABLE, REWARD_SURVIVE };
-static const be_field info[] = {
+enum { UNSTABLE = MJ_PORTS, REWARD_SURVIVE };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [UNSTABLE] = MJ_UNSTABLE_INFO,
-    [REWARD_SURVIVE] = {"reward_survive", BE_I64, 1, "the reward", 0, 0, BE_IN_STEPS},
+    [REWARD_SURVIVE] = {"reward_survive", BE_INFO, BE_VALUE(BE_I64), .when = BE_IN_STEPS, .doc = "the reward"},
     {0},
 };
-static const be_field info_v4[] = {[UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
+static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
 static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -24,28 +25,28 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
-    be_mujoco_clear_info(b, lane, io, 0);
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
+    be_mujoco_clear_info(b, lane, rows);
     return be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
-    double *row = MJ_OBSERVATION(b, io, lane);
+    double *row = MJ_OBSERVATION(b, rows, lane);
     write_observation(b, lane, row);
     int terminated = fabs(row[1]) > 0.2;
-    for (int64_t j = 0; j < b->observation_space.shape[0]; j++) terminated |= !isfinite(row[j]);
-    const int v4 = b->type->info == info_v4;
-    io->terminated[lane - io->first] = (uint8_t)terminated;
-    io->reward[lane - io->first] = v4 || !terminated;
-    if (!v4) BE_ROW(int64_t, io->info[REWARD_SURVIVE], io, lane, 1)[0] = !terminated;
+    for (int64_t j = 0; j < b->space[MJ_OBSERVATION_PORT].shape[0]; j++) terminated |= !isfinite(row[j]);
+    const int v4 = b->type->ports == ports_v4;
+    rows->terminated[lane - rows->first] = (uint8_t)terminated;
+    rows->reward[lane - rows->first] = v4 || !terminated;
+    if (!v4) BE_ROW(int64_t, rows->port[REWARD_SURVIVE], rows, lane, 1)[0] = !terminated;
     return status;
 }
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum", .info = info, MEMBERS};
-BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .info = info_v4, MEMBERS};
+BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum", .ports = ports, MEMBERS};
+BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .ports = ports_v4, MEMBERS};

@@ -11,15 +11,17 @@ static const be_param params[] = {
     {0},
 };
 
-enum { REWARD_DIST, REWARD_CTRL, UNSTABLE, REWARD_NEAR };
-static const be_field info[] = {
+enum { REWARD_DIST = MJ_PORTS, REWARD_CTRL, UNSTABLE, REWARD_NEAR };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
     [UNSTABLE] = MJ_UNSTABLE_INFO,
     [REWARD_NEAR] = MJ_INFO_STEP("reward_near", "part of the reward"),
     {0},
 };
-static const be_field info_v4[] = {
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "squared controls, not weighted"),
     [UNSTABLE] = MJ_UNSTABLE_INFO,
@@ -44,12 +46,12 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int k = TIPS_ARM; k <= GOAL; k++) row = be_append(row, body(b, lane, k), 3);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
-    be_mujoco_clear_info(b, lane, io, 0);
+    be_mujoco_clear_info(b, lane, rows);
     int status = be_mujoco_clear(b, lane, error);
     if (status != BE_OK) return status;
     double object[2];
@@ -73,34 +75,34 @@ static double distance_to(const be_batch *b, int64_t lane, int index) {
     return be_norm(vector, 3, (int)be_mujoco_of(b)->fused_dot);
 }
 
-static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error *error) {
+static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double near = 0, far = 0;
     if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     if (!v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL);
-    const float squares = -be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+    const float squares = -be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
     const float control = squares * (float)be_param_of(b, CONTROL, lane);
     const double reward_near = -near * be_param_of(b, NEAR, lane);
     const double reward_dist = -far * be_param_of(b, DISTANCE, lane);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = reward_dist + (double)control + reward_near;
-    io->terminated[lane - io->first] = 0;
-    MJ_INFO(io, REWARD_DIST, lane) = reward_dist;
-    MJ_INFO_F32(io, REWARD_CTRL, lane) = v4 ? squares : control;
-    if (!v4) MJ_INFO(io, REWARD_NEAR, lane) = reward_near;
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = reward_dist + (double)control + reward_near;
+    rows->terminated[lane - rows->first] = 0;
+    MJ_INFO(rows, REWARD_DIST, lane) = reward_dist;
+    MJ_INFO_F32(rows, REWARD_CTRL, lane) = v4 ? squares : control;
+    if (!v4) MJ_INFO(rows, REWARD_NEAR, lane) = reward_near;
     return status;
 }
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    return step_any(b, lane, io, 0, error);
+    return step_any(b, lane, rows, 0, error);
 }
-static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    return step_any(b, lane, io, 1, error);
+    return step_any(b, lane, rows, 1, error);
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe
-BE_ENV(pusher) = {.name = "Pusher", .info = info, .step = step, MEMBERS};
-BE_ENV(pusher_v4) = {.name = "PusherV4", .info = info_v4, .step = step_v4, MEMBERS};
+BE_ENV(pusher) = {.name = "Pusher", .ports = ports, .step = step, MEMBERS};
+BE_ENV(pusher_v4) = {.name = "PusherV4", .ports = ports_v4, .step = step_v4, MEMBERS};

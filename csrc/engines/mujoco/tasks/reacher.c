@@ -10,8 +10,9 @@ static const be_param params[] = {
     {0},
 };
 
-enum { REWARD_DIST, REWARD_CTRL, UNSTABLE };
-static const be_field info[] = {
+enum { REWARD_DIST = MJ_PORTS, REWARD_CTRL, UNSTABLE };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [REWARD_DIST] = MJ_INFO_STEP("reward_dist", "part of the reward"),
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),
     [UNSTABLE] = MJ_UNSTABLE_INFO,
@@ -46,15 +47,15 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int j = 0; j < 2; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
     row = be_append(row, arrays[MJ_QPOS] + 2, source->num_qpos - 2);
     row = be_append(row, arrays[MJ_QVEL], 2);
-    be_append(row, vector, b->observation_space.shape[0] - before);
+    be_append(row, vector, b->space[MJ_OBSERVATION_PORT].shape[0] - before);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays, *qpos = arrays[MJ_QPOS], *qvel = arrays[MJ_QVEL];
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
-    be_mujoco_clear_info(b, lane, io, 0);
+    be_mujoco_clear_info(b, lane, rows);
     int status = be_mujoco_clear(b, lane, error);
     if (status != BE_OK) return status;
     for (int64_t j = 0; j < nq; j++) qpos[j] = be_rng_uniform(rng, -0.1, 0.1) + source->init_qpos[j];
@@ -69,32 +70,32 @@ static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step_any(be_batch *b, int64_t lane, const be_io *io, int v4, be_error *error) {
+static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double vector[3];
     if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     if (!v4) find_vector(b, lane, vector);
     const double distance = -be_norm(vector, 3, (int)source->fused_dot) * be_param_of(b, DISTANCE, lane);
     const float control =
-        -be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl) * (float)be_param_of(b, CONTROL, lane);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = distance + (double)control;
-    io->terminated[lane - io->first] = 0;
-    MJ_INFO(io, REWARD_DIST, lane) = distance;
-    MJ_INFO_F32(io, REWARD_CTRL, lane) = control;
+        -be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl) * (float)be_param_of(b, CONTROL, lane);
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = distance + (double)control;
+    rows->terminated[lane - rows->first] = 0;
+    MJ_INFO(rows, REWARD_DIST, lane) = distance;
+    MJ_INFO_F32(rows, REWARD_CTRL, lane) = control;
     return status;
 }
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    return step_any(b, lane, io, 0, error);
+    return step_any(b, lane, rows, 0, error);
 }
-static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    return step_any(b, lane, io, 1, error);
+    return step_any(b, lane, rows, 1, error);
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .info = info, .reset = reset, .observe = observe
+#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .ports = ports, .reset = reset, .observe = observe
 BE_ENV(reacher) = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
 BE_ENV(reacher_v4) = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};

@@ -12,7 +12,7 @@ static const be_param params[] = {
 };
 
 enum {
-    X_POSITION,
+    X_POSITION = MJ_PORTS,
     Y_POSITION,
     DISTANCE,
     X_VELOCITY,
@@ -33,8 +33,9 @@ enum {
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),                                             \
     [UNSTABLE] = MJ_UNSTABLE_INFO
 /* clang-format on */
-static const be_field info[] = {SHARED(MJ_INFO_ALWAYS, "reward_forward"), {0}};
-static const be_field info_v4[] = {
+static const be_port ports[] = {MJ_SHARED_PORTS, SHARED(MJ_INFO_ALWAYS, "reward_forward"), {0}};
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     SHARED(MJ_INFO_STEP, "reward_fwd"),
     [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_fwd"),
     {0},
@@ -54,44 +55,44 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
 }
 
-static void write_position(const be_batch *b, int64_t lane, const be_io *io) {
+static void write_position(const be_batch *b, int64_t lane, const be_rows *rows) {
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
-    MJ_INFO(io, X_POSITION, lane) = qpos[0];
-    MJ_INFO(io, Y_POSITION, lane) = qpos[1];
-    MJ_INFO(io, DISTANCE, lane) = be_norm(qpos, 2, (int)be_mujoco_of(b)->fused_dot);
+    MJ_INFO(rows, X_POSITION, lane) = qpos[0];
+    MJ_INFO(rows, Y_POSITION, lane) = qpos[1];
+    MJ_INFO(rows, DISTANCE, lane) = be_norm(qpos, 2, (int)be_mujoco_of(b)->fused_dot);
 }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
-    be_mujoco_clear_info(b, lane, io, 0);
-    if (b->type->info == info) write_position(b, lane, io);
+    be_mujoco_clear_info(b, lane, rows);
+    if (b->type->ports == ports) write_position(b, lane, rows);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before[] = {qpos[0], qpos[1]};
-    const int status = be_mujoco_advance(b, lane, io, UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(qpos[0] - before[0]) / dt, (qpos[1] - before[1]) / dt};
     const double forward = be_param_of(b, FORWARD, lane) * velocity[0];
     const float cost =
-        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = forward - (double)cost;
-    io->terminated[lane - io->first] = 0;
-    write_position(b, lane, io);
-    MJ_INFO(io, X_VELOCITY, lane) = velocity[0];
-    MJ_INFO(io, Y_VELOCITY, lane) = velocity[1];
-    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
-    MJ_INFO_F32(io, REWARD_CTRL, lane) = -cost;
-    if (b->type->info == info_v4) MJ_INFO(io, FORWARD_REWARD_V4, lane) = forward;
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = forward - (double)cost;
+    rows->terminated[lane - rows->first] = 0;
+    write_position(b, lane, rows);
+    MJ_INFO(rows, X_VELOCITY, lane) = velocity[0];
+    MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
+    MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
+    MJ_INFO_F32(rows, REWARD_CTRL, lane) = -cost;
+    if (b->type->ports == ports_v4) MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
     return status;
 }
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(swimmer) = {.name = "Swimmer", .info = info, MEMBERS};
-BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .info = info_v4, MEMBERS};
+BE_ENV(swimmer) = {.name = "Swimmer", .ports = ports, MEMBERS};
+BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .ports = ports_v4, MEMBERS};

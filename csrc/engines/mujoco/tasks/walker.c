@@ -36,8 +36,9 @@ static const be_param hopper_params[] = {
     {0},
 };
 
-enum { X_POSITION, Z_DISTANCE, X_VELOCITY, REWARD_FORWARD, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE };
-static const be_field info[] = {
+enum { X_POSITION = MJ_PORTS, Z_DISTANCE, X_VELOCITY, REWARD_FORWARD, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE };
+static const be_port ports[] = {
+    MJ_SHARED_PORTS,
     [X_POSITION] = MJ_INFO_ALWAYS("x_position", "m"),
     [Z_DISTANCE] = MJ_INFO_ALWAYS("z_distance_from_origin", "height above the start, m"),
     [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),
@@ -47,8 +48,9 @@ static const be_field info[] = {
     [UNSTABLE] = MJ_UNSTABLE_INFO,
     {0},
 };
-enum { X_POSITION_V4, X_VELOCITY_V4, UNSTABLE_V4 };
-static const be_field info_v4[] = {
+enum { X_POSITION_V4 = MJ_PORTS, X_VELOCITY_V4, UNSTABLE_V4 };
+static const be_port ports_v4[] = {
+    MJ_SHARED_PORTS,
     [X_POSITION_V4] = MJ_INFO_STEP("x_position", "m"),
     [X_VELOCITY_V4] = MJ_INFO_STEP("x_velocity", "m/s"),
     [UNSTABLE_V4] = MJ_UNSTABLE_INFO,
@@ -69,15 +71,15 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int64_t j = 0; j < source->num_qvel; j++) row[j] = be_clip_one(handles->arrays[MJ_QVEL][j], -10, 10);
 }
 
-static int is_v4(const be_batch *b) { return b->type->info == info_v4; }
+static int is_v4(const be_batch *b) { return b->type->ports == ports_v4; }
 
-static int start(be_batch *b, int64_t lane, const be_io *io, be_error *error) {
+static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
-    be_mujoco_clear_info(b, lane, io, 0);
+    be_mujoco_clear_info(b, lane, rows);
     if (is_v4(b)) return status;
-    MJ_INFO(io, X_POSITION, lane) = qpos[0];
-    MJ_INFO(io, Z_DISTANCE, lane) = qpos[1] - be_mujoco_of(b)->init_qpos[1];
+    MJ_INFO(rows, X_POSITION, lane) = qpos[0];
+    MJ_INFO(rows, Z_DISTANCE, lane) = qpos[1] - be_mujoco_of(b)->init_qpos[1];
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -101,38 +103,38 @@ static int is_healthy(const be_batch *b, int64_t lane) {
     return 1;
 }
 
-static int step(be_batch *b, int64_t lane, int64_t end, const be_io *io, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
     const int v4 = is_v4(b);
-    const int status = be_mujoco_advance(b, lane, io, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, 0, error);
+    const int status = be_mujoco_advance(b, lane, rows, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
     const double forward = be_param_of(b, FORWARD, lane) * velocity;
     const float cost =
-        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, io, lane), source->num_ctrl);
+        (float)be_param_of(b, CONTROL, lane) * be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
     const int healthy = is_healthy(b, lane), terminate = be_param_of(b, TERMINATE, lane) != 0;
     const double survive = (double)(healthy || (v4 && terminate)) * be_param_of(b, HEALTHY, lane);
-    write_observation(b, lane, MJ_OBSERVATION(b, io, lane));
-    io->reward[lane - io->first] = forward + survive - (double)cost;
-    io->terminated[lane - io->first] = (uint8_t)(!healthy && terminate);
+    write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
+    rows->reward[lane - rows->first] = forward + survive - (double)cost;
+    rows->terminated[lane - rows->first] = (uint8_t)(!healthy && terminate);
     if (v4) {
-        MJ_INFO(io, X_POSITION_V4, lane) = qpos[0];
-        MJ_INFO(io, X_VELOCITY_V4, lane) = velocity;
+        MJ_INFO(rows, X_POSITION_V4, lane) = qpos[0];
+        MJ_INFO(rows, X_VELOCITY_V4, lane) = velocity;
         return status;
     }
-    MJ_INFO(io, X_POSITION, lane) = qpos[0];
-    MJ_INFO(io, Z_DISTANCE, lane) = qpos[1] - source->init_qpos[1];
-    MJ_INFO(io, X_VELOCITY, lane) = velocity;
-    MJ_INFO(io, REWARD_FORWARD, lane) = forward;
-    MJ_INFO_F32(io, REWARD_CTRL, lane) = -cost;
-    MJ_INFO(io, REWARD_SURVIVE, lane) = survive;
+    MJ_INFO(rows, X_POSITION, lane) = qpos[0];
+    MJ_INFO(rows, Z_DISTANCE, lane) = qpos[1] - source->init_qpos[1];
+    MJ_INFO(rows, X_VELOCITY, lane) = velocity;
+    MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
+    MJ_INFO_F32(rows, REWARD_CTRL, lane) = -cost;
+    MJ_INFO(rows, REWARD_SURVIVE, lane) = survive;
     return status;
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(hopper) = {.name = "Hopper", .params = hopper_params, .info = info, MEMBERS};
-BE_ENV(hopper_v4) = {.name = "HopperV4", .params = hopper_params, .info = info_v4, MEMBERS};
-BE_ENV(walker2d) = {.name = "Walker2d", .params = walker_params, .info = info, MEMBERS};
-BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .params = walker_params, .info = info_v4, MEMBERS};
+BE_ENV(hopper) = {.name = "Hopper", .params = hopper_params, .ports = ports, MEMBERS};
+BE_ENV(hopper_v4) = {.name = "HopperV4", .params = hopper_params, .ports = ports_v4, MEMBERS};
+BE_ENV(walker2d) = {.name = "Walker2d", .params = walker_params, .ports = ports, MEMBERS};
+BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .params = walker_params, .ports = ports_v4, MEMBERS};

@@ -1,0 +1,73 @@
+/* The arrays that go into lanes and come out of them. A batch has a table of them, made when it is made: the ports of
+ * its type and what the driver gives out beside. Whatever moves rows (slices, copies, clears, lays out) goes through
+ * the table, and knows nothing else. */
+#ifndef BE_ROWS_H
+#define BE_ROWS_H
+
+#include "batchenv.h"
+
+/* Where each array is in be_rows.place. */
+enum {
+    BE_PLACE_REWARD,
+    BE_PLACE_TERMINATED,
+    BE_PLACE_TRUNCATED,
+    BE_PLACE_STARTED, /* 1 where a row is an episode's first */
+    BE_PLACE_FAILED,  /* of the queue: 1 where a lane has failed */
+    /* With record_statistics: of the lanes that finish, 0 for the others. */
+    BE_PLACE_EPISODE_RETURN,
+    BE_PLACE_EPISODE_SECONDS,
+    BE_PLACE_EPISODE_LENGTH,
+    BE_PLACE_LANE, /* of the queue: whose row it is */
+    BE_PLACE_PORT, /* the type's, in the order of its table */
+    /* With SAME_STEP: observations and infos of the lanes that finish, before these start again; the others' rows are
+     * left alone. */
+    BE_PLACE_FINAL = BE_PLACE_PORT + BE_MAX_PORTS,
+};
+_Static_assert(BE_PLACE_PORT == BE_DRIVER_PORTS, "be_rows has a place for each");
+
+/* Groups of arrays: a set of them says which ones are meant. */
+enum {
+    BE_ROWS_ACTION = 1 << BE_ACTION,
+    BE_ROWS_OBSERVATION = 1 << BE_OBSERVATION,
+    BE_ROWS_INFO = 1 << BE_INFO,
+    BE_ROWS_RESULT = 8, /* reward, terminated, truncated */
+    BE_ROWS_DRIVER = 16,
+    BE_ROWS_FINAL = 32,
+    BE_ROWS_LANE = BE_ROWS_OBSERVATION | BE_ROWS_INFO, /* what a lane shows of itself */
+    BE_ROWS_ALL = 63,
+    BE_ROWS_OUT = BE_ROWS_ALL & ~BE_ROWS_ACTION,
+};
+
+typedef struct be_array {
+    size_t bytes; /* a row; 0: there is no such array */
+    int place, group;
+} be_array;
+
+typedef struct be_table {
+    int count;
+    be_array arrays[BE_PLACES];
+} be_table;
+
+void be_table_add(be_table *table, int place, int group, size_t bytes);
+
+/* The same rows from row `row` on: `to` gets all of the table's places, NULL where `from` has NULL. */
+static inline void be_rows_slice(const be_table *table, be_rows *to, const be_rows *from, int64_t row) {
+    for (int k = 0; k < table->count; k++) {
+        const be_array *array = &table->arrays[k];
+        unsigned char *rows = from->place[array->place];
+        to->place[array->place] = rows ? rows + (size_t)row * array->bytes : NULL;
+    }
+}
+
+/* Copies n rows of these groups. */
+void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t to_row, const be_rows *from,
+                  int64_t from_row, int64_t n);
+
+/* Zeroes row `row` of these groups, of those arrays that there are. */
+void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64_t row);
+
+/* Lays `count` rows of each array of these groups out from `base`, on cache lines of their own, and returns the bytes
+ * used; base NULL only counts. */
+size_t be_rows_lay_out(const be_table *table, int groups, be_rows *rows, size_t count, unsigned char *base);
+
+#endif

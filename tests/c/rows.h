@@ -1,0 +1,37 @@
+/* Rows of a batch, for the C tests: each array exactly as long as promised, so that AddressSanitizer sees the first
+ * byte beyond. */
+#ifndef TEST_ROWS_H
+#define TEST_ROWS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+
+/* `n` zeroed rows of the arrays of these groups. */
+static inline be_rows make_rows(const be_table *table, int groups, size_t n) {
+    be_rows rows;
+    memset(&rows, 0, sizeof rows);
+    for (int k = 0; k < table->count; k++) {
+        if (table->arrays[k].group & groups) rows.place[table->arrays[k].place] = calloc(n, table->arrays[k].bytes);
+    }
+    return rows;
+}
+
+static inline void free_rows(const be_table *table, int groups, be_rows *rows) {
+    for (int k = 0; k < table->count; k++) {
+        if (table->arrays[k].group & groups) free(rows->place[table->arrays[k].place]);
+    }
+    memset(rows, 0, sizeof *rows);
+}
+
+/* The port that takes actions, of a type that has one alone. */
+static inline int action_port(const be_batch *batch) {
+    int port = 0;
+    while (batch->type->ports[port].role != BE_ACTION) port++;
+    return port;
+}
+
+static inline const be_space *action_space(const be_batch *batch) { return &batch->space[action_port(batch)]; }
+
+#endif

@@ -1,0 +1,18 @@
+"""The ids that tests over all environments run for: those with kernels of our own and, where it is cheap enough, one of
+MuJoCo's. tests/engines goes through all ids of the simulators."""
+
+import importlib.util
+
+import gymnasium
+import pytest
+
+import batchenv
+
+OWN = batchenv.list_envs(None)
+NO_MUJOCO = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("mujoco", "imageio")),
+    reason="mujoco is not installed: pip install 'batchenv[mujoco]'",
+)
+SAMPLE = [pytest.param(env_id, marks=NO_MUJOCO) for env_id in ("Hopper-v5",)]
+ALL = [*OWN, *SAMPLE]
+IN_GYMNASIUM = [env_id for env_id in OWN if env_id in gymnasium.registry]
