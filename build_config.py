@@ -30,13 +30,15 @@ def _found(*patterns):
     return sorted(str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern))
 
 
-# Compiled once per instruction set: every env, and the driver's hot loops. Envs over engines are among them only where
-# they have hot loops of their own; the time of the others is spent in the engine.
-KERNEL_SOURCES = _found("csrc/envs/**/*.c", "csrc/engines/atari/*.c", "csrc/core/isa/*.c")
-COMMON_SOURCES = [
-    path
-    for path in _found("csrc/core/**/*.c", "csrc/engines/*.c", "csrc/engines/mujoco/**/*.c")
-    if path not in KERNEL_SOURCES
-]
+# Compiled once per instruction set: every env, and the driver's hot loops. Of the engines these are the files with hot
+# loops of their own; the time of the others is spent in the engine.
+KERNEL_SOURCES = _found(
+    "csrc/envs/**/*.c", "csrc/core/isa/*.c", "csrc/engines/atari/atari.c", "csrc/engines/atari/pixel.c"
+)
+COMMON_SOURCES = [path for path in _found("csrc/core/**/*.c", "csrc/engines/**/*.c") if path not in KERNEL_SOURCES]
+COMMON_FLAGS = []
+if os.environ.get("BATCHENV_NO_ALE_FAST") == "1":  # the private processor and picture chip for libale_c
+    COMMON_SOURCES = [path for path in COMMON_SOURCES if "/ale_fast/" not in path]
+    COMMON_FLAGS = ["-DBE_ALE_FAST=0"]
 CYTHON_SOURCE = "batchenv/_core.pyx"
 CYTHON_SOURCES = [CYTHON_SOURCE, *_found("batchenv/_core/*.p*")]

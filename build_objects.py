@@ -154,7 +154,7 @@ class Builder:
             for source in build_config.KERNEL_SOURCES:
                 yield self.unit(isa.lower(), source, [*build_config.C_FLAGS, *build_config.of_isa(isa)])
         for source in build_config.COMMON_SOURCES:
-            yield self.unit("common", source, [*macros, *build_config.C_FLAGS])
+            yield self.unit("common", source, [*macros, *build_config.COMMON_FLAGS, *build_config.C_FLAGS])
         yield self.core_unit([*macros, *openmp])
 
     def core_unit(self, flags):

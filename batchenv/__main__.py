@@ -140,13 +140,13 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="?",
         help="only these: a family (mujoco, 'toy text'), a pattern ('*Pong*') or a part of the id (Hopper)",
     )
-    command.add_argument("--ids", action="store_true", help="only the ids, one in a line")
+    command.add_argument("--ids", action="store_true", help="only the ids, one per line")
     info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
     info.add_argument("id", type=environment_id)
     commands.add_parser(
         "build", aliases=["doctor"], help="how batchenv was built, and what it found here: put it into bug reports"
     )
-    command = commands.add_parser("bench", help="environment steps a second")
+    command = commands.add_parser("bench", help="environment steps per second")
     command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all kernels")
     command.add_argument(
         "--compare", action="store_true", help="also EnvPool and Gymnasium's vector envs, if installed"
@@ -157,7 +157,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="comma-separated; default 4096 (64 over MuJoCo), and 1,64,4096,65536 for CartPole-v1 among all ids",
     )
     command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
-    command.add_argument("--seconds", type=seconds, default=1.0, help="per contestant and row; default %(default)s")
+    command.add_argument("--seconds", type=seconds, default=1.0, help="per program and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
     command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")

@@ -1,4 +1,4 @@
-"""What the compiled module can do, and what to do where batchenv's Python files are found without it."""
+"""What the compiled module can do, and what the error says if it is missing beside batchenv's Python files."""
 
 from __future__ import annotations
 
@@ -35,14 +35,19 @@ def advice(folder: Path) -> str:
 def build_info() -> dict[str, Any]:
     """What this build can do and what it chose on this machine.
 
-    Keys: version; openmp (bool: built with OpenMP); max_threads (the default number); numa_nodes ({"node0": how many
-    of its CPUs this process may use}, {} if unknown); isa (instruction set in use) and isas (all that this CPU has);
-    libm_mismatches (in how many of 16,384 arguments our vector functions differ from the C library's: an instruction
-    set with any is not used); linked_mismatches (in how many of 2,048 arguments a function of the C library that this
-    build linked differs from Python's `math`: then the process's own one is called instead); python_mismatches (the
-    same for the functions that are called: any comes with a RuntimeWarning); numpy_mismatches (in how many arguments
-    NumPy's scalar functions differ from the C library's: any means that this NumPy, and so Gymnasium, differs from us
-    in the last bit).
+    Keys:
+        version: batchenv's.
+        openmp: whether it was built with OpenMP.
+        max_threads: the default of `num_threads`.
+        numa_nodes: {"node0": how many of its CPUs this process may use, ...}; {} if unknown.
+        isa, isas: the instruction set in use, and all that this CPU has.
+        libm_mismatches: for how many of 16,384 arguments batchenv's vector functions differ from the C library's. An
+            instruction set with any difference is not used.
+        linked_mismatches: for how many of 2,048 arguments the C library that this build linked differs from Python's
+            `math`. Where it differs, the function that this process has already loaded is called instead.
+        python_mismatches: the same for the functions that are called. Any difference comes with a RuntimeWarning.
+        numpy_mismatches: for how many arguments NumPy's scalar functions differ from the C library's. If there are
+            any, this NumPy, and therefore Gymnasium, differs from batchenv in the last bit.
     """
     from batchenv import _core  # which may be missing where `check` is called
 

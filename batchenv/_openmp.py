@@ -1,7 +1,7 @@
 """One OpenMP runtime in the process, whichever of batchenv and torch is imported first.
 
 torch's wheels carry a libgomp of their own. Two copies in one process each keep their threads spinning on the same
-cores, which slows both down many times over. A library of ours resolves its OpenMP functions in what is loaded
+cores, which slows both down many times over. batchenv's extension takes its OpenMP functions from what is loaded
 globally, so torch's copy is loaded that way first, without importing torch.
 """
 

@@ -27,11 +27,11 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
         **params: name=value for all these lanes, or an array with one value per lane. Such an array has one value
             per chosen lane, in the order of `lanes`, or shape (num_envs,): then lane i takes value i, if it is
             chosen. Where `lanes` are as many as all lanes but are not 0, 1, 2, ... in this order, these two would
-            differ, and an array is refused. What is not a number (choices, flags) is one for all lanes.
+            differ, and an array is refused. Choices and flags must be the same for all lanes.
 
-    MuJoCo's lanes also take fields of mjModel, of the model's shape, or with an axis of lanes before it, as above:
-    gravity, geom_friction, body_mass and so on; see docs/mujoco.md. The lanes get models of their own. Snapshots do
-    not hold these.
+    MuJoCo's lanes also take fields of mjModel (gravity, geom_friction, body_mass and so on), either of the model's
+    shape, or with one row per lane, as above; see docs/mujoco.md. The lanes get models of their own, which snapshots
+    do not hold.
 
     Raises:
         TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
@@ -61,7 +61,7 @@ def state(self: Any) -> dict[str, NDArray[Any]]:
 
 
 def snapshot(self: Any, lanes: Any = None) -> Snapshot:
-    """Everything that decides the future of some lanes, to `restore` later, there or elsewhere.
+    """Everything that decides what some lanes do next, to `restore` later, in the same lanes or in others.
 
     Args:
         lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
@@ -88,7 +88,7 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
     Args:
         snapshot: of `BatchEnv.snapshot`, or its bytes.
         lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
-        rows: which of the snapshot's lanes to take, likewise; None: all of them. As many as `lanes`, or one.
+        rows: which of the snapshot's lanes to take, in the same forms; None: all of them. As many as `lanes`, or one.
 
     Returns:
         observations (num_envs, ...) of all lanes.
@@ -150,7 +150,7 @@ def get_attr(self: Any, name: str) -> tuple[Any, ...]:
 
 
 def call(self: Any, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """As `get_attr`; what is callable is called with the arguments, once per lane."""
+    """As `get_attr`; if the attribute can be called, it is called with the arguments, once per lane."""
     self._check_open()
     if name == "render":
         return self.render(*args, **kwargs) or (None,) * self.num_envs

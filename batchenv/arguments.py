@@ -13,7 +13,7 @@ from batchenv.values import brief, integer
 
 
 def check_autoreset(value: Any) -> AutoresetMode:
-    """The autoreset mode that `value` names, or is. ValueError: none."""
+    """The autoreset mode that `value` names, or is. ValueError: there is no such mode."""
     try:
         return AutoresetMode(value)
     except ValueError:

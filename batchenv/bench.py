@@ -1,7 +1,7 @@
-"""Environment steps a second of batchenv and of its peers, measured side by side.
+"""Environment steps per second of batchenv and of its peers, measured side by side.
 
-All contestants of a row take turns in every round, so that what else the machine does hits all of them; rates are
-medians over rounds, ratios the medians of the rounds' own ratios.
+All contestants of a row take turns in every round, so that whatever else the machine does affects all of them. Rates
+are medians over rounds; ratios are medians of the rounds' own ratios.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Contestant:
 def measure(
     contestants: dict[str, Contestant], lanes: int, seconds: float, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
-    """Steps a second of each contestant in each round; `seconds` is each one's time over all rounds."""
+    """Steps per second of each contestant in each round; `seconds` is each one's time over all rounds."""
     for contestant in contestants.values():
         contestant.calibrate(seconds / rounds)
     rates: dict[str, list[float]] = {name: [] for name in contestants}
@@ -199,7 +199,7 @@ def progress(total: int) -> Iterator[Callable[[str], None]]:
 
 def run(plan: list[tuple[str, int]], threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
     """All rows of `plan`, a list of (id, lanes), and what they depend on."""
-    rows, about = [], environment()  # the load is that of before
+    rows, about = [], environment()  # now, so that the load is the one before measuring
     with progress(len(plan)) as advance:
         for env_id, lanes in plan:
             advance(f"{env_id}, {lanes} lanes")
@@ -232,7 +232,7 @@ def significant(value: float) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as aligned text: M steps/s of each, and ours divided by each peer's."""
+    """The rows as aligned text: millions of steps per second of each, and batchenv's divided by each peer's."""
     peers = list(dict.fromkeys(name for r in rows for name in PEERS if name in r["ratio"]))
     lines = [["id", "lanes", "M steps/s", "us per call", *(text for peer in peers for text in (peer, "ratio"))]]
     for r in rows:
@@ -269,7 +269,7 @@ def plot_problem(path: str) -> str | None:
 
 
 def plot(rows: list[dict[str, Any]], path: str) -> None:
-    """Steps a second by lanes where there are several lane counts, else bars by environment."""
+    """Steps per second: by number of lanes where the rows have several numbers, else by environment."""
     from matplotlib.figure import Figure
 
     ids = list(dict.fromkeys(r["id"] for r in rows))

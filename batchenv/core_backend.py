@@ -11,10 +11,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core, nested
-from batchenv.backend import Backend, Drawer, LaneError, Layout, Shortcuts
+from batchenv.backend import Backend, Drawer, Layout, Shortcuts
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import spread
-from batchenv.normalize import NormalizedBatch, Normalizer
 from batchenv.transforms import DEFAULTS, Transforms, flag
 from batchenv.translator import Translator
 
@@ -49,7 +48,7 @@ class CoreBackend(Backend):
         core: the C core's batch.
         batch: what the lanes are spoken to through: `core`, or what stands before it.
         translator: of the C type.
-        normalizer: of observations; or None.
+        normalizers: {name: what normalizes observations or rewards by running moments}.
         transforms: BatchEnv's built-in ones as they are in effect: {keyword: value}.
 
     Args:
@@ -106,10 +105,10 @@ class CoreBackend(Backend):
         self.batch: Any = translator.wrap(self.core, self._transforms.core)
         self.batch.set_queue(batch_size, cpus)
         self._look_at_spaces()
-        self.normalizer: Normalizer | None = None
-        if self._transforms.normalize:
-            self.normalizer = Normalizer(self._layout.observation_space.shape)
-            self.batch = NormalizedBatch(self.batch, self.normalizer)
+        same_step = autoreset_mode is AutoresetMode.SAME_STEP
+        stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
+        self.core.set_stage(stage, self._transforms.reward_dtype)
+        self.normalizers = stage.normalizers() if stage is not None else {}
 
     @property
     def num_threads(self) -> int:
@@ -158,11 +157,11 @@ class CoreBackend(Backend):
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
-        return self.batch.reset(seeds, mask, options)
+        return self.core.deliver(self.batch.reset(seeds, mask, options))
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
-        return self.batch.step(actions, out)
+        return self.core.deliver(self.batch.step(actions, out))
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
@@ -174,13 +173,7 @@ class CoreBackend(Backend):
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
-        try:
-            result = self.batch.recv(timeout)
-        except LaneError:
-            self.core.delivered()
-            raise
-        self.batch.delivered()
-        return result
+        return self.core.deliver(self.batch.recv(timeout))
 
     def in_flight(self) -> int:
         """See `Backend.in_flight`."""
@@ -192,7 +185,7 @@ class CoreBackend(Backend):
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""
-        return self.batch.rollout(actions, steps, key, first_step, out)
+        return self.core.deliver(self.batch.rollout(actions, steps, key, first_step, out))
 
     # ---- snapshots -----------------------------------------------------------------------------------------------
 

@@ -15,12 +15,12 @@ from gymnasium.error import DependencyNotInstalled
 
 import batchenv
 from batchenv import _core, hints
-from batchenv.engines import games
+from batchenv.engines.atari import games
 from batchenv.registry import TABLE, Entry
 
 MANY = 65536  # lanes at which fixed costs no longer show in the bytes per lane
 _NO_BOUND = 1e300  # C tables hold finite numbers: beyond it there is no bound
-_ROWS = 40  # of a family that are shown with their spaces, for which each is made
+_ROWS = 40  # a family of at most so many is shown with spaces: finding them means making each env
 _MODULES = {"mujoco": ("mujoco",), "atari": ("multi_agent_ale_py", "ale_py")}
 _NOTES = {"MuJoCo": "models of your own: batchenv.make_mujoco"}
 
@@ -166,7 +166,7 @@ def _meanings(entry: Entry, env: Any) -> str:
     """What the actions of an Atari game are called, where ale-py can say it."""
     if entry.extra != "atari" or not isinstance(env.single_action_space, spaces.Discrete):
         return ""
-    from batchenv.engines.atari import minimal_actions
+    from batchenv.engines.atari.files import minimal_actions
 
     names = minimal_actions(env.get_attr("game")[0])
     if len(names) != env.single_action_space.n:

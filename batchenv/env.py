@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from batchenv import _core, access, flight, rollout
 from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
-from batchenv.backend import Backend, Drawer, LaneError, Shortcuts
+from batchenv.backend import Backend, Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.envs import translator
 from batchenv.lanes import lane_indices, result_of_lanes
-from batchenv.normalize import Normalizer
+from batchenv.normalize import Normalizer, RewardNormalizer
 from batchenv.registry import lookup
 from batchenv.render import check_mode
+from batchenv.results import converted
 from batchenv.rollout import ActionStream
 from batchenv.seeds import Seeder, check_seed
 from batchenv.snapshot import Snapshot
@@ -42,17 +43,17 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     Args:
         env_id: an id of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
-        num_threads: most threads a call may use; None: the CPUs this process may run on (fewer if OMP_NUM_THREADS
-            or a container's CPU limit say so). Where so many cannot be started, a RuntimeWarning says so and the
-            attribute `num_threads` how many are used. How many a call does use is decided by measured cost. A child of
-            os.fork() always uses one, unless the environment's steps take microseconds.
+        num_threads: the most threads that a call may use; None: one per CPU that this process may run on (fewer if
+            OMP_NUM_THREADS or a container's CPU limit say so). If the system does not allow so many, a RuntimeWarning
+            says so, and the attribute `num_threads` says how many are used. How many a call really uses depends on
+            measured cost. A child of os.fork() always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
         seed: for the first reset that is given none.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
         render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
             where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
-        copy: True: an array once returned is never written again while anything references it. False: the arrays of a
-            step are overwritten four steps later (a ring of four sets; no reference is looked at).
+        copy: True: a returned array is never overwritten while anything refers to it. False: the arrays of a step are
+            overwritten four steps later, whether or not anything refers to them.
         clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
             Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
         record_episode_statistics: True: a step that ends episodes has `infos["episode"]`, {"r": returns, "l": lengths,
@@ -71,10 +72,15 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
-            These nine are applied in the order listed, to final observations too.
+        clip_observation: (low, high): observations of floats are then clipped; None in a place: no bound.
+        normalize_reward: gamma, a discount factor: rewards are divided by the deviation of discounted returns, as
+            gymnasium.wrappers.vector.NormalizeReward; see `reward_normalizer`. After `clip_reward`.
+        reward_dtype: "float64", or "float32": rewards are rounded to it last.
+            These twelve are applied in the order listed, to final observations too.
         batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
-        thread_affinity: a list of CPUs, worker i runs on the i-th; an int k: on the k+i-th of those this process may
-            use; None: the system decides. For the workers of `send` and of environments whose steps take microseconds.
+        thread_affinity: a list of CPUs: worker i runs on the i-th; an int k: worker i runs on the k+i-th of the CPUs
+            that this process may use; None: the system decides. It concerns the workers of `send` and of environments
+            whose steps take microseconds.
         **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
             `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the
             spaces are then wide enough for every lane.
@@ -84,7 +90,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
-            `normalizer.update_running_mean = False` leaves them as they are, as evaluation wants it.
+            `normalizer.update_running_mean = False` leaves them as they are, which is right for evaluation.
+        reward_normalizer: with normalize_reward a `batchenv.normalize.RewardNormalizer`, else None; `return_rms` and
+            `update_running_mean` likewise.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
@@ -116,6 +124,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         observation_dtype: Any = None,
         frame_stack: int | None = None,
         normalize_observation: bool = False,
+        clip_observation: tuple[float | None, float | None] | None = None,
+        normalize_reward: float | None = None,
+        reward_dtype: Any = "float64",
         batch_size: int | None = None,
         thread_affinity: Any = None,
         **params: Any,
@@ -172,7 +183,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **backend.transforms,
         }
         self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
-        self.normalizer = backend.normalizer
+        self.__dict__.update(backend.normalizers)
 
     @classmethod
     def over(
@@ -186,7 +197,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> BatchEnv:
-        """A BatchEnv whose lanes another backend steps. It cannot be pickled.
+        """A BatchEnv whose lanes are stepped by a backend of your own. It cannot be pickled.
 
         Args:
             backend: see `batchenv.backend.Backend`.
@@ -225,6 +236,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
         self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
         self.normalizer: Normalizer | None = None
+        self.reward_normalizer: RewardNormalizer | None = None
         self._arguments = arguments
         self._made_from_id = True
         self._seeder = Seeder(self.num_envs, seed)
@@ -284,7 +296,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @property
     def num_threads(self) -> int:
-        """Most threads that a call may use."""
+        """The most threads that a call may use."""
         return self._open().num_threads
 
     @property
@@ -340,31 +352,25 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         lanes = check_env_id(env_id, options, self.num_envs)
         mask = np.zeros(self.num_envs, np.bool_)
         mask[lanes] = True
-        try:
-            result = self.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
-        except LaneError as error:
-            error.result = result_of_lanes(error.result, lanes)
-            raise
-        return result_of_lanes(result, lanes)
+        options = {**(options or {}), "reset_mask": mask}
+        return converted(lambda *result: result_of_lanes(result, lanes), self.reset, seed=seed, options=options)
 
     def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._seeder.fill(seeds)
-        failure = None
+
+        def note(*result: Any):
+            self._seeder.note(seeds, mask)
+            self._step_pending = self._step_pending and mask is not None
+            return result
+
         try:
-            result = self._backend.reset(seeds, mask, options)
+            return converted(note, self._backend.reset, seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
-        except LaneError as error:  # the other lanes have been reset
-            failure = error
-        self._seeder.note(seeds, mask)
-        self._step_pending = self._step_pending and mask is not None
-        if failure is not None:
-            raise failure
-        return result
 
     def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
         """Takes one action per lane.
@@ -375,7 +381,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
                 Box: numbers, rounded to float32.
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
-                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: an array of ours. For
+                `observation_space`'s dtype, float64, bool, bool; C-contiguous. None in a place: a new array. For
                 a Tuple space: one int64 array (num_envs, parts), whose columns are returned.
 
         Returns:
@@ -391,8 +397,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 which lanes.
 
         Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
-        `rollout` and `make`. A call that is interrupted has moved some lanes and not others, so after it the env wants
-        a reset of all lanes, or a snapshot of all of them back; `step_wait` and `recv` lose nothing.
+        `rollout` and `make`. When a call is interrupted, some lanes have moved and others have not. The env then raises
+        ResetNeeded until all lanes have been reset or restored. An interrupted `step_wait` or `recv` loses nothing.
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
@@ -409,7 +415,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _step_some(self, actions: Any, env_id: Any, out: Any):
         if not self.is_async:
             raise ValueError(
-                "step(actions, env_id) needs an env made with batch_size < num_envs: here a step is of all lanes"
+                "step(actions, env_id) needs an env made with batch_size < num_envs: this env always steps all lanes"
             )
         if out is not None:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
@@ -422,7 +428,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _held_send(self, actions: Any, env_id: Any) -> None:
         self._drawer.watch(actions, self._backend.send(actions, env_id))
 
-    # Methods that are in files of their own, by topic.
+    # These methods are in files of their own, one per topic.
     rollout = rollout.rollout
     async_reset, send, recv = flight.async_reset, flight.send, flight.recv
     step_async, step_wait = flight.step_async, flight.step_wait
@@ -438,7 +444,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
 
         Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
-        frame of CartPole takes 720 kB: of many lanes, choose a few.
+        frame of CartPole takes 720 kB: if there are many lanes, choose a few.
 
         Args:
             lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
@@ -492,7 +498,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "snapshot": None if backend.needs_reset else Snapshot(backend.snapshot(np.arange(self.num_envs))),
             "seeds": self._seeder.known,
             "action_stream": self._actions.position,
-            "normalizer": self.normalizer,
+            "normalizers": {"normalizer": self.normalizer, "reward_normalizer": self.reward_normalizer},
             "model": backend.changes(),
             "extra": extra,
         }
@@ -511,12 +517,13 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if state["closed"]:
             self.close()
             return
-        if state["normalizer"] is not None:
-            self.normalizer.__dict__.update(state["normalizer"].__dict__)
         if state["model"]:
             self._backend.take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
+        for name, normalizer in state["normalizers"].items():
+            if normalizer is not None:
+                getattr(self, name).__dict__.update(normalizer.__dict__)
         self._seeder.known = state["seeds"]
         self._actions.position = state["action_stream"]
         self.__dict__.update(state["extra"])
@@ -564,7 +571,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the lanes and the window; arrays handed out stay valid."""
-        # Each line may be the last for now: a handler may interrupt here, or close again. Whoever closes next goes on.
+        # A signal handler may interrupt after any of these lines, or close the env itself. The next close() goes on.
         backend = self._backend
         if backend is not None:
             backend.close()

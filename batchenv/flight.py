@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
 from batchenv.arguments import check_options
-from batchenv.backend import LaneError
+from batchenv.results import converted
 from batchenv.seeds import check_seed
 from batchenv.values import number
 
@@ -68,7 +69,7 @@ def recv(self: Any, timeout: float | None = None):
     """Waits for the first `batch_size` lanes to be finished.
 
     Args:
-        timeout: seconds; None: for ever. Ctrl-C is answered either way.
+        timeout: seconds; None: as long as it takes. Ctrl-C is answered either way.
 
     Returns:
         observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
@@ -84,19 +85,22 @@ def recv(self: Any, timeout: float | None = None):
         timeout = number("timeout", timeout, "a number of seconds, or None")
         if not timeout >= 0:
             raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-    recv = self._recv_alone
-    try:
-        if recv is not None:
-            result = recv(timeout)
-        else:
-            with self._hold(settle=False):
-                result = self._backend.recv(timeout)
-    except LaneError:
-        self._step_pending = False
-        raise
-    self._step_pending = False  # if there was one, this is it
+    result = converted(functools.partial(_received, self), _recv, self, timeout)
     if self.render_mode == "human":
         self.render()
+    return result
+
+
+def _recv(self: Any, timeout: float | None):
+    recv = self._recv_alone
+    if recv is not None:
+        return recv(timeout)
+    with self._hold(settle=False):
+        return self._backend.recv(timeout)
+
+
+def _received(self: Any, *result: Any):
+    self._step_pending = False  # if there was one, this is it
     return result
 
 
@@ -126,11 +130,11 @@ def step_wait(self: Any, timeout: float | None = None):
     self._check_open()
     if not self._step_pending:
         raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
-    try:
-        result = self.recv(timeout)
-    except LaneError as error:
-        del error.result[4]["env_id"]
-        raise
+    return converted(_without_ids, self.recv, timeout)
+
+
+def _without_ids(*result: Any):
+    """What `recv` returns, as `step` does."""
     del result[4]["env_id"]
     return result
 

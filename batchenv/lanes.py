@@ -1,4 +1,4 @@
-"""Numbers of lanes that users give, and rows of these lanes."""
+"""Which lanes a user means (numbers, slices, masks), and the rows of these lanes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int6
 
 
 def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.int64], count: int) -> Any:
-    """`values` of a parameter of this shape, with one per chosen lane, as an array (count, *shape); what is one for all
-    chosen lanes, or has one per lane already, as it is.
+    """`values` of a parameter of this shape. If there is one value per chosen lane: an array (count, *shape). If one
+    value is for all chosen lanes, or there is one per lane already: `values` as they are.
 
     Raises:
         ValueError: an array of another length, or one of which it is not clear which lane a value is for.

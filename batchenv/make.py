@@ -31,7 +31,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
             understood where they can be honoured (docs/from-envpool.md).
 
     Raises:
-        TypeError, ValueError: an argument has a wrong type or value; the message names it, the rule and the fix.
+        TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
+            to fix it.
         ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'.
     """
     name, entry = lookup(env_id)
@@ -78,18 +79,19 @@ def make_mujoco(
 ):
     """Makes `num_envs` lanes of a MuJoCo model of your own.
 
-    Physics run in C; rewards are 0 and episodes end at the time limit alone: compute yours from the observations, which
-    are one array for all lanes, and start lanes again with `env.reset(options={"reset_mask": done})`.
+    The physics runs in C. Rewards are 0, and episodes end only at the time limit: compute rewards and ends of your own
+    from the observations, which are one array for all lanes, and reset lanes with
+    `env.reset(options={"reset_mask": done})`.
 
     Args:
         xml: path of an XML file, or XML text.
         num_envs: number of lanes.
-        frame_skip: MuJoCo's steps in one.
-        observation: fields of mjData, arrays of floats such as "qpos", "sensordata", "xpos"; an observation is these,
-            one after the other, flattened. `env.get_attr("observation_fields")[0]` says where each is. As in Gymnasium,
-            what MuJoCo computes from positions is of the instant before the step's last integration.
-        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 and velocities of 0, plus
-            uniform numbers between -noise and noise.
+        frame_skip: steps of MuJoCo per step of the env.
+        observation: fields of mjData that are arrays of floats, such as "qpos", "sensordata", "xpos". An observation is
+            these arrays, flattened, one after the other. `env.get_attr("observation_fields")[0]` says where each is. As
+            in Gymnasium, what MuJoCo computes from positions belongs to the time before the step's last integration.
+        **kwargs: as `make`; and qpos_noise, qvel_noise: episodes start at the model's qpos0 with velocities of 0, plus
+            uniform random numbers between -noise and noise.
 
     Raises:
         TypeError, ValueError, OSError: an argument has a wrong type or value.
@@ -112,7 +114,7 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
             to fix it.
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
     """
-    from batchenv.engines.players import MODES
+    from batchenv.engines.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     name, entry = lookup(env_id)

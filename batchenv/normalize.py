@@ -1,4 +1,4 @@
-"""Observations normalized by running moments."""
+"""Observations and rewards normalized by running moments: the last stage of the transforms."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Normalizer:
 
     def apply(self, rows: NDArray[Any], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Rows (n, *shape) normalized, in `out` or a new float32 array."""
-        rows = self._floating(rows)
         if out is None:
             out = np.empty(rows.shape, np.float32)
+        rows = self._floating(rows)
         shape = rows.shape[1:]
         mean = np.ascontiguousarray(self._moment("mean", shape), rows.dtype)
         deviation = np.ascontiguousarray(np.sqrt(self._moment("var", shape) + self._epsilon), rows.dtype)
@@ -77,123 +77,128 @@ class Normalizer:
         return np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float32 else np.float64)
 
 
-class NormalizedBatch:
-    """A `_core.Batch` whose observations are normalized on their way out.
+class RewardNormalizer:
+    """Rewards divided by the deviation of the discounted returns of all lanes, as
+    gymnasium.wrappers.vector.NormalizeReward does it.
 
-    A reset counts the observations of the lanes it resets, a step those it returns. Final observations (SameStep) are
-    normalized by the same moments as their step's, and not counted.
+    Attributes:
+        return_rms: `gymnasium.wrappers.utils.RunningMeanStd` of the returns.
+        accumulated_reward: each lane's return so far, float32 (num_envs,).
+        gamma: the discount factor.
+        update_running_mean: False: the moments stay as they are (evaluation).
     """
 
-    def __init__(self, batch: _core.Batch, normalizer: Normalizer):
-        self._batch = batch
-        self._normalizer = normalizer
-        self._counted: Any = None  # observations of a batch that recv has counted, and could not deliver
+    def __init__(self, num_envs: int, gamma: float, same_step: bool, epsilon: float = 1e-8):
+        from gymnasium.wrappers.utils import RunningMeanStd
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
+        self.return_rms = RunningMeanStd(shape=())
+        self.accumulated_reward = np.zeros(num_envs, np.float32)
+        self.gamma = gamma
+        self.update_running_mean = True
+        self._same_step = same_step
+        self._idle = np.zeros(num_envs, np.bool_)  # whose next step is a reset
+        self._epsilon = epsilon
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
-        """As the batch's."""
-        self._normalizer.check()
-        try:
-            result = self._batch.reset(seeds, mask, options)
-        except _core.LaneError as error:
-            error.result = self._treated_reset(error.result, mask)
-            raise
-        return self._treated_reset(result, mask)
+    def __repr__(self) -> str:
+        rms = self.return_rms
+        moments = f"mean={rms.mean}, var={rms.var}, count={rms.count}"
+        return (
+            f"RewardNormalizer(gamma={self.gamma}, return_rms: {moments}; "
+            f"update_running_mean={self.update_running_mean})"
+        )
 
-    def _treated_reset(self, result: tuple[Any, ...], mask: NDArray[np.bool_] | None):
-        rows, infos = result
-        self._normalizer.update(rows if mask is None else rows[mask])
-        return self._normalized(rows), infos
+    def start(self, lanes: Any, *, sent: bool) -> None:
+        """Episodes begin in `lanes`. sent: the reset itself is still to come, as a step of reward 0."""
+        self.accumulated_reward[lanes] = 0
+        self._idle[lanes] = sent
 
-    def observe(self) -> NDArray[np.float32]:
-        """As the batch's; counts nothing."""
-        return self._normalized(self._batch.observe())
+    def count(self, rewards: Any, terminations: Any, truncations: Any, lanes: Any) -> None:
+        """Counts a step of `lanes` in."""
+        active = ~self._idle[lanes]
+        stepped = lanes[active]
+        returns = self.accumulated_reward[stepped] * self.gamma * (1 - terminations[active]) + rewards[active]
+        self.accumulated_reward[stepped] = returns
+        if self.update_running_mean and active.any():
+            self.return_rms.update(self.accumulated_reward[stepped])
+        done = terminations | truncations
+        if self._same_step:
+            self._idle[lanes] = False
+            self.accumulated_reward[lanes[done]] = 0
+        else:
+            self._idle[lanes] = done
 
-    def load(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As the batch's; counts nothing."""
-        self._normalizer.check()
-        return self._normalized(self._batch.load(data, rows, lanes))
+    def apply(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rewards, normalized."""
+        return rewards / np.sqrt(self.return_rms.var + self._epsilon)
 
-    def step(self, actions: Any, out: Any = None):
-        """As the batch's."""
-        self._normalizer.check()
-        target, out = self._split(out, actions)
-        try:
-            result = self._batch.step(actions, out)
-        except _core.LaneError as error:
-            error.result = self._treated(error.result, target)
-            raise
-        return self._treated(result, target)
+    def check(self) -> None:
+        """TypeError or ValueError where a user has set moments that are no numbers."""
+        for name in ("mean", "var", "count"):
+            value = np.asarray(getattr(self.return_rms, name))
+            if value.dtype.kind not in "iuf" or value.shape != ():
+                raise TypeError(f"env.reward_normalizer.return_rms.{name}={value!r} must be a number")
 
-    def recv(self, timeout: float | None):
-        """As the batch's; counts the observations it returns, so the moments depend on the order in which they come.
-        What the batch gives again is not counted again."""
-        self._normalizer.check()
-        try:
-            result = self._batch.recv(timeout)
-        except _core.LaneError as error:
-            error.result = self._treated(error.result, None)
-            raise
-        rows = result[0]
-        target = np.empty(rows.shape, np.float32)  # the batch may have to give its rows again, as they are
-        if self._counted is not rows:
-            self._normalizer.update(rows)
-            self._counted = rows
-        return self._finished(result, target)
 
-    def delivered(self) -> None:
-        """As the batch's."""
-        self._counted = None
-        self._batch.delivered()
+class Stage:
+    """What observations and rewards go through last, after everything that is done in C: see `Transforms`.
 
-    def _treated(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
-        self._normalizer.update(result[0])
-        return self._finished(result, target)
+    A reset counts the observations of the lanes it resets, a step those it returns. Final observations (SameStep) are
+    treated by the same moments as their step's, and not counted.
 
-    def _finished(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
-        rows, rewards, terminations, truncations, infos = result
-        if "final_obs" in infos:
-            done = infos["_final_obs"]
-            infos["final_obs"] = _core.scatter(self._normalizer.apply(np.stack(list(infos["final_obs"][done]))), done)
-        return self._normalized(rows, target), rewards, terminations, truncations, infos
+    Args:
+        observations, rewards: normalizers, or None.
+        bounds: (low, high) of observations that go out, or None.
+        dtype: of observations that go out; None: they are left alone.
+    """
 
-    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any = None):
-        """As the batch's; the same as that many steps."""
-        self._normalizer.check()
-        target, out = self._split(out, actions, steps)
-        try:
-            result = self._batch.rollout(actions, steps, key, first_step, out)
-        except _core.LaneError as error:
-            error.result = self._treated_rollout(error.result, target)
-            raise
-        return self._treated_rollout(result, target)
+    def __init__(
+        self,
+        num_envs: int,
+        observations: Normalizer | None,
+        rewards: RewardNormalizer | None,
+        bounds: tuple[Any, Any] | None,
+        dtype: Any,
+    ):
+        self.observations, self.rewards, self.observation_dtype = observations, rewards, dtype
+        self._bounds = bounds
+        self._lanes = np.arange(num_envs)
 
-    def _treated_rollout(self, result: tuple[Any, ...], target: NDArray[np.float32] | None):
-        rows, *others, infos, actions = result
-        result = rows if rows.dtype == np.float32 else np.empty(rows.shape, np.float32) if target is None else target
-        for t in range(len(rows)):
-            self._normalizer.update(rows[t])
-            self._normalizer.apply(rows[t], result[t])
-            if "final_obs" in infos:
-                final = infos["final_obs"]
-                if t == 0:
-                    infos["final_obs"] = np.zeros(final.shape, np.float32)
-                    raw_final = final
-                done = infos["_final_obs"][t]
-                infos["final_obs"][t][done] = self._normalizer.apply(raw_final[t][done])
-        return result, *others, infos, actions
+    def normalizers(self) -> dict[str, Any]:
+        """{attribute of BatchEnv: the normalizer}."""
+        both = {"normalizer": self.observations, "reward_normalizer": self.rewards}
+        return {name: normalizer for name, normalizer in both.items() if normalizer is not None}
 
-    def _normalized(self, rows: NDArray[Any], target: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """In `target`; None: in place where the dtype allows it, for the rows are the batch's to give."""
-        if target is None and rows.dtype == np.float32:
-            target = rows
-        return self._normalizer.apply(rows, target)
+    def check(self) -> None:
+        """TypeError or ValueError where a user has set moments that are none."""
+        for normalizer in (self.observations, self.rewards):
+            if normalizer is not None:
+                normalizer.check()
 
-    def _split(self, out: Any, actions: Any, *steps: int) -> tuple[NDArray[np.float32] | None, Any]:
-        """Takes the caller's observation array out of `out`, where the batch cannot write into it."""
-        if out is None or self._batch.observation_layout()[1] == np.float32:
-            return None, out
-        out = self._batch.check_out(out, actions, steps, np.dtype(np.float32))
-        return out[0], (None, *out[1:])
+    def start(self, lanes: Any, *, sent: bool = False) -> None:
+        """Episodes begin in `lanes` (numbers or a mask; None: all)."""
+        if self.rewards is not None:
+            self.rewards.start(slice(None) if lanes is None else lanes, sent=sent)
+
+    def count_observations(self, rows: NDArray[Any]) -> None:
+        """Counts rows (n, *shape) in, n >= 1."""
+        if self.observations is not None:
+            self.observations.update(rows)
+
+    def count_step(self, rows: Any, rewards: Any, terminations: Any, truncations: Any, lanes: Any) -> None:
+        """Counts a step in. lanes: of the rows; None: all."""
+        self.count_observations(rows)
+        if self.rewards is not None:
+            self.rewards.count(rewards, terminations, truncations, self._lanes if lanes is None else lanes)
+
+    def observe(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Writes rows (n, *shape) into `out` as they go out."""
+        if self.observations is not None:
+            self.observations.apply(rows, out)
+        else:
+            out[...] = rows
+        if self._bounds is not None:
+            np.clip(out, *self._bounds, out=out)
+
+    def reward(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rewards as they go out."""
+        return rewards if self.rewards is None else self.rewards.apply(rewards)

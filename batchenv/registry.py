@@ -10,7 +10,7 @@ from typing import Any
 
 from batchenv import _core, hints
 from batchenv._moved import moved
-from batchenv.engines import games
+from batchenv.engines.atari import games
 
 NAMESPACE = "batchenv"
 FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_env.c:MyEnv-v0"
@@ -63,7 +63,7 @@ TABLE = {
 
 
 def _add_mujoco() -> None:
-    """Gymnasium's MuJoCo environments: name, steps, reward threshold, frames a second."""
+    """Gymnasium's MuJoCo environments: name, step limit, reward threshold, frames per second."""
     rows = [
         ("Ant", 1000, 6000.0, 20),
         ("HalfCheetah", 1000, 4800.0, 20),

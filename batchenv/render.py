@@ -1,4 +1,4 @@
-"""Pictures that Gymnasium's own environments draw: theirs is the drawing, ours the state."""
+"""Pictures of lanes: Gymnasium's own environments draw them, and are given batchenv's state."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import nested
-from batchenv.backend import Backend, LaneError
+from batchenv.backend import Backend
+from batchenv.results import converted
 from batchenv.seeds import entropy
 from batchenv.values import integer
 
@@ -41,22 +42,12 @@ class ActionStream:
         if seed is not None or key == 0:
             start = entropy() if seed is None else seed
             key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
-        try:
-            result = roll(backend, None, steps, key, first, out)
-        except LaneError:  # the steps were taken
+
+        def advance(*result: Any) -> Rollout:  # though lanes may have failed: the steps were taken
             self.position = (key, first + steps)
-            raise
-        self.position = (key, first + steps)
-        return result
+            return Rollout(*result)
 
-
-def roll(backend: Backend, *arguments: Any) -> Rollout:
-    """What `backend.rollout` returns, by names."""
-    try:
-        return Rollout(*backend.rollout(*arguments))
-    except LaneError as error:
-        error.result = Rollout(*error.result)
-        raise
+        return converted(advance, backend.rollout, None, steps, key, first, out)
 
 
 def rollout(
@@ -102,7 +93,7 @@ def rollout(
                 "for T random steps pass policy='random'"
             )
         with self._hold():
-            return roll(self._backend, actions, steps, 0, 0, out)
+            return converted(Rollout, self._backend.rollout, actions, steps, 0, 0, out)
     if policy != "random":
         raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
     steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")

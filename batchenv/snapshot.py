@@ -9,11 +9,11 @@ _HEADER = struct.Struct("<8sIIQq")  # as far as it is read here; csrc/core/snaps
 
 
 class Snapshot:
-    """Everything that decides the future of some lanes: state, parameters, random stream, elapsed steps, pending reset,
+    """Everything that decides what some lanes do next: state, parameters, random stream, elapsed steps, pending reset,
     statistics, frame history. Immutable, comparable, hashable; pickle it or keep its bytes.
 
-    `len(snapshot)` is the number of lanes. `bytes(snapshot)` and `Snapshot(data)` convert; bytes are looked at closely
-    when they are restored, not before.
+    `len(snapshot)` is the number of lanes. `bytes(snapshot)` and `Snapshot(data)` convert; bytes are checked when
+    they are restored, not before.
     """
 
     __slots__ = ("_data",)

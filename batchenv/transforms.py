@@ -14,6 +14,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
+from batchenv.normalize import Normalizer, RewardNormalizer, Stage
 from batchenv.values import brief, integer, number
 
 DEFAULTS: dict[str, Any] = {
@@ -23,8 +24,11 @@ DEFAULTS: dict[str, Any] = {
     "rescale_observation": None,
     "observation_dtype": None,
     "normalize_observation": False,
+    "clip_observation": None,
     "reward_scale": None,
     "clip_reward": None,
+    "normalize_reward": None,
+    "reward_dtype": "float64",
     "action_repeat": 1,
 }
 _MAX_FRAMES = 1024
@@ -45,6 +49,18 @@ def _number(name: str, value: Any) -> float:
     return result
 
 
+def _limits(name: str, value: Any) -> tuple[float, float]:
+    """A pair of bounds, of which one may be None: no bound."""
+    ends = _pair(name, value)
+    if ends == (None, None):
+        raise ValueError(f"{name}=(None, None) clips nothing: give a lower or an upper bound")
+    low = -math.inf if ends[0] is None else _number(f"{name}[0]", ends[0])
+    high = math.inf if ends[1] is None else _number(f"{name}[1]", ends[1])
+    if low > high:
+        raise ValueError(f"{name}={value!r} must have low <= high")
+    return low, high
+
+
 def _pair(name: str, value: Any) -> tuple[Any, Any]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeError(f"{name}={value!r} must be a pair (low, high)")
@@ -54,8 +70,8 @@ def _pair(name: str, value: Any) -> tuple[Any, Any]:
 class Transforms:
     """What an env's keywords ask for, checked, and what it does to the spaces.
 
-    The order is fixed. Rewards: summed over repeated actions, recorded, scaled, clipped. Observations: rescaled, the
-    time appended, converted, stacked, normalized.
+    The order is fixed. Rewards: summed over repeated actions, recorded, scaled, clipped, normalized, converted.
+    Observations: rescaled, the time appended, converted, stacked, normalized, clipped.
     """
 
     def __init__(self, max_episode_steps: int | None, **keywords: Any):
@@ -73,6 +89,15 @@ class Transforms:
             self.core["frame_stack"] = integer("frame_stack", keywords["frame_stack"], 1, _MAX_FRAMES)
         if keywords["observation_dtype"] is not None:
             self.core["dtype"] = self._dtype(keywords["observation_dtype"])
+        self.reward_dtype = self._reward_dtype(keywords["reward_dtype"])
+        self.gamma = None
+        if keywords["normalize_reward"] is not None:
+            self.gamma = _number("normalize_reward", keywords["normalize_reward"])
+            if not 0 <= self.gamma <= 1:
+                raise ValueError(f"normalize_reward={self.gamma!r} must be a discount factor: 0 to 1")
+        self.clip = None
+        if keywords["clip_observation"] is not None:
+            self.clip = _limits("clip_observation", keywords["clip_observation"])
         if keywords["reward_scale"] is not None or keywords["clip_reward"] is not None:
             self._check_reward(keywords["reward_scale"], keywords["clip_reward"])
         self._bounds = None
@@ -88,20 +113,31 @@ class Transforms:
                 return dtype
         raise ValueError(f"observation_dtype={value!r} must be one of {', '.join(map(str, known))}")
 
+    @staticmethod
+    def _reward_dtype(value: Any) -> np.dtype:
+        with contextlib.suppress(TypeError):
+            if value is not None and (dtype := np.dtype(value)) in (np.float32, np.float64):
+                return dtype
+        raise ValueError(f"reward_dtype={value!r} must be 'float32' or 'float64'")
+
     def _check_reward(self, scale: Any, bounds: Any) -> None:
         scale = 1.0 if scale is None else _number("reward_scale", scale)
-        low, high = -math.inf, math.inf
-        if bounds is not None:
-            ends = _pair("clip_reward", bounds)
-            if ends == (None, None):
-                raise ValueError("clip_reward=(None, None) clips nothing: give a lower or an upper bound")
-            low = low if ends[0] is None else _number("clip_reward[0]", ends[0])
-            high = high if ends[1] is None else _number("clip_reward[1]", ends[1])
-            if low > high:
-                raise ValueError(f"clip_reward={bounds!r} must have low <= high")
         if not math.isfinite(scale):
             raise ValueError(f"reward_scale={scale!r} must be a finite number")
+        low, high = (-math.inf, math.inf) if bounds is None else _limits("clip_reward", bounds)
         self.core.update(reward_scale=scale, clip_reward=(low, high))
+
+    def stage(self, num_envs: int, same_step: bool, space: spaces.Space) -> Stage | None:
+        """What is done last, to observations of this space and to rewards; None: nothing."""
+        if not self.normalize and self.gamma is None and self.clip is None:
+            return None
+        return Stage(
+            num_envs,
+            Normalizer(space.shape) if self.normalize else None,
+            None if self.gamma is None else RewardNormalizer(num_envs, self.gamma, same_step),
+            self.clip,
+            space.dtype if self.normalize or self.clip is not None else None,
+        )
 
     def space(self, raw: spaces.Space) -> spaces.Space:
         """The space of transformed observations, by Gymnasium's own wrappers. ValueError, TypeError: it has none."""
@@ -130,11 +166,18 @@ class Transforms:
         except (ValueError, TypeError) as refusal:
             raise type(refusal)(f"{made[0]} does not suit observations of {raw}: {refusal}") from None
         space = env.observation_space
-        if not self.normalize:
-            return space
-        if not isinstance(space, spaces.Box):
-            raise TypeError(f"normalize_observation=True needs Box observations, not {space}")
-        return spaces.Box(-np.inf, np.inf, space.shape, np.float32)
+        if self.normalize:
+            if not isinstance(space, spaces.Box):
+                raise TypeError(f"normalize_observation=True needs Box observations, not {space}")
+            space = spaces.Box(-np.inf, np.inf, space.shape, np.float32)
+        if self.clip is not None:
+            if not isinstance(space, spaces.Box) or space.dtype.kind != "f":
+                raise TypeError(
+                    f"clip_observation={self.clip!r} needs Box observations of floats, not {space}: "
+                    "observation_dtype='float32' makes them so"
+                )
+            space = spaces.Box(*(np.clip(end, *self.clip) for end in (space.low, space.high)), space.shape, space.dtype)
+        return space
 
     def _ends(self, raw: spaces.Box) -> Iterator[NDArray[Any]]:
         """The bounds of rescaled observations, in the dtype of `raw` and of its shape."""
@@ -181,7 +224,7 @@ class Transforms:
 
 
 class _Blank(gymnasium.Env):
-    """Nothing but a space and a time limit, for Gymnasium's wrappers to work out theirs."""
+    """An env with only a space and a time limit: Gymnasium's wrappers around it compute their own spaces."""
 
     def __init__(self, space: spaces.Space, max_episode_steps: int | None):
         self.observation_space = space

@@ -47,7 +47,7 @@ class Translator:
         return {}
 
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:
-        """Whether Gymnasium, with these keywords, makes each lane another of what is one for all lanes here."""
+        """Whether Gymnasium, with these keywords, makes lanes that differ in something that all lanes share here."""
         return False
 
     # ---- the simulator below -------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Translator:
         return None
 
     def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
-        """The C core's batch, or what stands before it. transforms: what the C core does to rewards."""
+        """The C core's batch, or a wrapper around it. transforms: what the C core does to rewards."""
         return batch
 
     def release(self) -> None:

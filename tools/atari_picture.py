@@ -1,4 +1,4 @@
-"""Draws docs/atari.png: a row a game, its screen and the four stacked frames of 84 x 84 that the agent sees of it.
+"""Draws docs/atari.png: one row per game, its screen and the four stacked frames of 84 x 84 that the agent sees.
 
 python tools/atari_picture.py            # needs batchenv[atari] and imageio
 """

@@ -1,5 +1,5 @@
-/* The bare limit of an Atari step: a loop of libale_c's act() alone, several frames a step, and nothing else. Built and
- * called by tools/bench_atari.py. */
+/* The bare limit of an Atari step: a loop of libale_c's act() alone, several frames per step, and nothing else. Built
+ * and called by tools/bench_atari.py. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-"""Builds tools/bare_loop.c with setup.py's flags and runs it: ns a call and a lane of the kernel alone and the driver.
+"""Builds tools/bare_loop.c with setup.py's flags and runs it: ns per call and lane, kernel alone and with the driver.
 
 python tools/bare_loop.py [--isa avx512] [--env CartPole] [--lanes 8,64,4096] [--seconds 0.5]
 python tools/bare_loop.py --rollout 128x4096,1024x256
@@ -62,7 +62,7 @@ def compare_rollouts(shapes, seconds):
     with tempfile.TemporaryDirectory() as folder:
         library = ctypes.CDLL(str(build(Path(folder), shared=True)))
     library.bare_open.restype = ctypes.c_void_p
-    print("ns a step and lane; shares are those of the loop that does the same work, by rounds")
+    print("ns per step and lane; shares are those of the loop that does the same work, by rounds")
     print("    T x lanes  episodes end  kernel loop  with restarts   out=  share  new arrays  share")
     for shape in shapes.split(","):
         steps, lanes = map(int, shape.split("x"))

@@ -28,7 +28,7 @@ def cartpole(rounds):
     for lanes, batch in ((64, 32), (4096, 2048)):
         ours, theirs = figures.cartpole(lanes, batch, rounds)
         print(
-            f"CartPole async, {lanes} lanes in batches of {batch}: {1e6 * ours:.1f} us a batch, EnvPool "
+            f"CartPole async, {lanes} lanes in batches of {batch}: {1e6 * ours:.1f} us per batch, EnvPool "
             f"{1e6 * theirs:.0f} us: {theirs / ours:.1f}x"
         )
 
@@ -37,11 +37,11 @@ def turnaround(rounds):
     """One lane there and back, and what an item costs beyond its work."""
     print(f"recv and send of a batch of 1: {1e6 * figures.turnaround(rounds):.2f} us")
     free, _ = figures.single_items(0.0, 1024, rounds)
-    print(f"lanes that cost nothing, 1024 of 1024: {1e9 * free / 2:.0f} ns a lane")
+    print(f"lanes that cost nothing, 1024 of 1024: {1e9 * free / 2:.0f} ns per lane")
     for batch in (1024, 256):
         taken, work = figures.single_items(20.0, batch, rounds)
         print(
-            f"lanes of 20 us, single items, 2 workers, {batch} of 1024: {1e9 * (taken - work):.0f} ns a lane beyond "
+            f"lanes of 20 us, single items, 2 workers, {batch} of 1024: {1e9 * (taken - work):.0f} ns per lane beyond "
             "two threads that step half of the lanes each"
         )
 

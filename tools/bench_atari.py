@@ -1,6 +1,6 @@
 """What an Atari step costs: batchenv against EnvPool, ale-py's AtariVectorEnv and the bare emulator, interleaved.
 
-"as it is" is batchenv over libale_c without the processor and drawing of our own (BATCHENV_ALE_CPU=0); "bare act" is a
+"as it is" is batchenv over libale_c without the processor and drawing of our own (BATCHENV_ALE_FAST=0); "bare act" is a
 C loop of nothing but the library's own act calls.
 
     python tools/bench_atari.py                     # six games, 8 and 32 lanes, one thread
@@ -8,8 +8,9 @@ C loop of nothing but the library's own act calls.
     python tools/bench_atari.py --asynchronous --lanes 64 --threads 2   # recv and send of half of the lanes
     python tools/bench_atari.py --sync-vector-env --lanes 8             # Gymnasium's, with its wrappers, too
 
-Each round runs every contender for a few steps, in turn; printed are medians over rounds of microseconds a step of one
-lane: of CPU (all threads), which a busy machine disturbs less, and of wall time. Resets are in all but the bare loop.
+Each round runs every contender for a few steps, in turn. The figures are medians over rounds of microseconds per step
+of one lane: CPU time (of all threads), which a busy machine disturbs less, and wall time. All but the bare loop include
+resets.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import batchenv
-from batchenv.engines.atari import library_path, rom_path
+from batchenv.engines.atari.files import library_path, rom_path
 
 GAMES = ("pong", "breakout", "space_invaders", "ms_pacman", "seaquest", "qbert")
 
@@ -45,11 +46,11 @@ class AsItIs(Ours):
     name = "as it is"
 
     def __init__(self, game, lanes, threads):
-        os.environ["BATCHENV_ALE_CPU"] = "0"
+        os.environ["BATCHENV_ALE_FAST"] = "0"
         try:
             super().__init__(game, lanes, threads)
         finally:
-            del os.environ["BATCHENV_ALE_CPU"]
+            del os.environ["BATCHENV_ALE_FAST"]
 
 
 class EnvPool:
@@ -203,7 +204,7 @@ def main():
     parser.add_argument("--lanes", nargs="+", type=int, default=[8, 32])
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=240, help="lane-steps of a round, at least a step of all lanes")
+    parser.add_argument("--steps", type=int, default=240, help="lane-steps per round, at least one step of all lanes")
     parser.add_argument("--asynchronous", action="store_true")
     parser.add_argument("--sync-vector-env", action="store_true")
     arguments = parser.parse_args()
@@ -212,7 +213,7 @@ def main():
     else:
         kinds = [Ours, EnvPool, AleVector, *[SyncVector] * arguments.sync_vector_env, AsItIs, Bare]
     titles = [kind.name for kind in kinds]
-    print("us a lane-step: " + " ".join(["game", "lanes", "threads", "| CPU:", *titles, "| wall:", *titles]), end="")
+    print("us per lane-step: " + " ".join(["game", "lanes", "threads", "| CPU:", *titles, "| wall:", *titles]), end="")
     print(" | times as fast as each (CPU, wall)")
     rng = np.random.default_rng(0)
     for threads in arguments.threads:

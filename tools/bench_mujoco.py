@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 import batchenv
-from batchenv.engines import mujoco, mujoco_library
+from batchenv.engines.mujoco import library, tasks
 
 TASKS = [
     *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
@@ -65,9 +65,9 @@ def actions_of(env, lanes, dtype=np.float32):
 class Ours:
     def __init__(self, task, lanes, threads, endless=False, **kwargs):
         if endless and task in PENDULUMS:
-            model, kwargs = getattr(mujoco, task), {"frame_skip": 5 if "Double" in task else 2, "qpos_noise": 0.01}
+            model, kwargs = getattr(tasks, task), {"frame_skip": 5 if "Double" in task else 2, "qpos_noise": 0.01}
             kwargs["observation"] = ["qpos", "qvel", *model.reads]
-            self.env = batchenv.make_mujoco(mujoco.assets() / model.xml_file, lanes, num_threads=threads, **kwargs)
+            self.env = batchenv.make_mujoco(tasks.assets() / model.xml_file, lanes, num_threads=threads, **kwargs)
         else:
             limit = {"max_episode_steps": None} if endless else {}
             if endless and task in ENDLESS:
@@ -116,7 +116,7 @@ class Bare:
     """The same lanes' physics in a C loop; starts where `ours` is."""
 
     def __init__(self, task, ours, threads):
-        _, functions = mujoco_library.load()
+        _, functions = library.load()
         model = ours.env._backend.translator._model
         self.data = ours.env.get_attr("data")
         rows = [[model._address, d._address, d.ctrl.ctypes.data] for d in self.data]
@@ -151,7 +151,7 @@ class Rollout:
     def __init__(self, ours, threads):
         from mujoco import rollout
 
-        mujoco, _ = mujoco_library.load()
+        mujoco, _ = library.load()
         model, skip = ours.env._backend.translator._model, ours.env.get_params()["frame_skip"]
         signature = mujoco.mjtState.mjSTATE_FULLPHYSICS
         self.state = np.zeros((ours.env.num_envs, mujoco.mj_stateSize(model, signature)))
@@ -175,7 +175,7 @@ class MjBatch:
     def __init__(self, ours, threads):
         from mujoco import batch
 
-        lib, _ = mujoco_library.load()
+        lib, _ = library.load()
         adapter = ours.env._backend.translator
         self.batch = batch.Batch(adapter._model, ours.env.num_envs, threads)
         for row, data in zip(self.batch.state, ours.env.get_attr("data"), strict=True):
@@ -268,7 +268,7 @@ def same_physics(task, lanes, threads, options, clock):
         contenders["bare"] = Bare(task, ours, threads)
     if "rollout" in options.only:
         contenders["rollout"] = Rollout(ours, threads)
-    if "mjbatch" in options.only and int(mujoco_library.load()[0].__version__.split(".")[0]) >= 4:
+    if "mjbatch" in options.only and int(library.load()[0].__version__.split(".")[0]) >= 4:
         contenders["mjbatch"] = MjBatch(ours, threads)
     if len(contenders) == 1:
         return {}, 0.0
@@ -362,7 +362,7 @@ def neighbour(options):
     for lanes in options.lanes:
         contenders = {"ours": Ours(task, lanes, threads, endless=True)}
         contenders["rollout"] = Rollout(contenders["ours"], threads)
-        if int(mujoco_library.load()[0].__version__.split(".")[0]) >= 4:
+        if int(library.load()[0].__version__.split(".")[0]) >= 4:
             contenders["mjbatch"] = MjBatch(contenders["ours"], threads)
         contenders["envpool"] = EnvPool(task, lanes, threads)
         steps = slices(contenders, 2 * options.seconds)
@@ -400,7 +400,7 @@ def main():
     parser.add_argument("--plot", help="a file for a picture of the table's ratios")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"mujoco {mujoco_library.load()[0].__version__}; ours / theirs")
+    print(f"mujoco {library.load()[0].__version__}; ours / theirs")
     for name in options.parts:
         print()
         PARTS[name](options)

@@ -1,7 +1,7 @@
 /* What the pool costs and how well it keeps its workers busy, without any env.
  *
- *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/queue/{gate,ring,stream,pool}.c csrc/core/place/numa.c \
- *         -o bench_pool -lpthread
+ *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/queue/{gate,ring,stream,pool}.c \
+ *         csrc/core/place/{fork,numa}.c -o bench_pool -lpthread
  *     ./bench_pool [workers [rounds]]        2 workers, 5 rounds of the long comparison by default
  *
  * Work is spinning by the thread's own CPU clock, so that a thread that is put off its core does not work meanwhile. */
@@ -103,8 +103,8 @@ static be_pool *pool_new(lanes *l, int64_t num_lanes, int workers) {
     return pool;
 }
 
-/* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps a second. A lane's place in the list is
- * its own number, so the ids of a batch that follow each other make an item. */
+/* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps per second. A lane's place in the list
+ * is its own number, so the ids of a batch that follow each other make an item. */
 static int64_t kept_waiting(int main_too);
 
 static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk, unsigned flags, double seconds,
@@ -173,7 +173,7 @@ static void overhead(void) {
         char what[128];
         snprintf(what, sizeof what, "empty work: %d lanes, batch %d, items of %d%s", (int)cases[i].lanes,
                  (int)cases[i].batch, (int)cases[i].chunk, cases[i].how);
-        printf("%-58s %7.1f ns a lane, %7.2f us a batch\n", what, 1e9 / rate, 1e6 / rate * (double)cases[i].batch);
+        printf("%-58s %7.1f ns per lane, %7.2f us per batch\n", what, 1e9 / rate, 1e6 / rate * (double)cases[i].batch);
         be_pool_destroy(pool, 0);
         free(l);
     }

@@ -1,4 +1,4 @@
-"""send and recv: throughput, turnaround, what the hand-over costs a lane, and what it gains with uneven steps."""
+"""send and recv: throughput, turnaround, what the hand-over costs per lane, and what it gains with uneven steps."""
 
 import time
 

@@ -33,3 +33,22 @@ class Call:
 
     def time_call(self, env_id):
         self.env.step(self.action)
+
+
+class Autoreset:
+    """SameStep beside NextStep: with lanes that end now and then, and all at once."""
+
+    params = (["NextStep", "SameStep"], [None, 1])
+    param_names = ("mode", "max_episode_steps")
+
+    def setup(self, mode, limit):
+        limits = {} if limit is None else {"max_episode_steps": limit}
+        self.env = batchenv.make("CartPole-v1", 4096, seed=0, num_threads=1, autoreset_mode=mode, **limits)
+        self.env.reset()
+        self.actions = draw_actions(self.env)
+        for action in self.actions * 4:
+            self.env.step(action)
+
+    def time_step(self, mode, limit):
+        for action in self.actions:
+            self.env.step(action)

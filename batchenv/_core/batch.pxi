@@ -79,8 +79,8 @@ cdef class Batch:
     cdef unsigned long holder  # the thread
     cdef bint has_reset
     cdef str torn  # why lanes have to be reset although they once were
-    cdef object owner  # of all that the C side reads and writes through addresses in `engine`
-    cdef cnp.ndarray engine
+    cdef public object failed  # numbers of the lanes that failed in the last call; None: none did
+    cdef Engine engine  # None: the type needs nothing
     cdef int process  # be_fork_count() when it was made
     cdef object __weakref__
 
@@ -116,9 +116,8 @@ cdef class Batch:
         options.engine = NULL
         if engine is not None:
             # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
-            self.owner = engine
-            self.engine = np.frombuffer(engine.source, np.uint8)
-            options.engine = cnp.PyArray_DATA(self.engine)
+            self.engine = engine.source
+            options.engine = self.engine.given
         options.look = _look_at_signals
         options.look_context = <void *>self.runner
         with nogil:
@@ -180,6 +179,17 @@ cdef class Batch:
         """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
         self.runner.force(parallel)
 
+    def set_stage(self, stage, reward_dtype):
+        """stage: a batchenv.normalize.Stage that observations and rewards go through on their way out, or None.
+        reward_dtype: float64 or float32. Before any call."""
+        self.layout.set_stage(stage, reward_dtype)
+
+    cdef int _check_stage(self) except -1:
+        """Before a call that needs it: users may have set its moments to what is none."""
+        if self.layout.stage is not None:
+            self.layout.stage.check()
+        return 0
+
     def spaces(self):
         """Of the observation and of the action: {name of a port: (kind, dtype, shape, low, high)}."""
         return _spaces(self.batch, BE_OBSERVATION), _spaces(self.batch, BE_ACTION)
@@ -193,14 +203,6 @@ cdef class Batch:
             raise ValueError(f"an observation has {size} components, but there are {gradients.shape[0]} gradients and "
                              f"{intercepts.shape[0]} intercepts")
         be_batch_rescale(self.batch, &gradients[0], &intercepts[0])
-
-    def observation_layout(self):
-        """Shape and dtype of the observations."""
-        return (self.num_lanes, *self.layout.observation_shape), self.layout.observation_dtype
-
-    def check_out(self, object out, object actions, tuple steps, object dtype):
-        """As the layout's, for observations of that dtype. Needs no hold."""
-        return self.layout.check_out(out, self.actions.sources(actions), steps, dtype)
 
     def get_params(self):
         """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
@@ -220,6 +222,18 @@ cdef class Batch:
                 self.batch.state[i], _dtypes[<int>field[i].dtype], field[i].size)
             i += 1
         return columns
+
+    def picture(self, int64_t lane):
+        """What the C type draws of a lane: uint8 (rows, columns, 3)."""
+        cdef int rows, columns
+        if self.batch.type.picture == NULL:
+            raise NotImplementedError(f"{self.type_name} has no pictures of its own")
+        if not 0 <= lane < self.num_lanes:
+            raise IndexError(f"lane {lane} is not in 0..{self.num_lanes - 1}")
+        self.batch.type.picture(self.batch, lane, &rows, &columns, NULL)
+        cdef cnp.ndarray rgb = np.empty((rows, columns, 3), np.uint8)
+        self.batch.type.picture(self.batch, lane, &rows, &columns, <uint8_t *>cnp.PyArray_DATA(rgb))
+        return rgb
 
     def elapsed(self):
         """Steps since each lane's last reset, int32."""
@@ -332,6 +346,7 @@ cdef class Batch:
         cdef be_call call
         cdef cnp.ndarray mask_array
         cdef Output output = _new_output(self.layout, self.num_lanes)
+        self._check_stage()
         output.point(&arrays)
         arrays.terminated = arrays.truncated = NULL
         arrays.reward = NULL  # a reset gives out no more than observations and infos
@@ -353,10 +368,9 @@ cdef class Batch:
         self._seed(words)
         self._run(&call)
         self.has_reset = True
-        result = output.observed(), output.reset_infos(mask)
-        if self.lane_by_lane:
-            self._raise_failures(result)
-        return result
+        output.treat_reset(mask)
+        self._note_failures()
+        return output.observed(), output.reset_infos(mask)
 
     cdef object _words_of_seeds(self, seeds, mask):
         """What `_seed` is to be given for `reset`'s seeds: the words of one seed that counts up over all lanes, or a
@@ -420,7 +434,8 @@ cdef class Batch:
         """Takes the batch, and steps it."""
         self._enter_only()
         try:
-            return self._step(actions, out)
+            result = self._step(actions, out)
+            return result if self.failed is None else self.deliver(result)
         finally:
             be_set(&self.busy, 0)
 
@@ -435,6 +450,7 @@ cdef class Batch:
         cdef dict info
         self._require_reset("env.step()")
         self.queue.refuse_in_flight("step()", NULL)
+        self._check_stage()
         self.actions.read(actions, self.num_lanes, NULL, &arrays)
         output = self.outputs.next()
         if out is not None:
@@ -444,12 +460,12 @@ cdef class Batch:
             self._refuse_pending(NULL, self.num_lanes, "stepping")
         be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
         self._run(&call)
+        if self.layout.stage is not None or self.layout.treats_rewards:
+            output.counted = False
+            output.treat_step(None)
+        self._note_failures()
         info = output.step_infos(&arrays, call.finished != 0)
-        result = (output.observed(),
-                  output.reward, output.terminated, output.truncated, info)
-        if self.lane_by_lane:
-            self._raise_failures(result)
-        return result
+        return output.observed(), output.reward, output.terminated, output.truncated, info
 
     cdef void _point(self, Output output, be_rows *arrays) noexcept:
         """Tells the C side where to write; final rows go where the batch has room for them, unless the output has."""
@@ -480,20 +496,27 @@ cdef class Batch:
         cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
         return lanes[:count].copy()
 
-    cdef int _raise_failures(self, object result) except -1:
-        """LaneError where a lane's simulator has failed since the last look."""
-        failed = self._take_failures()
-        if len(failed):
-            raise self._failed_error(failed, result)
+    cdef int _note_failures(self) except -1:
+        """Whose simulators have failed in this call."""
+        self.failed = None
+        if self.lane_by_lane:
+            lanes = self._take_failures()
+            if len(lanes):
+                self.failed = lanes
         return 0
 
-    cdef object _failed_error(self, object failed, object result):
+    def deliver(self, result):
+        """Hands `result`, of the last call, over to the user: LaneError, which has it, if lanes have failed."""
+        self.queue.delivered()
+        failed, self.failed = self.failed, None
+        if failed is None:
+            return result
         count = len(failed)
         reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
         told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        return LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
-                         "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
-                         "env_id and result", failed, result)
+        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
+                        "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
+                        "env_id and result", failed, result)
 
     # -- rollouts ----------------------------------------------------------------------------------------------------
 
@@ -510,6 +533,7 @@ cdef class Batch:
         cdef dict info = {}
         cdef tuple shape = (steps, self.num_lanes)
         self._require_reset("env.rollout()")
+        self._check_stage()
         be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
         call.steps = steps
         self.queue.refuse_in_flight("rollout()", NULL)
@@ -524,11 +548,14 @@ cdef class Batch:
         if out is not None:
             output = output.into(self.layout.check_out(out, self.actions.sources(taken), (steps,)))
         if self.layout.same_step:
-            output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.observation_dtype)
+            output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.kernel_dtype)
             output.final_more = [np.zeros_like(array) for array in output.more]
             output.final_infos = [np.zeros_like(array) for array in output.infos]
         self._point(output, &arrays)
         self._run(&call)
+        if self.layout.stage is not None or self.layout.treats_rewards:
+            output.treat_steps()
+        self._note_failures()
         names = [row["name"] for row in self.layout.infos]
         info.update(zip(names, output.infos, strict=True))
         if self.layout.recording:
@@ -538,11 +565,7 @@ cdef class Batch:
             info["final_obs"] = self.layout.present(finals)
             info["_final_obs"] = output.terminated | output.truncated
             info["final_info"] = dict(zip(names, output.final_infos, strict=True))
-        result = (output.observed(), output.reward, output.terminated, output.truncated, info,
-                  taken)
-        if self.lane_by_lane:
-            self._raise_failures(result)
-        return result
+        return output.observed(), output.reward, output.terminated, output.truncated, info, taken
 
     # -- snapshots ---------------------------------------------------------------------------------------------------
 
@@ -581,9 +604,12 @@ cdef class Batch:
         cdef Output output = _new_output(self.layout, self.num_lanes)
         if lanes.shape[0] != self.num_lanes:
             self._require_reset("env.restore() of some lanes")
+        self._check_stage()
         with nogil:
             be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
         self.has_reset = True
+        if self.layout.stage is not None:
+            self.layout.stage.start(np.asarray(lanes))
         return self._observe(output)
 
     def observe(self):
@@ -599,6 +625,7 @@ cdef class Batch:
             status = be_batch_observe(self.batch, 0, self.num_lanes, &arrays, &error)
         if status != BE_OK:
             _raise(&error)
+        output.treat_observations()
         return output.observed()
 
     # -- lanes in flight ---------------------------------------------------------------------------------------------
@@ -646,6 +673,8 @@ cdef class Batch:
         self._seed(words)
         self.queue.submit(lanes, NULL, values)
         self.has_reset = True
+        if self.layout.stage is not None:
+            self.layout.stage.start(None, sent=True)
 
     def send_alone(self, actions, env_id):
         """Takes the batch, and sends."""
@@ -682,35 +711,28 @@ cdef class Batch:
         """Takes the batch, and receives."""
         self._enter_only()
         try:
-            result = self._recv(timeout)
-            self.queue.delivered()
-            return result
+            return self.deliver(self._recv(timeout))
         finally:
             be_set(&self.busy, 0)
 
     def recv(self, timeout):
-        """Waits for a batch of results. timeout: seconds; None: for ever. They are given again, until `delivered` is
+        """Waits for a batch of results. timeout: seconds; None: for ever. They are given again, until `deliver` is
         called: whatever fails on their way to the user loses nothing."""
         return self._recv(timeout)
 
-    def delivered(self):
-        """The user has what `recv` returned."""
-        self.queue.delivered()
-
     cdef object _recv(self, timeout):
-        cdef Output output = self.queue.receive(timeout)
+        cdef Output output
         cdef be_rows arrays
         cdef dict info
+        self._check_stage()
+        output = self.queue.receive(timeout)
         output.point(&arrays)
+        output.treat_step(output.lanes)
         info = output.step_infos(&arrays, _any(output.terminated) or _any(output.truncated))
         self.queue.last_lanes = output.lanes
         info["env_id"] = output.lanes
-        result = (output.observed(), output.reward, output.terminated, output.truncated, info)
-        if _any(output.failed):
-            error = self._failed_error(output.lanes[output.failed.view(np.bool_)], result)
-            self.queue.delivered()  # with the error
-            raise error
-        return result
+        self.failed = output.lanes[output.failed.view(np.bool_)] if _any(output.failed) else None
+        return output.observed(), output.reward, output.terminated, output.truncated, info
 
     def fileno(self):
         """A file descriptor that is readable when a batch is ready."""

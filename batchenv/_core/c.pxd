@@ -151,6 +151,7 @@ cdef extern from "batchenv.h" nogil:
         const char *grid
         unsigned flags
         int (*goes_on)(be_batch *, int64_t)
+        void (*picture)(const be_batch *, int64_t, int *, int *, uint8_t *) noexcept nogil
     ctypedef struct be_batch:
         const be_env_type *type
         int64_t num_lanes

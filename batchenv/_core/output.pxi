@@ -19,10 +19,15 @@ cdef class Layout:
     """What the arrays of a batch are: their dtypes, and the shape of one lane's."""
 
     cdef int64_t num_lanes
-    cdef object observation_dtype
-    cdef int observation_type  # its number
+    cdef object observation_dtype, kernel_dtype  # of what is handed out; of what the C side writes
+    cdef int observation_type  # the former's number
+    cdef object reward_dtype
+    cdef int reward_type
+    cdef object stage  # a batchenv.normalize.Stage, or None
+    cdef bint treats_observations, treats_rewards  # between the C side and the user
     cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
+    cdef bint plain  # an observation is handed out as the one array that it is
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
     cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
@@ -57,9 +62,10 @@ cdef class Layout:
             self.tuple_size = space.shape[0]
         if changes.frame_stack:
             shape.insert(0, changes.frame_stack)
+        self.plain = self.tree is None and not self.tuple_size
         self.num_lanes = batch.num_lanes
-        self.observation_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
-        self.observation_type = self.observation_dtype.num
+        self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
+        self.set_stage(None, np.dtype(np.float64))
         self.observation_shape = tuple(shape)
         self.whole_numbers = not shape and not changes.convert
         self.infos = _port_table(batch.type, BE_INFO)
@@ -71,6 +77,17 @@ cdef class Layout:
         self.recording = changes.record_statistics
         self.goes_on = batch.type.goes_on != NULL
         self.same_step = same_step
+        return 0
+
+    cdef int set_stage(self, object stage, object reward_dtype) except -1:
+        """What observations and rewards go through after the C side, or None. Before any array is made."""
+        self.stage = stage
+        self.treats_observations = stage is not None and stage.observation_dtype is not None
+        self.observation_dtype = stage.observation_dtype if self.treats_observations else self.kernel_dtype
+        self.observation_type = self.observation_dtype.num
+        self.reward_dtype = reward_dtype
+        self.reward_type = reward_dtype.num
+        self.treats_rewards = self.reward_type != cnp.NPY_FLOAT64 or (stage is not None and stage.rewards is not None)
         return 0
 
     cdef object present(self, object observation):
@@ -90,10 +107,9 @@ cdef class Layout:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
 
-    cdef tuple check_out(self, object out, list read, tuple steps, object dtype=None):
+    cdef tuple check_out(self, object out, list read, tuple steps):
         """`out` as a tuple; TypeError or ValueError unless it is four arrays that results can be written into, None in
-        any place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps. dtype: the
-        observations', where it is not the layout's."""
+        any place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps."""
         cdef cnp.ndarray array
         cdef const char *low[3 + 2 * BE_MAX_PORTS]
         cdef const char *high[3 + 2 * BE_MAX_PORTS]
@@ -102,11 +118,11 @@ cdef class Layout:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
-        wanted = [(_NAMES[0], dtype or self.observation_dtype, (*steps, self.num_lanes, *self.observation_shape))]
+        wanted = [(_NAMES[0], self.observation_dtype, (*steps, self.num_lanes, *self.observation_shape))]
         wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*steps, self.num_lanes, *shape))
                    for name, (_, own, shape) in zip(self.names[1:], self.more, strict=True)]
         for i in range(1, 4):
-            wanted.append((_NAMES[i], np.dtype(np.float64 if i == 1 else np.bool_), (*steps, self.num_lanes)))
+            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), (*steps, self.num_lanes)))
         given_parts = [out[0]]
         if self.tree is not None:
             wanted[0] = (f"{_NAMES[0]}[{self.names[0]!r}]", *wanted[0][1:])
@@ -152,6 +168,8 @@ cdef class Output:
     cdef Layout layout
     cdef int64_t rows
     cdef cnp.ndarray observation, reward, terminated, truncated
+    cdef cnp.ndarray kernel_observation, kernel_reward  # what the C side writes, where that is treated; else None
+    cdef bint counted  # in the stage's moments
     cdef list more  # the other parts of an observation of several
     cdef list infos, masks  # in the order of the type's table
     cdef cnp.ndarray episode_return, episode_length, episode_seconds  # None without statistics
@@ -166,6 +184,7 @@ cdef class Output:
         other.layout, other.rows = self.layout, self.rows
         other.observation, other.reward = self.observation, self.reward
         other.terminated, other.truncated = self.terminated, self.truncated
+        other.kernel_observation, other.kernel_reward = self.kernel_observation, self.kernel_reward
         other.more, other.final_more = self.more, self.final_more
         other.infos, other.masks = self.infos, self.masks
         other.episode_return, other.episode_length = self.episode_return, self.episode_length
@@ -195,10 +214,11 @@ cdef class Output:
         """Tells the C side where to write: everything but the actions."""
         cdef int k, port
         arrays.first = 0
-        arrays.port[self.layout.port] = cnp.PyArray_DATA(self.observation)
+        arrays.port[self.layout.port] = cnp.PyArray_DATA(
+            self.observation if self.kernel_observation is None else self.kernel_observation)
         if self.layout.tree is not None:
             _point_parts(self.layout, self.more, arrays.port)
-        arrays.reward = <double *>cnp.PyArray_DATA(self.reward)
+        arrays.reward = <double *>cnp.PyArray_DATA(self.reward if self.kernel_reward is None else self.kernel_reward)
         arrays.terminated = <uint8_t *>cnp.PyArray_DATA(self.terminated)
         arrays.truncated = <uint8_t *>cnp.PyArray_DATA(self.truncated)
         for k in range(self.layout.num_infos):
@@ -257,7 +277,7 @@ cdef class Output:
             _, dtype, shape = self.layout.more[i]
             if not cnp.PyArray_ISCARRAY(array) or array.dtype != dtype or (<object>array).shape != (self.rows, *shape):
                 return False
-        if not (_is_column(self.reward, cnp.NPY_FLOAT64, self.rows)
+        if not (_is_column(self.reward, self.layout.reward_type, self.rows)
                 and _is_column(self.terminated, cnp.NPY_BOOL, self.rows)
                 and _is_column(self.truncated, cnp.NPY_BOOL, self.rows)):
             return False
@@ -277,23 +297,99 @@ cdef class Output:
                 return False
         return True
 
+    # -- from the C side's arrays to those that are handed out -------------------------------------------------------
+
+    cdef int treat_step(self, object lanes) except -1:
+        """After a step. lanes: of the rows; None: all."""
+        if self.layout.stage is not None and not self.counted:
+            self.layout.stage.count_step(self._raw(), self._raw_reward(), self.terminated, self.truncated, lanes)
+            self.counted = True  # what is given again is not counted again
+        self._treat(self._raw(), self.observation, self._raw_reward(), self.reward)
+        return 0
+
+    cdef int treat_steps(self) except -1:
+        """After a rollout."""
+        cdef int64_t t
+        raw, raw_reward = self._raw(), self._raw_reward()
+        final, done = self.final_observation, None
+        if final is not None and self.layout.treats_observations:
+            self.final_observation = np.zeros((<object>final).shape, self.layout.observation_dtype)
+        for t in range(self.rows):
+            if self.layout.stage is not None:
+                self.layout.stage.count_step(raw[t], raw_reward[t], self.terminated[t], self.truncated[t], None)
+            self._treat(raw[t], self.observation[t], raw_reward[t], self.reward[t])
+            if final is not self.final_observation:
+                done = np.logical_or(self.terminated[t], self.truncated[t])
+                self.final_observation[t][done] = self._observed(final[t][done])
+        return 0
+
+    cdef int treat_reset(self, object mask) except -1:
+        """After a reset of the lanes in `mask` (None: all). Counts their observations."""
+        if self.layout.stage is not None:
+            raw = self._raw()
+            self.layout.stage.start(mask)
+            self.layout.stage.count_observations(raw if mask is None else raw[mask])
+            self.treat_observations()
+        return 0
+
+    cdef int treat_observations(self) except -1:
+        """Without counting anything."""
+        if self.layout.treats_observations:
+            self.layout.stage.observe(self._raw(), self.observation)
+        return 0
+
+    cdef object _raw(self):
+        return self.observation if self.kernel_observation is None else self.kernel_observation
+
+    cdef object _raw_reward(self):
+        return self.reward if self.kernel_reward is None else self.kernel_reward
+
+    cdef int _treat(self, object raw, object observation, object raw_reward, object reward) except -1:
+        cdef be_fp before
+        if self.layout.treats_observations:
+            self.layout.stage.observe(raw, observation)
+        if self.layout.treats_rewards:
+            if self.layout.stage is not None:
+                raw_reward = self.layout.stage.reward(raw_reward)
+            before = be_fp_enter()  # float64 becomes float32, rounded to nearest
+            try:
+                reward[...] = raw_reward
+            finally:
+                be_fp_leave(&before)
+        return 0
+
+    cdef cnp.ndarray _observed(self, cnp.ndarray raw):
+        """Rows of the C side's observations as they go out."""
+        cdef cnp.ndarray rows = raw
+        if self.layout.treats_observations:
+            rows = np.empty((<object>raw).shape, self.layout.observation_dtype)
+            self.layout.stage.observe(raw, rows)
+        return rows
+
     # -- what is handed out ------------------------------------------------------------------------------------------
 
     cdef object observed(self):
         """The observations as the space says."""
-        if self.layout.tree is None and not self.layout.tuple_size:
+        if self.layout.plain:
             return self.observation
         return self.layout.present(_parts(self.layout, self.observation, self.more))
 
     cdef dict step_infos(self, const be_rows *arrays, bint finished):
         """The infos of a step, with Gymnasium's masks; a key that no row has is left out. arrays: as the C side was
         given them; finished: whether a lane's episode may have ended."""
-        cdef dict info = {}
+        cdef dict info
+        cdef Infos infos
         cdef int k
         cdef int64_t i, rows = self.rows
         cdef uint8_t *mask
         cdef cnp.ndarray values, present
         cdef bint some_started
+        if self.layout.same_step:
+            infos = Infos.__new__(Infos)
+            infos.layout = self.layout
+            info = infos
+        else:
+            info = {}
         if self.layout.num_infos:
             some_started = self.layout.partial_infos and memchr(arrays.started, 1, rows) != NULL
             for k in range(self.layout.num_infos):
@@ -318,7 +414,7 @@ cdef class Output:
             if self.layout.recording:
                 self.tell_episodes(info, done, False)
             if self.layout.same_step:
-                self._tell_finals(info, arrays, done)
+                self._tell_finals(infos, arrays, done)
         return info
 
     cdef dict reset_infos(self, object mask):
@@ -344,23 +440,22 @@ cdef class Output:
         info["_episode"] = done
         return 0
 
-    cdef int _tell_finals(self, dict info, const be_rows *arrays, object done) except -1:
+    cdef int _tell_finals(self, Infos info, const be_rows *arrays, cnp.ndarray done) except -1:
         """SAME_STEP's final_obs and final_info, in the form of SyncVectorEnv."""
-        lanes = np.flatnonzero(done)
-        cdef cnp.npy_intp[::1] index = lanes
-        cdef Py_ssize_t i, count = len(lanes)
+        cdef cnp.ndarray lanes = _list(done), rows
+        cdef Py_ssize_t count = cnp.PyArray_SIZE(lanes)
         cdef int k
-        rows = np.empty((count, *self.layout.observation_shape), self.layout.observation_dtype)
-        _copy_rows(rows, arrays.final[self.layout.port], index)
-        more = _new_parts(self.layout, (count,))
-        for k in range(len(more)):
-            _copy_rows(more[k], arrays.final[<int>self.layout.more[k][0]], index)
-        final = np.empty(self.rows, dtype=object)
-        cdef object[::1] objects = final
-        for i in range(count):
-            objects[index[i]] = self.layout.present_row(
-                _parts(self.layout, rows[i], [part[i] for part in more] if more else more))
-        info["final_obs"] = final
+        if count == 0:
+            return 0
+        rows = np.empty((count, *self.layout.observation_shape), self.layout.kernel_dtype)
+        _copy_rows(rows, arrays.final[self.layout.port], lanes)
+        info.more = _new_parts(self.layout, (count,))
+        for k in range(len(info.more)):
+            _copy_rows(info.more[k], arrays.final[<int>self.layout.more[k][0]], lanes)
+        info.lanes = lanes
+        info.rows = self._observed(rows)
+        info.count = self.rows
+        info[_FINAL] = _LATER
         info["_final_obs"] = done
         info["final_info"] = self._final_infos(arrays, done)
         info["_final_info"] = done.copy()
@@ -402,13 +497,15 @@ cdef void _point_parts(Layout layout, list parts, void **places) noexcept:
         places[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(parts, k))
 
 
-cdef int _copy_rows(cnp.ndarray rows, const void *all_rows, const cnp.npy_intp[::1] index) except -1:
-    """Row i of `rows` becomes row index[i] of all."""
-    cdef Py_ssize_t i, count = index.shape[0]
-    cdef size_t bytes = cnp.PyArray_NBYTES(rows) // max(count, 1)
+cdef int _copy_rows(cnp.ndarray rows, const void *all_rows, cnp.ndarray lanes) except -1:
+    """Row i of `rows` becomes row lanes[i] of all."""
+    cdef Py_ssize_t i, count = cnp.PyArray_SIZE(lanes)
+    cdef size_t bytes = cnp.PyArray_NBYTES(rows) // count
     cdef char *target = <char *>cnp.PyArray_DATA(rows)
-    for i in range(count):
-        memcpy(target + i * bytes, <const char *>all_rows + index[i] * bytes, bytes)
+    cdef const int64_t *index = <const int64_t *>cnp.PyArray_DATA(lanes)
+    with nogil:
+        for i in range(count):
+            memcpy(target + i * bytes, <const char *>all_rows + index[i] * bytes, bytes)
     return 0
 
 
@@ -433,7 +530,11 @@ cdef Output _new_steps(Layout layout, tuple shape):
     output.rows = shape[0]
     output.observation = np.empty((*shape, *layout.observation_shape), layout.observation_dtype)
     output.more = _new_parts(layout, shape)
-    output.reward = np.empty(shape)
+    if layout.treats_observations:
+        output.kernel_observation = np.empty((*shape, *layout.observation_shape), layout.kernel_dtype)
+    output.reward = np.empty(shape, layout.reward_dtype)
+    if layout.treats_rewards:
+        output.kernel_reward = np.empty(shape)
     output.terminated = np.empty(shape, np.bool_)
     output.truncated = np.empty(shape, np.bool_)
     output.infos = [_new_column(row, shape) for row in layout.infos]
@@ -451,7 +552,7 @@ cdef Output _new_results(Layout layout, int64_t rows):
     output.lanes = np.empty(rows, np.int64)
     output.failed = np.empty(rows, np.uint8)
     if layout.same_step:
-        output.final_observation = np.empty_like(output.observation)
+        output.final_observation = np.empty((rows, *layout.observation_shape), layout.kernel_dtype)
         output.final_more = _new_parts(layout, (rows,))
         output.final_infos = [np.empty_like(array) for array in output.infos]
     return output
@@ -519,6 +620,26 @@ cdef bint _is_column(cnp.ndarray array, int type_number, int64_t rows) noexcept:
     """Whether it is as np.empty(rows, dtype) makes it."""
     return (cnp.PyArray_TYPE(array) == type_number and cnp.PyArray_ISCARRAY(array) and cnp.PyArray_NDIM(array) == 1
             and cnp.PyArray_DIM(array, 0) == rows)
+
+
+cdef cnp.ndarray _list(cnp.ndarray flags):
+    """np.flatnonzero of a contiguous bool array, quicker where few are True."""
+    cdef const uint8_t *flag = <const uint8_t *>cnp.PyArray_DATA(flags)
+    cdef int64_t n = cnp.PyArray_SIZE(flags), i = 0, j, count = 0
+    cdef uint64_t word
+    cdef cnp.ndarray lanes = np.empty(n, np.int64)
+    cdef int64_t *lane = <int64_t *>cnp.PyArray_DATA(lanes)
+    with nogil:
+        while i < n:
+            word = 1
+            if i + 8 <= n:
+                memcpy(&word, flag + i, 8)
+            if word:
+                for j in range(i, min(i + 8, n)):
+                    lane[count] = j
+                    count += flag[j]
+            i += 8
+    return lanes[:count].copy()
 
 
 cdef bint _any(cnp.ndarray flags) noexcept:

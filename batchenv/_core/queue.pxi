@@ -241,6 +241,7 @@ cdef class Queue:
         output.point(&rows)
         rows.lane = <int64_t *>cnp.PyArray_DATA(output.lanes)
         rows.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
+        output.counted = False
         be_async_set_buffer(self.handle, buffer, &rows)
         self.buffers[buffer] = output
         return 0

@@ -37,18 +37,6 @@ def moments(cnp.ndarray rows):
     return mean, variance
 
 
-def scatter(cnp.ndarray rows, done):
-    """An object array with row k of `rows` in the place of the k-th True of `done`, None elsewhere."""
-    lanes = np.flatnonzero(done)
-    cdef cnp.npy_intp[::1] index = lanes
-    cdef Py_ssize_t i, count = len(lanes)
-    scattered = np.empty(len(done), dtype=object)
-    cdef object[::1] objects = scattered
-    for i in range(count):
-        objects[index[i]] = rows[i]
-    return scattered
-
-
 def standardize(cnp.ndarray rows, cnp.ndarray mean, cnp.ndarray deviation, cnp.ndarray out):
     """out[i] = (rows[i] - mean) / deviation. rows (n, *shape), mean (*shape) and deviation (*shape) have one dtype,
     float32 or float64; out (n, *shape) is float32; all are C-contiguous."""

@@ -1,4 +1,4 @@
-"""A conformance checker for vector envs, ours or anyone's: `check_vector_env`.
+"""A conformance checker for any vector env, batchenv's or another one: `check_vector_env`.
 
 Light to import: Gymnasium's contract is looked at only when a check runs.
 """
@@ -24,7 +24,7 @@ def check_vector_env(
     vectorization_mode: str | None = None,
     skip: tuple[str, ...] | list[str] = (),
 ) -> Report:
-    """Checks a vector env against Gymnasium's contract, and against what hurts users where Gymnasium is silent.
+    """Checks a vector env against Gymnasium's contract, and against rules that Gymnasium leaves open but users rely on.
 
     Args:
         env: what to check, one of
@@ -35,8 +35,8 @@ def check_vector_env(
             "module:function": a function or class to import.
             Where an autoreset mode can be asked for, all three are checked.
         num_envs: lanes to ask for.
-        isolate: True: checks run in processes of their own; one that hangs or dies is a failed check, and the rest go
-            on. Needs a str, or a function that another process can import.
+        isolate: True: checks run in processes of their own; if one hangs or dies, that check has failed, and the rest
+            go on. Needs a str, or a function that another process can import.
         timeout: seconds that a check may take before it is called hanging (isolate=True only). Half of it is the most
             time spent on waiting for episodes to end.
         max_steps: the most steps to wait for episodes to end; checks that need an end are skipped if none comes.

@@ -164,7 +164,7 @@ def disabled_goes_on_after_a_masked_reset(trial: Trial) -> None:
 @check(
     THEME,
     rule="Disabled: step raises while a lane is over.",
-    why="Without it a forgotten reset goes on stepping an episode that has ended, or autoresets behind one's back. "
+    why="Without it a forgotten reset goes on stepping an episode that has ended, or autoresets unnoticed. "
     "SyncVectorEnv raises.",
     basis=PRACTICE,
     modes=DISABLED,

@@ -41,7 +41,7 @@ def close_sets_closed(trial: Trial) -> None:
 @check(
     THEME,
     rule="step after close() raises.",
-    why="Work on an env that was given up is a mistake; where memory has been freed it is a crash.",
+    why="Using an env that was closed is a mistake; where memory has been freed it is a crash.",
     basis=PRACTICE,
     needs_factory=True,
 )
@@ -59,7 +59,7 @@ def step_after_close_raises(trial: Trial) -> None:
 @check(
     THEME,
     rule="reset after close() raises.",
-    why="As for step: it hides that the env was given up, or brings it back half alive.",
+    why="As for step: it hides that the env was closed, or makes it usable by half.",
     basis=PRACTICE,
     needs_factory=True,
 )

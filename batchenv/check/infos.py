@@ -61,7 +61,7 @@ def _require_masks(infos: dict[str, Any], lanes: int) -> None:
 @check(
     THEME,
     rule="Every infos['key'] comes with its mask infos['_key'].",
-    why="SyncVectorEnv always gives one, so code that reads it raises KeyError here. (DictInfoToList does without.)",
+    why="SyncVectorEnv always gives one, so code that reads it raises KeyError here. (DictInfoToList needs none.)",
     basis=PRACTICE,
 )
 def infos_have_masks(trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""Checks in other processes, so that an env that hangs or dies takes nothing with it."""
+"""Checks in other processes, so that an env that hangs or dies does not stop the rest."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def need_masks(trial: Trial) -> None:
     THEME,
     rule="reset(options={'reset_mask': mask}) resets the lanes in the mask; all lanes' observations are returned, and "
     "the others keep theirs.",
-    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode; in Disabled nothing else goes on after an end. An "
-    "env that ignores it throws away running episodes.",
+    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode; in Disabled nothing else starts a lane's next "
+    "episode. An env that ignores it throws away running episodes.",
     basis=PRACTICE,
 )
 def masked_reset_is_for_the_masked(trial: Trial) -> None:
@@ -68,7 +68,7 @@ def masked_reset_is_for_the_masked(trial: Trial) -> None:
 @check(
     THEME,
     rule="Lanes outside the mask go on as if nothing had happened.",
-    why="Else resetting one lane changes the episodes of the others, and the results depend on who ended when.",
+    why="Else resetting one lane changes the episodes of the others, and the results depend on which lane ended when.",
     basis=PRACTICE,
 )
 def masked_reset_spares_the_others(trial: Trial) -> None:

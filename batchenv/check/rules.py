@@ -24,7 +24,7 @@ class Check:
     """One rule.
 
     `basis` is "contract" where Gymnasium's documentation says it, or its own `make_vec` or wrappers rely on it, and
-    "practice" where Gymnasium is silent (some of its own envs do otherwise) but users are hurt.
+    "practice" where Gymnasium does not say it (and some of its own envs differ), but breaking it causes bugs for users.
     """
 
     name: str

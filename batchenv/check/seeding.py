@@ -13,7 +13,7 @@ THEME = "reset and seeding"
 @check(
     THEME,
     rule="reset(seed=s) twice on one env, with the same actions after it, gives the same results twice.",
-    why="An experiment cannot be repeated, nor an evaluation be run on fixed episodes, if the seed is not heeded.",
+    why="An experiment cannot be repeated, nor an evaluation be run on fixed episodes, if the seed is ignored.",
 )
 def reseeding_replays(trial: Trial) -> None:
     env = trial.make()
@@ -50,7 +50,7 @@ def two_envs_agree(trial: Trial) -> None:
     THEME,
     rule="Two new envs reset without a seed do different things.",
     why="Gymnasium: without a seed it comes from the system's entropy. Workers that all play the same episodes give a "
-    "learner fewer data than it thinks.",
+    "learner less data than it thinks.",
     needs_factory=True,
 )
 def unseeded_envs_differ(trial: Trial) -> None:
@@ -81,7 +81,7 @@ def reset_without_a_seed_goes_on(trial: Trial) -> None:
 @check(
     THEME,
     rule="The lanes of one reset(seed=s) differ from one another.",
-    why="Lanes that play the same episode are copies: num_envs times the cost for the data of fewer.",
+    why="Lanes that play the same episode are copies: they cost as much as num_envs lanes and give the data of fewer.",
 )
 def lanes_differ(trial: Trial) -> None:
     trial.need_lanes()
@@ -166,7 +166,7 @@ def reset_forgets_the_end(trial: Trial) -> None:
 @check(
     THEME,
     rule="Episodes that follow one another start differently, if resets do.",
-    why="A lane that seeds itself anew at every reset plays one episode for ever.",
+    why="A lane that seeds itself anew at every reset plays the same episode forever.",
 )
 def episodes_start_anew(trial: Trial) -> None:
     ends = trial.ends()

@@ -1,4 +1,4 @@
-"""What an env says about itself."""
+"""What an env says about itself: spaces, metadata, spec."""
 
 import numpy as np
 from gymnasium import spaces

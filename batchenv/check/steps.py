@@ -156,7 +156,7 @@ def _some(trial: Trial, count: int) -> object:
 @check(
     ACTIONS,
     rule="Actions for one lane too few raise.",
-    why="Taken, some lane acts on memory that is not an action, or the process dies.",
+    why="If they are accepted, some lane acts on memory that is not an action, or the process dies.",
     basis=PRACTICE,
 )
 def too_few_actions_raise(trial: Trial) -> None:
@@ -168,7 +168,7 @@ def too_few_actions_raise(trial: Trial) -> None:
 @check(
     ACTIONS,
     rule="Actions for one lane too many raise.",
-    why="A batch of another size is always a mistake; dropping the surplus hides it.",
+    why="A batch of another size is always a mistake; dropping the extra actions hides it.",
     basis=PRACTICE,
 )
 def too_many_actions_raise(trial: Trial) -> None:
@@ -197,7 +197,7 @@ def _nan(trial: Trial) -> object:
 @check(
     ACTIONS,
     rule="A discrete action outside the space raises.",
-    why="It is a bug of the caller; taken, the physics is undefined, and memory may be read out of bounds.",
+    why="It is a bug of the caller; if it is accepted, the physics is undefined, and memory may be read out of bounds.",
     basis=PRACTICE,
 )
 def actions_out_of_range_raise(trial: Trial) -> None:

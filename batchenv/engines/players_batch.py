@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv import _core
-
 
 def _rows_of(infos: Any) -> Any:
     """Steps of (1, ...) arrays, in nested dicts, as one of (steps, ...)."""
@@ -62,22 +60,13 @@ class PlayersBatch:
     def step(self, actions: Any, out: Any = None):
         """As the batch's."""
         joint = self._joint(actions, len(self._lives))
-        try:
-            result = self._batch.step(joint, out)
-        except _core.LaneError as error:
-            self._tell(error.result[4], slice(None))
-            raise
+        result = self._batch.step(joint, out)
         self._tell(result[4], slice(None))
         return result
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
         """As the batch's."""
-        try:
-            result = self._batch.reset(seeds, mask, options)
-        except _core.LaneError as error:
-            self._rewards[slice(None) if mask is None else mask] = 0
-            self._tell_reset(error.result[1], mask)
-            raise
+        result = self._batch.reset(seeds, mask, options)
         self._rewards[slice(None) if mask is None else mask] = 0  # of steps whose results nobody got
         self._tell_reset(result[1], mask)
         return result
@@ -100,11 +89,7 @@ class PlayersBatch:
 
     def recv(self, timeout: float | None):
         """As the batch's."""
-        try:
-            result = self._batch.recv(timeout)
-        except _core.LaneError as error:
-            self._tell(error.result[4], error.result[4]["env_id"])
-            raise
+        result = self._batch.recv(timeout)
         # Lanes received are not stepped again before they are sent: their rows lie still.
         self._tell(result[4], result[4]["env_id"])
         return result
@@ -118,14 +103,12 @@ class PlayersBatch:
         outs = self._split_out(out, steps)
         if steps == 0:
             return self._none(self._batch.rollout(None, 0, key, first_step, out))
-        results, failed, message = [], set(), ""
+        results, failed = [], set()
         for t, row in enumerate(joint):
             rows = None if row is None else row[np.newaxis]
-            try:
-                result = self._batch.rollout(rows, 1, key, first_step + t, outs[t])
-            except _core.LaneError as error:
-                result, message = error.result, message or str(error)
-                failed.update(np.atleast_1d(error.env_id).tolist())
+            result = self._batch.rollout(rows, 1, key, first_step + t, outs[t])
+            if self._batch.failed is not None:
+                failed.update(self._batch.failed.tolist())
             infos = result[4]
             points, lives = self._take(slice(None))
             infos.update(rewards=points[np.newaxis], player_lives=self._lives[np.newaxis].copy())
@@ -140,10 +123,8 @@ class PlayersBatch:
             _rows_of(parts) if out is None or k > 3 or out[k] is None else out[k]
             for k, parts in enumerate(zip(*results, strict=True))
         )
-        result = (*arrays, infos, taken)
-        if failed:
-            raise _core.LaneError(message, np.array(sorted(failed)), result)
-        return result
+        self._batch.failed = np.array(sorted(failed)) if failed else None
+        return (*arrays, infos, taken)
 
     # ---- actions -----------------------------------------------------------------------------------------------------
 

@@ -13,15 +13,15 @@ TRANSLATORS = {
         for name in ("CartPole", "MountainCar", "MountainCarContinuous", "Pendulum", "Acrobot")
     },
     **{name: f"batchenv.envs.toy_text:{name}" for name in ("FrozenLake", "CliffWalking", "Taxi", "Blackjack", "Catch")},
-    "Atari": "batchenv.engines.atari:Atari",
-    "MuJoCo": "batchenv.engines.mujoco:Custom",
+    "Atari": "batchenv.engines.atari.translator:Atari",
+    "MuJoCo": "batchenv.engines.mujoco.tasks:Custom",
     **{
-        f"{name}{version}": f"batchenv.engines.mujoco:{name}"
+        f"{name}{version}": f"batchenv.engines.mujoco.tasks:{name}"
         for name in ("HalfCheetah", "Hopper", "InvertedDoublePendulum", "InvertedPendulum", "Reacher", "Swimmer")
         for version in ("", "V4")
     },
     **{
-        name: f"batchenv.engines.mujoco:{name}"
+        name: f"batchenv.engines.mujoco.tasks:{name}"
         for task in ("Ant", "Humanoid", "HumanoidStandup", "Pusher", "Walker2d")
         for name in (task, f"{task}V4")
     },

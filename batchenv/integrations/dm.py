@@ -9,9 +9,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
+from batchenv.results import converted
 
 try:
     import dm_env
@@ -139,11 +139,7 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
 
     def _time_step(self, call: Any, argument: Any) -> dm_env.TimeStep:
         """What `call` returns, as a TimeStep."""
-        try:
-            return self._convert(*call(argument))
-        except LaneError as error:
-            error.result = self._convert(*error.result)
-            raise
+        return converted(self._convert, call, argument)
 
     def _convert(
         self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]

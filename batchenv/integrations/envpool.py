@@ -14,7 +14,7 @@ from batchenv.registry import list_envs
 from batchenv.transforms import flag
 from batchenv.values import integer
 
-# Keywords that can have one value here: that value, and what there is instead of the others.
+# Keywords that can have only one value here: that value, and what to use instead of the others.
 _COMMON = {
     "max_num_players": (1, "players=2 makes a game for two, where the game has one (docs/atari.md)"),
     "gym_reset_return_info": (True, "env_type='gym' is the API whose reset() returns observations alone"),
@@ -33,11 +33,11 @@ _ATARI = {
 
 
 def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `make` with EnvPool's put into batchenv's terms, for an environment of this extra.
+    """The keywords of `make`, with EnvPool's translated into batchenv's, for an environment of this extra.
 
     Raises:
-        TypeError: a wrong type, or a thing said twice.
-        ValueError: a value that cannot be had here; the message says what there is instead.
+        TypeError: a wrong type, or two keywords for the same thing.
+        ValueError: a value that batchenv does not support; the message says what to use instead.
     """
     result = dict(given)
     for name, (only, instead) in {**_COMMON, **(_ATARI if extra == "atari" else {})}.items():
@@ -46,7 +46,7 @@ def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
         value = result.pop(name)
         value = flag(name, value) if isinstance(only, bool) else integer(name, value, 1, None)
         if value != only:
-            raise ValueError(f"{name}={value!r} cannot be had, only {only!r}: {instead}")
+            raise ValueError(f"{name}={value!r} is not supported, only {only!r} is: {instead}")
         if name == "gray_scale" and result.setdefault("obs_type", "grayscale") != "grayscale":
             raise TypeError(
                 f"gray_scale=True and obs_type={result['obs_type']!r} contradict each other: give one of them"

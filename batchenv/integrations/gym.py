@@ -1,4 +1,4 @@
-"""The API of gym before 0.26: `reset` returns observations, `step` four things."""
+"""The API of gym before 0.26: `reset` returns observations only, `step` returns four values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
+from batchenv.results import converted
 from batchenv.seeds import check_seed, entropy
 
 
@@ -101,11 +101,7 @@ class GymBatchEnv(Wrapper):
 
     def _old(self, call: Any, *arguments: Any):
         """What `call` returns, as four things."""
-        try:
-            return self._four(*call(*arguments))
-        except LaneError as error:
-            error.result = self._four(*error.result)
-            raise
+        return converted(self._four, call, *arguments)
 
     @staticmethod
     def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):

@@ -18,19 +18,19 @@ from batchenv.registry import TABLE
 
 _FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.", "gymnasium.envs.mujoco.")
 _VECTOR_MODES = (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
-# Our make_vec and the one it stands for, while patched.
+# While patched: batchenv's make_vec, and the one that it replaces.
 _installed: tuple[Callable, Callable] | None = None
 
 
 def patch_gymnasium() -> PatchedGymnasium:
-    """Lets `gymnasium.make_vec("CartPole-v1", ...)` give a BatchEnv, for every id that Gymnasium and batchenv share.
+    """Makes `gymnasium.make_vec("CartPole-v1", ...)` return a BatchEnv, for every id that Gymnasium and batchenv share.
 
-    It does so where `make_vec` is left to choose how to vectorise, or is told "vector_entry_point". Whatever speaks of
-    Gymnasium's own classes gets them, as if nothing had been patched: vectorization_mode "sync" or "async", `wrappers`,
+    It does so where `make_vec` is left to choose how to vectorise, or is told "vector_entry_point". Calls that ask for
+    Gymnasium's own classes get them, as if nothing had been patched: vectorization_mode "sync" or "async", `wrappers`,
     `vector_kwargs`, keywords and values that batchenv does not take, ids registered anew by others. So does
     `gymnasium.make`. Continuous actions out of range are clipped, as Gymnasium does; `clip_actions=False` refuses them.
     Trajectories are those of SyncVectorEnv: lane i is seeded with s + i. (Gymnasium's own CartPoleVectorEnv draws all
-    lanes from one stream.) What only Gymnasium's classes have, such as SyncVectorEnv's `envs`, a BatchEnv has not.
+    lanes from one stream.) A BatchEnv lacks what only Gymnasium's classes have, such as SyncVectorEnv's `envs`.
 
     A `make_vec` that a module has imported by that name is patched too; the registry is left alone. Patching again
     changes nothing. `unpatch_gymnasium` undoes it.
@@ -103,12 +103,12 @@ def _patched(original: Callable) -> Callable:
 
 
 def _lanes_differ(spec: EnvSpec, kwargs: dict[str, Any]) -> bool:
-    """Whether Gymnasium would make lanes that differ in what is one for all of ours."""
+    """Whether Gymnasium would make lanes that differ in something that all lanes share here."""
     return translator(TABLE[spec.id].type_name).lanes_differ({**spec.kwargs, **kwargs})
 
 
 def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:
-    """A copy of the spec asked for whose vector environment is ours; None where Gymnasium's own is meant."""
+    """A copy of the spec asked for, whose vector environment is batchenv's; None where Gymnasium's own is meant."""
     spec = gymnasium.registry.get(id) if isinstance(id, str) else id
     if not isinstance(spec, EnvSpec) or spec.id not in TABLE:
         return None

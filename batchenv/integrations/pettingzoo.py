@@ -9,8 +9,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
+from batchenv.results import converted
 
 _NAMES = ("first", "second", "third", "fourth")
 _OF_ALL = ("rewards", "player_lives", "players")
@@ -24,7 +24,7 @@ class ParallelBatchEnv:
     Agents are named as in PettingZoo: "first_0", "second_0", "third_0", "fourth_0". All see the same screen, so that
     their observations are one array. Lanes reset themselves as the BatchEnv's autoreset mode says; therefore `agents`
     are always all of them, and an agent that is out while others go on stays: it is terminated in every step until the
-    lane's next episode, and its actions do nothing. `infos[agent]["active"]` says where it was in the game.
+    lane's next episode, and its actions do nothing. `infos[agent]["active"]` says in which lanes it was playing.
 
     Args:
         env: a BatchEnv made with players=2 or more.
@@ -106,12 +106,7 @@ class ParallelBatchEnv:
         Raises:
             As `BatchEnv.reset`.
         """
-        try:
-            observations, infos = self.env.reset(seed=seed, options=options)
-        except LaneError as error:
-            error.result = self._started(*error.result)
-            raise
-        return self._started(observations, infos)
+        return converted(self._started, self.env.reset, seed=seed, options=options)
 
     def _started(self, observations: Any, infos: dict[str, Any]):
         self._ended[infos["_player_lives"]] = False
@@ -136,13 +131,7 @@ class ParallelBatchEnv:
                 no lane has been stepped.
             Otherwise as `BatchEnv.step`.
         """
-        rows = self._rows(actions)
-        try:
-            result = self.env.step(rows)
-        except LaneError as error:
-            error.result = self._told(*error.result)
-            raise
-        return self._told(*result)
+        return converted(self._told, self.env.step, self._rows(actions))
 
     def _rows(self, actions: Any) -> NDArray[Any]:
         """(num_envs, players), checked but for the values."""

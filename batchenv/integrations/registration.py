@@ -37,7 +37,8 @@ def entry_point(kind: str, name: str) -> str:
 def gymnasium_id(name: str) -> str:
     """What `name` is registered as: "batchenv/<id>", where ids of ale-py lose their slash (batchenv/ALE-Pong-v5).
 
-    Two games have one name: the Atari one stands aside, or Gymnasium would take it for a newer version of the other.
+    Two games are called Blackjack: the Atari game gets another name, or Gymnasium would take it for a newer version of
+    the card game.
     """
     if name == "Blackjack-v5":
         return f"{NAMESPACE}/Atari-Blackjack-v5"

@@ -13,7 +13,7 @@ from batchenv.env import BatchEnv
 class Wrapper:
     """Another API around a BatchEnv, which is its `.env`.
 
-    DEFAULTS: keywords of the BatchEnv that this API wants otherwise than `make` has them.
+    DEFAULTS: keywords of the BatchEnv that have other defaults with this API than with `make`.
     """
 
     DEFAULTS: dict[str, Any] = {}

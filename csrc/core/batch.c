@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
     va_list arguments;
@@ -19,12 +18,6 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return (int)status;
-}
-
-double be_now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- spaces ----------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
+#include "core/place/clock.h"
 #include "core/place/numa.h"
 #include "core/rows.h"
 #include "core/transform.h"
@@ -162,7 +163,6 @@ enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
 #define BE_MAX_LANE_COLUMNS (BE_MAX_FIELDS + 8)
 int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
-double be_now_seconds(void);
 size_t be_engine_bytes(const be_batch *batch); /* a lane's, beside the columns */
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */

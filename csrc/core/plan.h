@@ -13,7 +13,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "core/place/clock.h"
 
 #define BE_PLAN_TRIALS 4
 #define BE_PLAN_TRIAL_NS 4e6  /* or less often, if they have taken this long */
@@ -37,12 +38,6 @@ typedef struct be_plan {
     double fork_ns;
     double cost[2]; /* of a unit of work: serial, the least seen lately; parallel, the mean */
 } be_plan;
-
-static inline double be_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 extern _Atomic int64_t be_plan_looks_after; /* be_now_ns() before which no plan looks whether threads pay */
 

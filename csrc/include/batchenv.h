@@ -3,7 +3,7 @@
  *
  * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
  * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
- * time limits, the autoreset modes, action checks, threads, snapshots. C here knows no Python.
+ * time limits, the autoreset modes, action checks, threads, snapshots. No C code here knows Python.
  *
  * A kernel file is compiled once per instruction set (see simd.h), and ends with
  *
@@ -56,23 +56,23 @@ static inline size_t be_dtype_size(be_dtype dtype) {
     return sizes[dtype];
 }
 
-/* A field of a lane's state. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields are
- * what decides a lane's future, together with the driver's own columns: snapshots, env.state and debug output come from
- * this table. */
+/* A field of a lane's state. Its column (num_lanes x size values, 64-byte aligned) is batch->state[index]. Fields and
+ * the driver's own columns hold everything that determines what the lane does next. Snapshots, env.state and debug
+ * output come from this table. */
 typedef struct be_field {
     const char *name; /* NULL ends a table */
     be_dtype dtype;
     int size; /* values per lane */
     const char *doc;
-    /* Integer fields: the closed range that restored values are held to; both 0: any. What is used as an index needs
-     * one, or a check_state. */
+    /* Integer fields: the closed range in which restored values must be; both 0: any value. A field that is used as an
+     * index needs a range, or a check_state. */
     int64_t low, high;
 } be_field;
 
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
 
 /* A constant that the user may set: a keyword of make(). Values are doubles: INT a whole number, BOOL 0 or 1, CHOICE
- * an index. FLOAT params may differ from lane to lane; the others, and those marked `shared`, are one for all. */
+ * an index. FLOAT params may differ from lane to lane; the others, and those marked `shared`, are the same for all. */
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
@@ -146,8 +146,8 @@ typedef enum be_when {
     BE_WHERE_NOT_0, /* where its value is not 0 */
 } be_when;
 
-/* A port is an array that goes into a lane or comes out of it, a row a step: rows->port[index]. Reward, terminated and
- * truncated are in be_rows too; all else a type says in its table of ports.
+/* A port is an array that goes into a lane or comes out of it, one row per step: rows->port[index]. Reward, terminated
+ * and truncated are in be_rows too; everything else is in the type's table of ports.
  *
  * A port's name is its place in the action or the observation: "" is the whole, "image" the part `image` of a Dict,
  * "0" the first part of a Tuple, "arm/0" the first part of the Tuple that is the part `arm` of a Dict. An info's name
@@ -170,7 +170,7 @@ typedef struct be_port {
     be_dtype dtype;
     int64_t shape[BE_MAX_DIMS]; /* of one lane's row; it ends at the first 0: {0} is one value */
     double low, high;           /* the closed range of all values; an info needs none */
-    const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() says it */
+    const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() sets it */
     be_when when;               /* an info's */
     const char *doc;            /* an info's */
 } be_port;
@@ -186,7 +186,7 @@ typedef struct be_port {
 #define BE_TUPLE(...)                                                                                                  \
     .kind = BE_SPACE_TUPLE, .dtype = BE_I64, .choices = (const int64_t[]){__VA_ARGS__},                                \
     .shape = {sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
-/* For infos: one value, or so many. */
+/* For infos: one value, or an array of this shape. */
 #define BE_VALUE(dtype_) .dtype = (dtype_)
 #define BE_VALUES(dtype_, ...) .dtype = (dtype_), .shape = {__VA_ARGS__}
 
@@ -222,7 +222,7 @@ typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;
     void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
-    be_rng *rng;                        /* one stream a lane */
+    be_rng *rng;                        /* one stream per lane */
     int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
     int per_lane;                       /* some FLOAT params differ from lane to lane: read them from the columns */
     double params[BE_MAX_PARAMS];       /* values, in the order of the type's table; without per_lane */
@@ -258,11 +258,11 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
 #define BE_DRIVER_PORTS 9
 #define BE_PLACES (BE_DRIVER_PORTS + 2 * BE_MAX_PORTS)
 
-/* The rows of some lanes: all pointers are to the row of lane `first`, the rows of the lanes after it follow. */
+/* The rows of some lanes: each pointer is to the row of lane `first`; the rows of the next lanes follow it. */
 typedef struct be_rows {
     int64_t first;
     const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
-                              padding lanes. Whatever is done with them, their rng must be left alone. */
+                              padding lanes. A step may do anything with them but draw from their rng. */
     const double *options; /* reset: values in the order of the type's `options` */
     union {
         struct {
@@ -284,7 +284,7 @@ typedef struct be_rows {
 
 /* Flags. */
 #define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
-#define BE_LANE_BY_LANE 2u           /* for what costs microseconds: one lane a call, see step() */
+#define BE_LANE_BY_LANE 2u           /* for steps of microseconds: one lane per call, see step() */
 
 struct be_env_type {
     uint32_t abi;          /* BE_ABI. The first member, for ever: the others mean what this version says */
@@ -298,6 +298,7 @@ struct be_env_type {
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
     unsigned flags;
+    int variant; /* the type's own: tells types apart that share functions */
 
     /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
      * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). Or NULL. */
@@ -319,28 +320,32 @@ struct be_env_type {
     int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
     /* Advances lanes begin..end-1 by one step (begin is rows->first). begin and end are multiples of BE_LANE_BLOCK, and
-     * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Says reward and
-     * terminated; time limits and resets are the driver's.
+     * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Writes reward
+     * and terminated; the driver takes care of time limits and resets.
      *
      * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and rows->first may be before it.
-     * Calls for different lanes run at the same time on different threads. What is not BE_OK (here and in reset) is
-     * that lane's failure alone: it is truncated, with an observation of zeros, and the error is reported with its
-     * number. */
+     * Calls for different lanes run at the same time on different threads. If this function or reset() does not return
+     * BE_OK, that lane alone has failed: it is truncated, with an observation of zeros, and the error is reported with
+     * its number. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
-    /* For types with simulators of their own; all may be NULL. open() makes batch->engine of what the caller passed in,
-     * before all else: of the batch there is only num_lanes. close() undoes it. saved_bytes() says how much of a lane
-     * is not in the fields, a multiple of 8; save() copies that out and load() back in, which has to be safe for any
-     * bytes. */
+    /* For types with simulators of their own; all may be NULL. open() makes batch->engine from what the caller passed
+     * in. It is called first, when only num_lanes of the batch is set. close() undoes it. saved_bytes() says how many
+     * bytes of a lane are not in the fields, a multiple of 8. save() copies them out, and load() copies them back in;
+     * load() must be safe whatever the bytes are. */
     int (*open)(be_batch *batch, const void *engine, be_error *error);
     void (*close)(be_batch *batch);
     size_t (*saved_bytes)(const be_batch *batch);
     void (*save)(const be_batch *batch, int64_t lane, void *bytes);
     void (*load)(be_batch *batch, int64_t lane, const void *bytes);
 
-    /* 1 where the episode that has just ended is part of a longer game, with which the lane's next reset goes on: then
-     * statistics of episodes go on, too, until the game ends. Or NULL: episodes are whole. */
+    /* Returns 1 if the episode that has just ended is part of a longer game, which the lane's next reset continues. The
+     * statistics of the episode then continue, too, until the game ends. Or NULL: each episode is a whole game. */
     int (*goes_on)(be_batch *batch, int64_t lane);
+
+    /* A picture of a lane as it is now: says its size, and unless `rgb` is NULL, writes (rows, columns, 3) bytes there.
+     * Or NULL: the type cannot draw. */
+    void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */
@@ -390,8 +395,8 @@ void be_space_multi_discrete(be_space *space, int size, const int64_t *choices);
 
 /* ---- helpers for open() --------------------------------------------------------------------------- */
 
-/* To be asked between lanes, of which there may be thousands: 1 where the user wants no more (Ctrl-C); `error` is
- * filled then, for open() to return its status. */
+/* open() calls this between lanes, of which there may be thousands. Returns 1 if the user has interrupted (Ctrl-C), and
+ * fills `error`, whose status open() then returns. */
 int be_interrupted(const be_batch *batch, be_error *error);
 
 /* ---- options ---------------------------------------------------------------------------------------- */

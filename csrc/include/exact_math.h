@@ -11,10 +11,10 @@
  * x**2. NumPy's float64 scalars raise to the power 2 with pow(), which is not x * x: about one square in a
  * thousand is rounded the other way. glibc documents that pow errs by at most 0.0093 ulp before its final rounding
  * there, in proportion to the mantissa (the worst of 200 million measured: 0.0048 of it), so only squares whose exact
- * value lies within 0.0055 mantissas of the middle between two doubles are in doubt; those lanes ask pow(), all others
+ * value lies within 0.0055 mantissas of the middle between two doubles are in doubt; those lanes call pow(), all others
  * are x * x. be_square_f32_many does the same for float32 and powf().
  *
- * The rare lanes (huge, NaN, in doubt) always ask the C library.
+ * The rare lanes (huge, NaN, in doubt) always call the C library.
  */
 #ifndef BE_EXACT_MATH_H
 #define BE_EXACT_MATH_H
@@ -48,7 +48,7 @@ BE_BY_LANE(be_cos_by_lane, be_math.cos(x))
 
 #define BE_ALL_LANES ((be_vl){0} == 0)
 
-#define BE_MANY 64 /* be_..._many(x, ..., n) take so many at most, a multiple of BE_VL */
+#define BE_MANY 64 /* be_..._many(x, ..., n) take at most so many values, a multiple of BE_VL */
 
 #if BE_ISA == BE_ISA_BASELINE
 
@@ -243,7 +243,7 @@ BE_INLINE void be_sincos(be_vd x, be_vd *sine, be_vd *cosine) {
     }
 }
 
-/* The same values, sooner where all angles are small (and the code is twice as long). */
+/* The same values, faster where all angles are small (and the code is twice as long). */
 BE_INLINE void be_sincos_small(be_vd x, be_vd *sine, be_vd *cosine) {
     if (be_any(~(be_abs(x) < BE_TRIG_NEAR))) {
         be_sincos(x, sine, cosine);
@@ -362,7 +362,7 @@ static inline be_vl be_square_sure(be_vd x, be_vd *result) {
            (power != square);
 }
 
-/* Doubtful ones wait for the end: a branch a vector would be mispredicted in every tenth. */
+/* Doubtful ones wait for the end: a branch for each vector would be mispredicted in every tenth. */
 static inline void be_square_many(const double *x, double *square, int n) {
     uint64_t sure = 0;
     for (int i = 0; i < n; i += BE_VL) {

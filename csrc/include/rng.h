@@ -1,4 +1,4 @@
-/* Random numbers, one stream a lane: bit for bit what numpy.random.Generator(PCG64(SeedSequence(seed))) draws, since
+/* Random numbers, one stream per lane: bit for bit what numpy.random.Generator(PCG64(SeedSequence(seed))) draws, since
  * that is the np_random of Gymnasium's envs. Every function below names the Generator call it equals; one call of it
  * moves the stream as far as one such call (or one element of such an array) does.
  *

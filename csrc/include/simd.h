@@ -46,7 +46,7 @@ typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 
-/* Of what is long and called twice or more, compilers make a function, which costs kernels their registers. */
+/* Compilers do not inline a long function that is called twice or more, and a call costs kernels their registers. */
 #define BE_INLINE static inline __attribute__((always_inline))
 
 /* Unaligned views, for rows in caller arrays. */
@@ -64,7 +64,6 @@ static inline be_vf be_load_f32(const float *p) { return *(const be_vf_u *)p; }
 static inline be_vd be_set1(double x) { return x - (be_vd){0}; } /* x - 0 == x for every x, -0 and NaN too */
 static inline be_vf be_set1f(float x) { return x - (be_vf){0}; }
 static inline be_vl be_bits(be_vd v) { return (be_vl)v; }
-static inline be_vd be_from_bits(be_vl v) { return (be_vd)v; }
 
 static inline be_vf be_to_f32(be_vd v) { return __builtin_convertvector(v, be_vf); }
 /* GCC widens half by half what one instruction can. */

@@ -15,12 +15,12 @@ if [[ $(uname -m) == x86_64 ]]; then
     flags+=(-DBE_HAVE_X86_VECTORS=1)
 fi
 for name in "${!isa[@]}"; do
-    for source in csrc/core/isa/*.c csrc/envs/*/*.c csrc/engines/atari/*.c; do
+    for source in csrc/core/isa/*.c csrc/envs/*/*.c csrc/engines/atari/{atari,pixel}.c; do
         # shellcheck disable=SC2086
         printf '%s\n' "gcc ${flags[*]} ${isa[$name]} -DBE_ISA=BE_ISA_$name -c $source -o $build/$name-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
-core=(csrc/core/*.c csrc/core/queue/*.c csrc/core/place/*.c csrc/engines/*.c csrc/engines/mujoco/*.c csrc/engines/mujoco/*/*.c)
+core=(csrc/core/*.c csrc/core/queue/*.c csrc/core/place/*.c csrc/engines/atari/pixel_plan.c csrc/engines/*/*/*.c csrc/engines/mujoco/*.c)
 gcc "${flags[@]}" tests/c/test_core.c "${core[@]}" "$build"/*.o -o "$build/test_core" -lm -ldl -lpthread
 "$build/test_core"
 for name in "${!isa[@]}"; do

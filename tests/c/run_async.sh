@@ -16,7 +16,7 @@ fi
 flags="-std=gnu11 -g -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Wno-psabi
     -fno-omit-frame-pointer -Icsrc -Icsrc/include"
 sources=(tests/c/test_async.c csrc/envs/*/*.c)
-for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
+for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*/*.c csrc/engines/*/*/*.c; do
     [[ $source == */isa.c ]] || sources+=("$source")
 done
 declare -A kinds=(

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 sources=(tests/c/numa_machine.c csrc/envs/*/*.c)
-for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*.c csrc/engines/*/*.c csrc/engines/mujoco/*/*.c; do
+for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*/*.c csrc/engines/*/*/*.c; do
     [[ $source == */isa.c ]] || sources+=("$source")
 done
 for source in "${sources[@]}"; do

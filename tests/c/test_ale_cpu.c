@@ -1,11 +1,12 @@
-/* The 6502 of ale_cpu.c against the library's own: the same instructions over the same memory and devices, one after
- * the other, and everything compared: registers, memory, and each access to a device, with the cycle it came at and
- * what was on the bus. And a machine gets our processor. Called with the library's path, a ROM's, a seed and a number
- * of runs. */
+/* The 6502 of ale_fast/cpu.c against the library's own: the same instructions over the same memory and devices, one
+ * after the other, and everything compared: registers, memory, and each access to a device, with the cycle it came at
+ * and what was on the bus. And a machine gets our processor. Called with the library's path, a ROM's, a seed and a
+ * number of runs. */
 #define _GNU_SOURCE
-#include "../../csrc/engines/ale_attach.c"
-#include "../../csrc/engines/ale_cpu.c"
-#include "../../csrc/engines/ale_picture.c"
+#include "engines/atari/ale_fast/attach.c"
+#include "engines/atari/ale_fast/averages.c"
+#include "engines/atari/ale_fast/cpu.c"
+#include "engines/atari/ale_fast/picture.c"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -144,17 +145,14 @@ static int attaches(void *handle, const char *rom, const ale_picture **tia) {
     quiet(2);
     void *machine = make();
     load(machine, rom);
-    be_ale_cpu_attach(machine); /* the library is not known yet */
+    be_ale_fast_finish(machine); /* the library is not known yet */
     const char *console = *(char **)(*(char **)machine + 0x28);
     const ale_cpu *cpu = (*(ale_system **)(console + 0x2e0))->cpu;
     const void *before = cpu->functions;
-    be_ale_cpu_open(handle);
-    setenv("BATCHENV_ALE_CPU", "0", 1);
-    be_ale_cpu_attach(machine);
     const void *still = cpu->functions;
+    be_ale_fast_open(handle);
     *tia = (const ale_picture *)cpu->system->tia;
-    unsetenv("BATCHENV_ALE_CPU");
-    be_ale_cpu_attach(machine);
+    be_ale_fast_finish(machine);
     reset(machine);
     for (int frame = 0; frame < 200; frame++) act(machine, frame / 10 % 6);
     return before == still && before != cpu->functions && cpu->functions == own_table + TABLE_FRONT;

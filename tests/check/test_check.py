@@ -61,9 +61,14 @@ def test_a_broken_env_fails_exactly_its_check(name):
     assert all(result.detail for result in report.failures)
 
 
-def test_spaces_of_several_parts_have_the_same_names():
-    report = check_vector_env(walk_envs.OtherParts)
+@pytest.mark.parametrize("broken", [walk_envs.OtherNames, walk_envs.OtherParts])
+def test_spaces_of_several_parts_are_alike_part_by_part(broken):
+    report = check_vector_env(broken)
     assert {result.name for result in report.failures} == {"observation_space_is_batched"}
+    assert all("for 3 lanes of Dict(" in result.detail for result in report.failures)
+
+
+def test_a_dict_is_like_no_array():
     assert not same({"place": 1}, np.array(1)) and not same(np.array(1), {"place": 1})
     assert not same(None, 1.0) and same(None, None)
     assert not same({"place": 1}, {"where": 1}) and same({"place": 1}, {"place": np.array(1)})

@@ -625,13 +625,22 @@ class Parts(Walk):
         return infos
 
 
-class OtherParts(Parts):
+class OtherNames(Parts):
     """Its batched space has another name for one of them."""
 
     def __init__(self, num_envs=3, autoreset_mode="NextStep"):
         super().__init__(num_envs, autoreset_mode)
         parts = dict(self.observation_space.spaces)
         self.observation_space = spaces.Dict({"where": parts.pop("place"), **parts})
+
+
+class OtherParts(Parts):
+    """Its batched space has the names, and another space under one of them."""
+
+    def __init__(self, num_envs=3, autoreset_mode="NextStep"):
+        super().__init__(num_envs, autoreset_mode)
+        ages = spaces.Box(0, 20, (num_envs,), np.float32)
+        self.observation_space = spaces.Dict({**self.observation_space.spaces, "age": ages})
 
 
 # ---- envs that take the process with them --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLE
 
 
 class DictEnv(gymnasium.Env):
-    """The rules of SyntheticDict in csrc/envs/testing/nested.c."""
+    """The rules of csrc/envs/testing/synthetic_dict.c."""
 
     observation_space = spaces.Dict(
         image=spaces.Box(0, 255, (3, 4), np.uint8),
@@ -57,7 +57,7 @@ class DictEnv(gymnasium.Env):
 
 
 class NestedEnv(gymnasium.Env):
-    """The rules of SyntheticNested."""
+    """The rules of csrc/envs/testing/synthetic_nested.c."""
 
     observation_space = spaces.Dict(
         arm=spaces.Tuple([spaces.Discrete(5, start=-2), spaces.Box(-np.inf, np.inf, (2,), np.float64)]),

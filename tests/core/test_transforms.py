@@ -12,7 +12,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 from gymnasium.wrappers.utils import rescale_box
 
 import batchenv
-from helpers.parity import MODES, actions_for, assert_step_equal
+from helpers.parity import MODES, choose, follow
 
 # Gymnasium's wrappers cast bounds that lose precision, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
@@ -80,30 +80,6 @@ def pair(env_id, mode, lanes=LANES, limit=LIMIT, **options):
     )
 
 
-def follow(ours, theirs, steps=STEPS, seed=9, drop=()):
-    """Resets and steps both; masked resets where nobody else does them. Returns how many episodes ended."""
-    assert ours.single_observation_space == theirs.single_observation_space
-    assert ours.observation_space == theirs.observation_space
-    a, b = ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0]
-    assert a.dtype == b.dtype and a.shape == b.shape
-    np.testing.assert_array_equal(a, b)
-    rng = np.random.default_rng(3)
-    ended = 0
-    for step in range(steps):
-        actions = actions_for(ours, rng, step, False)
-        result, expected = ours.step(actions), theirs.step(actions)
-        for name in drop:
-            result[4].get("episode", {}).pop(name, None), expected[4].get("episode", {}).pop(name, None)
-        assert_step_equal(result, expected, f"step {step}")
-        done = result[2] | result[3]
-        ended += int(done.sum())
-        if ours.autoreset_mode is AutoresetMode.DISABLED and done.any():
-            a = ours.reset(options={"reset_mask": done})[0]
-            np.testing.assert_array_equal(a, theirs.reset(options={"reset_mask": done.copy()})[0])
-    assert ended
-    return ended
-
-
 OPTIONS = {
     "repeat": {"repeat": 3},
     "scale": {"scale": 0.3},
@@ -145,7 +121,7 @@ def test_equals_gymnasiums_wrappers(name, env_id, mode):
         return
     if name == "uint8" and not (np.isfinite(theirs.low).all() and np.isfinite(theirs.high).all()):
         pytest.skip("unbounded values do not fit uint8")
-    follow(*pair(env_id, mode, **options))
+    assert follow(*pair(env_id, mode, **options), STEPS)[0]
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
@@ -156,7 +132,7 @@ def test_statistics(env_id, mode):
     if mode is AutoresetMode.DISABLED:
         # SyncVectorEnv.reset takes "reset_mask" out of the options, and the wrapper around it then forgets every lane.
         theirs = plain
-    follow(ours, vector_wrappers.RecordEpisodeStatistics(theirs), drop=("t",))
+    assert follow(ours, vector_wrappers.RecordEpisodeStatistics(theirs), STEPS, drop=("t",))[0]
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
@@ -170,7 +146,7 @@ def test_statistics_count_raw_rewards_and_decisions(mode):
     ours.reset(seed=1), theirs.reset(seed=1)
     rng = np.random.default_rng(0)
     for step in range(30):
-        actions = actions_for(ours, rng, step, False)
+        actions = choose(ours, rng, step)
         _, rewards, _, _, info = ours.step(actions)
         _, raw, _, _, expected = theirs.step(actions)
         np.testing.assert_array_equal(rewards, np.clip(raw * 0.1, -0.2, None))
@@ -201,12 +177,12 @@ def test_normalized(env_id, dtype):
     ours = batchenv.make(env_id, LANES, max_episode_steps=LIMIT, normalize_observation=True, observation_dtype=dtype)
     theirs = SyncVectorEnv([lambda: chain(env_id, **options)] * LANES)
     theirs = vector_wrappers.NormalizeObservation(theirs)
-    follow(ours, theirs)
+    assert follow(ours, theirs, STEPS)[0]
     for name in ("mean", "var", "count"):
         np.testing.assert_array_equal(getattr(ours.normalizer.obs_rms, name), getattr(theirs.obs_rms, name))
     ours.normalizer.update_running_mean = theirs.update_running_mean = False
     before = ours.normalizer.obs_rms.mean.copy()
-    follow(ours, theirs, 40)
+    assert follow(ours, theirs, 40)[0]
     np.testing.assert_array_equal(ours.normalizer.obs_rms.mean, before)
 
 
@@ -214,7 +190,7 @@ def test_normalized_stack_of_large_batches():
     """More lanes than a pairwise sum's block, and a stack: NumPy's order of adding up is kept."""
     ours = batchenv.make("CartPole-v1", 300, frame_stack=3, normalize_observation=True)
     theirs = SyncVectorEnv([lambda: chain("CartPole-v1", 500, stack=3)] * 300)
-    follow(ours, vector_wrappers.NormalizeObservation(theirs), 40)
+    assert follow(ours, vector_wrappers.NormalizeObservation(theirs), 40)[0]
 
 
 @pytest.mark.parametrize("mode", MODES[1:], ids=[mode.value for mode in MODES[1:]])
@@ -264,7 +240,7 @@ EVERYTHING = {
 
 def random_actions(env, steps, seed=2):
     rng = np.random.default_rng(seed)
-    return np.stack([actions_for(env, rng, step, False) for step in range(steps)])
+    return np.stack([choose(env, rng, step) for step in range(steps)])
 
 
 @pytest.mark.parametrize("normalize", [False, True])

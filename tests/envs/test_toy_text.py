@@ -1,182 +1,30 @@
-"""The toy-text environments: lane i equals `gymnasium.make(id)` reset with seed + i, bit for bit, infos included.
-
-BATCHENV_PARITY_STEPS sets the steps of every case, as in test_parity.py.
-"""
+"""The toy-text environments beyond their trajectories (test_parity.py): tuples, maps, infos, copies, threads."""
 
 import copy
-import os
 import pickle
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import DtypeObservation, FrameStackObservation, TimeAwareObservation
 
 import batchenv
+from helpers import ids
+from helpers.parity import FloatProb, assert_same
 
 LANES = 64
-STEPS = int(os.environ.get("BATCHENV_PARITY_STEPS", "330"))
 SEED = 2**33 + 11
 ISAS = batchenv.build_info()["isas"]
 MODES = list(AutoresetMode)
 
 WIDE = ["HSFFFFFFFFS", "FFHFFXFFHFF", "FSFFFFHFFFG"]
-# Sums of a tenth miss 1 by a rounding.
-MANY_STARTS = ["SSSSS", "FHGHF", "SSSSS"]
 
-# id and the keywords of both
-CASES = {
-    "FrozenLake": ("FrozenLake-v1", {}),
-    "FrozenLake8x8": ("FrozenLake8x8-v1", {}),
-    "FrozenLake-dry": ("FrozenLake-v1", {"is_slippery": False}),
-    "FrozenLake-8x8": ("FrozenLake-v1", {"map_name": "8x8", "success_rate": 0.9}),
-    "FrozenLake-wide": ("FrozenLake-v1", {"desc": WIDE, "success_rate": 0.71}),
-    "FrozenLake-starts": ("FrozenLake-v1", {"desc": MANY_STARTS, "is_slippery": False, "map_name": None}),
-    "FrozenLake-rewards": ("FrozenLake-v1", {"desc": WIDE, "reward_schedule": (10.5, -3, -0.25)}),
-    "FrozenLake-sure": ("FrozenLake-v1", {"success_rate": 1.0}),
-    "FrozenLake-sideways": ("FrozenLake-v1", {"success_rate": 0.0}),
-    "FrozenLake-tower": ("FrozenLake-v1", {"desc": [["S"]] * 7 + [["G"]], "success_rate": 0.3}),
-    "FrozenLake-letters": ("FrozenLake-v1", {"desc": np.array([["S", "F"], ["H", "G"]]), "success_rate": 0.5}),
-    "FrozenLake-generated": ("FrozenLake-v1", {"desc": generate_random_map(size=6, p=0.7, seed=3)}),
-    "FrozenLake-short": ("FrozenLake-v1", {"max_episode_steps": 3}),
-    "Taxi": ("Taxi-v4", {}),
-    "Taxi-rainy": ("Taxi-v4", {"is_rainy": True}),
-    "Taxi-fickle": ("Taxi-v4", {"fickle_passenger": True}),
-    "Taxi-both": (
-        "Taxi-v4",
-        {"is_rainy": True, "rainy_probability": 0.6, "fickle_passenger": True, "fickle_probability": 0.9},
-    ),
-    "Taxi-storm": ("Taxi-v4", {"is_rainy": True, "rainy_probability": 0.0}),
-    "Taxi-short": ("Taxi-v4", {"max_episode_steps": 5}),
-    "CliffWalking": ("CliffWalking-v1", {}),
-    "CliffWalkingSlippery": ("CliffWalkingSlippery-v1", {}),
-    "CliffWalking-slippery": ("CliffWalking-v1", {"is_slippery": True, "max_episode_steps": 40}),
-    "CliffWalkingSlippery-dry": ("CliffWalkingSlippery-v1", {"is_slippery": False}),
-    "Blackjack": ("Blackjack-v1", {}),
-    "Blackjack-casino": ("Blackjack-v1", {"sab": False, "natural": True}),
-    "Blackjack-plain": ("Blackjack-v1", {"sab": False}),
-    "Blackjack-both": ("Blackjack-v1", {"natural": True}),
-    "Blackjack-short": ("Blackjack-v1", {"max_episode_steps": 1}),
-}
-
-
-class FloatProb(gymnasium.Wrapper):
-    """`prob` as a float always. FrozenLake's and CliffWalking's reset says int 1, from which SyncVectorEnv may take the
-    dtype of the whole array, cutting off the other lanes' fractions."""
-
-    def reset(self, **kwargs):
-        observation, info = self.env.reset(**kwargs)
-        return observation, self.changed(info)
-
-    def step(self, action):
-        *result, info = self.env.step(action)
-        return *result, self.changed(info)
-
-    def changed(self, info):
-        return {key: float(value) if key == "prob" else value for key, value in info.items()}
-
-
-def reference(env_id, kwargs, mode, lanes=LANES):
-    def make():
-        return FloatProb(gymnasium.make(env_id, disable_env_checker=True, **kwargs))
-
-    return SyncVectorEnv([make] * lanes, autoreset_mode=mode)
-
-
-def assert_same(ours, theirs, where):
-    """Equal in form, type and every bit."""
-    assert type(ours) is type(theirs), where
-    if isinstance(theirs, dict):
-        assert ours.keys() == theirs.keys(), where
-        for key in theirs:
-            assert_same(ours[key], theirs[key], f"{where}, {key}")
-    elif isinstance(theirs, tuple):
-        assert len(ours) == len(theirs), where
-        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            assert_same(a, b, f"{where}, {i}")
-    elif isinstance(theirs, np.ndarray):
-        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
-        if theirs.dtype == object:
-            for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-                assert_same(a, b, f"{where}, lane {i}")
-        elif ours.tobytes() != theirs.tobytes():
-            lane = np.flatnonzero((ours != theirs).reshape(len(ours), -1).any(axis=1))[:1]
-            raise AssertionError(f"{where}, lane {lane}: {ours[lane]} is not {theirs[lane]}")
-    else:
-        assert ours == theirs, where
-
-
-# Rewards that a case must have seen, so that nothing compares idle steps only.
-REWARDS = {
-    "FrozenLake": {0, 1},
-    "FrozenLake-wide": {0, 1},
-    "FrozenLake-rewards": {10.5, -3, -0.25},
-    "Taxi": {-1, -10, 20},
-    "Taxi-rainy": {-1, -10, 20},
-    "Taxi-fickle": {-1, -10, 20},
-    "Taxi-both": {-1, -10, 20},
-    "CliffWalking": {-1, -100},
-    "CliffWalkingSlippery": {-1, -100},
-    "Blackjack": {-1, 0, 1},
-    "Blackjack-plain": {-1, 0, 1},
-    "Blackjack-casino": {-1, 0, 1, 1.5},
-}
-
-
-def choose(env_id, observation, info, rng):
-    """Actions that get somewhere half of the time, or more, and are random otherwise."""
-    if env_id == "Taxi-v4":
-        weights = info["action_mask"] * np.array([1, 1, 1, 1, 8, 4]) + 0.05
-        return (weights.cumsum(axis=1) > rng.random((LANES, 1)) * weights.sum(axis=1, keepdims=True)).argmax(axis=1)
-    if env_id.startswith("CliffWalking"):
-        along = np.where(observation == 36, 0, np.where(observation % 12 == 11, 2, 1))
-        return np.where(rng.random(LANES) < 0.8, along, rng.integers(4, size=LANES))
-    if env_id == "Blackjack-v1":
-        return (rng.random(LANES) < 0.4).astype(int)
-    return rng.integers(4, size=LANES)
-
-
-@pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
-@pytest.mark.parametrize("case", CASES)
-def test_trajectories(case, mode, monkeypatch):
-    env_id, kwargs = CASES[case]
-    theirs = reference(env_id, kwargs, mode)
-    ours = []
-    for isa in ISAS:
-        monkeypatch.setenv("BATCHENV_ISA", isa)
-        ours.append(batchenv.make(env_id, LANES, autoreset_mode=mode, **kwargs))
-        assert ours[-1]._backend.batch.isa == isa
-
-    def compare(call, where):
-        expected = call(theirs)
-        for env in ours:
-            assert_same(call(env), expected, f"{where}, {env._backend.batch.isa}")
-        return expected
-
-    assert ours[0].single_observation_space == theirs.single_observation_space
-    assert ours[0].single_action_space == theirs.single_action_space
-    assert ours[0].observation_space == theirs.observation_space
-    observation, info = compare(lambda env: env.reset(seed=SEED), "reset")
-    rng = np.random.default_rng(5)
-    finished, rewards = 0, set()
-    for step in range(STEPS):
-        actions = choose(env_id, observation, info, rng)
-        observation, reward, terminated, truncated, info = compare(lambda env: env.step(actions), f"step {step}")  # noqa: B023
-        done = terminated | truncated
-        finished += done.sum()
-        rewards.update(reward)
-        if mode is AutoresetMode.DISABLED and done.any():
-            options = {"reset_mask": done}
-            observation, _ = compare(lambda env: env.reset(options=dict(options)), f"reset after step {step}")  # noqa: B023
-    assert finished > 0 and rewards >= REWARDS.get(case, set())
-    for env in ours:
-        for mine, generator in zip(env.np_random, theirs.np_random, strict=True):
-            assert mine.bit_generator.state == generator.bit_generator.state
-
-
-IDS = sorted({env_id for env_id, _ in CASES.values()})
+IDS = [
+    env_id
+    for env_id in ids.OWN
+    if batchenv.registry.TABLE[env_id].family == "toy text" and env_id in gymnasium.registry
+]
 
 
 @pytest.mark.parametrize("env_id", IDS)

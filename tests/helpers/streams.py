@@ -4,36 +4,14 @@ The product draws inside its kernels alone, so the library that tests call is bu
 """
 
 import ctypes
-import functools
-import os
-import shlex
-import shutil
-import subprocess
-import tempfile
 
 import numpy as np
-import pytest
 
-import build_config
-from helpers.project import ROOT
+from helpers import compiled
 
 
-@functools.cache
 def library():
-    """tests/c/streams.c, compiled. Skips the test where there is no C compiler."""
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    if not shutil.which(compiler[0]):
-        pytest.skip(f"needs the C compiler {compiler[0]}")
-    sources = [
-        "tests/c/streams.c",
-        *(path for path in build_config.COMMON_SOURCES if path.endswith(("/rng.c", "/libm.c"))),
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        target = f"{folder}/streams.so"
-        flags = [*build_config.C_FLAGS, "-fPIC", "-shared", *(f"-I{path}" for path in build_config.INCLUDE)]
-        command = [*compiler, *flags, *sources, "-o", target, *build_config.LINK_FLAGS]
-        subprocess.run(command, cwd=ROOT, check=True)
-        return ctypes.CDLL(target)
+    return compiled.library("streams.c", "rng.c", "libm.c")
 
 
 class Stream(ctypes.Structure):

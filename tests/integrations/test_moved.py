@@ -24,6 +24,7 @@ MOVED = [
     ("batchenv.faces.envpool", "PoolSpec", "batchenv.integrations.envpool"),
     ("batchenv.faces.envpool", "make_dm", "batchenv"),
     ("batchenv.faces.envpool", "keywords", "batchenv.integrations.envpool"),
+    ("batchenv.engines.games", "GAMES", "batchenv.engines.atari.games"),
     ("batchenv.batch_env", "BatchEnv", "batchenv.env"),
     ("batchenv.toy_text", "FrozenLake", "batchenv.envs.toy_text"),
     ("batchenv.entry_points", "vector CartPole-v1", "batchenv.integrations.registration"),

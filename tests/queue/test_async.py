@@ -190,14 +190,14 @@ def test_envpools_loop_runs_unchanged():
 
 def test_a_slow_lane_delays_nobody():
     slow = np.full(8, 100.0)
-    slow[3] = 300_000.0
+    slow[3] = 2e6
     env = batchenv.make("Synthetic-v0", 8, batch_size=1, num_threads=2, cost_us=slow, wait=True, end_probability=0.0)
     env.reset(seed=0)
     env.send(np.zeros(8, int), np.arange(8))
     start = time.perf_counter()
     first = [int(env.recv()[4]["env_id"][0]) for _ in range(7)]
     assert sorted(first) == [0, 1, 2, 4, 5, 6, 7]
-    assert time.perf_counter() - start < 0.25
+    assert time.perf_counter() - start < 1.5, "only when the slow lane came"
     assert env.recv()[4]["env_id"][0] == 3
 
 
@@ -558,7 +558,7 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "nothing lost" in done.stdout, done.stderr
-    assert float(done.stdout.split()[2]) < 0.1
+    assert float(done.stdout.split()[2]) < 1.5, "not before the step was over"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -898,11 +898,11 @@ def test_lanes_that_become_slow_go_one_by_one():
         env.send([0], env.recv(10)[4]["env_id"])
     while env._backend.batch.in_flight():
         env.recv(10)
-    env.set_params(cost_us=30_000.0)
+    env.set_params(cost_us=100_000.0)  # 1.6 s for all of them
     start = time.perf_counter()
     env.send(np.zeros(32, int), np.arange(32))
     env.recv(10)
-    assert time.perf_counter() - start < 0.2
+    assert time.perf_counter() - start < 1.2, "only when all came"
 
 
 def test_snapshots_of_restarts_that_failed():

@@ -104,6 +104,7 @@ static void write_statistics(const block *b, const int64_t *lanes, int64_t count
 /* SAME_STEP: the lanes listed have finished; their last rows are kept, and they start again. */
 static int restart(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
+    for (int64_t k = 0; k < count; k++) __builtin_prefetch(&b->batch->rng[lanes[k]], 1); /* before any is waited for */
     const int transformed = driver->transform.transform_observation;
     be_rows final = b->rows;
     memcpy(final.port, b->rows.final, sizeof final.port);

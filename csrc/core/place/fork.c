@@ -2,11 +2,16 @@
 
 #include <pthread.h>
 
-static int forks; /* between the first process and this one */
+static int forks; /* between the first process and this one; written in children that have one thread */
 
 static void in_child(void) { forks++; }
 
-void be_fork_watch(void) { pthread_atfork(NULL, NULL, in_child); }
+static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void be_fork_watch(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
+}
 
 int be_forked(void) { return forks != 0; }
 

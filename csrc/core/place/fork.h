@@ -3,7 +3,7 @@
 #ifndef BE_FORK_H
 #define BE_FORK_H
 
-void be_fork_watch(void); /* once per process, at load */
+void be_fork_watch(void); /* before the others mean anything; may be called again */
 int be_forked(void);      /* 1 in a child forked since */
 int be_fork_count(void);  /* tells a process from its children */
 

@@ -20,12 +20,6 @@
 #define TURNS_A_CLOCK 8 /* looks between two readings of the clock */
 #define MAX_PENALTY 32
 
-int64_t be_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 int64_t be_deadline(int64_t timeout) {
     if (timeout < 0) return BE_FOREVER;
     int64_t now = be_clock();

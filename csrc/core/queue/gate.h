@@ -19,6 +19,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "core/place/clock.h"
+
 typedef struct be_gate {
     _Atomic uint32_t epoch, sleepers;
     uint32_t shared; /* between processes */
@@ -26,7 +28,6 @@ typedef struct be_gate {
 
 /* Times are in nanoseconds. A timeout below 0 means for ever, 0 not at all; a deadline is a point of be_clock(). */
 #define BE_FOREVER INT64_MAX
-int64_t be_clock(void); /* monotonic */
 int64_t be_deadline(int64_t timeout);
 
 void be_gate_init(be_gate *gate, int shared);

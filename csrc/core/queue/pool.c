@@ -3,6 +3,8 @@
 #endif
 #include "core/queue/pool.h"
 
+#include "core/place/fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,7 +66,7 @@ struct be_pool {
     int crowded; /* the workers need all the cores there are */
     size_t ring_bytes;
     be_spin spin, spin_for; /* the caller's, for queue and loop */
-    uint64_t forks;         /* of the process before this pool */
+    int forks;              /* be_fork_count() when it was made */
     _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -72,15 +74,7 @@ struct be_pool {
     be_job job;
 };
 
-/* ---- fork ------------------------------------------------------------------------------------------- */
-
-static uint64_t forks; /* written in children that have one thread, read by their callers */
-
-static void in_child(void) { forks++; }
-
-static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
-
-static int forked(const be_pool *pool) { return pool->forks != forks; }
+static int forked(const be_pool *pool) { return pool->forks != be_fork_count(); }
 
 /* ---- waking workers --------------------------------------------------------------------------------- */
 
@@ -380,8 +374,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     unsigned char *memory =
         aligned_alloc(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + (size_t)num_queues * ring_bytes);
     if (!memory) return fail(message, size, "no memory for a queue of %lld items", (long long)options.max_items);
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch);
+    be_fork_watch();
 
     be_pool *pool = memset(memory, 0, pool_bytes + worker_bytes);
     pool->options = options;
@@ -398,7 +391,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     int cpus = usable_cpus();
     pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
     pool->crowded = options.num_workers >= cpus;
-    pool->forks = forks;
+    pool->forks = be_fork_count();
     atomic_init(&pool->event_read, -1);
     atomic_init(&pool->event_write, -1);
     be_gate_init(&pool->job.over, 0);

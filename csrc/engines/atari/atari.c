@@ -143,7 +143,7 @@ static int plan_frames(atari *a, const be_emulator *machine, be_error *error) {
 
 static int open_all(be_batch *b, const void *engine, be_error *error) {
     const be_atari_setup *setup = engine;
-    if (setup == NULL || setup->bytes != sizeof *setup) {
+    if (setup == NULL) {
         return be_fail(error, BE_ERROR_VALUE, -1, "an Atari env is made by an id such as 'ALE/Pong-v5'");
     }
     atari *a = calloc(1, sizeof *a);
@@ -503,6 +503,19 @@ static void load(be_batch *b, int64_t index, const void *bytes) {
     if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
 }
 
+/* The screen as it is, in the colours of the game's television standard. */
+static void picture(const be_batch *b, int64_t index, int *rows, int *columns, uint8_t *rgb) {
+    const atari *a = b->engine;
+    const be_emulator *machine = a->machines[index];
+    const uint8_t *screen = (const uint8_t *)b->state[SCREEN] + index * BE_SCREEN_BYTES;
+    *rows = machine->height;
+    *columns = BE_SCREEN_WIDTH;
+    for (int i = 0; rgb != NULL && i < *rows * *columns; i++) {
+        const uint32_t colour = machine->palette[screen[i]];
+        for (int c = 0; c < 3; c++) rgb[3 * i + c] = (uint8_t)(colour >> (16 - 8 * c));
+    }
+}
+
 BE_ENV(atari) = {
     .abi = BE_ABI,
     .name = "Atari",
@@ -521,4 +534,5 @@ BE_ENV(atari) = {
     .save = save,
     .load = load,
     .goes_on = goes_on,
+    .picture = picture,
 };

@@ -1,13 +1,12 @@
-/* What the caller hands to the Atari type's open(). batchenv/engines/atari.py builds it, field by field. */
+/* What the caller hands to the Atari type's open(); batchenv/_core/atari.pxi fills it. */
 #ifndef BE_ATARI_H
 #define BE_ATARI_H
 
-#include "engines/emulator.h"
+#include "engines/atari/emulator.h"
 
 enum { BE_ATARI_GRAYSCALE, BE_ATARI_RGB, BE_ATARI_RAM };
 
 typedef struct be_atari_setup {
-    uint64_t bytes; /* of this struct: both sides must agree on it */
     be_cartridge cartridge;
     int32_t observation;                          /* BE_ATARI_... */
     int32_t height, width;                        /* of a frame; 0: the screen's */

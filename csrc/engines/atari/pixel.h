@@ -4,7 +4,7 @@
 #define BE_PIXEL_H
 
 #include "batchenv.h"
-#include "engines/emulator.h"
+#include "engines/atari/emulator.h"
 
 #define BE_MAX_TAPS 256 /* source pixels that go into a target pixel, along one axis */
 #define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* with room for a vector's read beyond */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/place/fork.h"
 #include "engines/mujoco/mujoco.h"
 
 const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};
@@ -15,6 +16,26 @@ const be_field be_mujoco_state[] = {
     [FINGERPRINT] = {"model_fingerprint", BE_I64, 1, "which model it is: lanes of another cannot be restored"},
     {0},
 };
+
+const char *const be_mujoco_array_names[MJ_ARRAYS] = {
+    [MJ_QPOS] = "qpos",
+    [MJ_QVEL] = "qvel",
+    [MJ_CTRL] = "ctrl",
+    [MJ_XPOS] = "xpos",
+    [MJ_XIPOS] = "xipos",
+    [MJ_CINERT] = "cinert",
+    [MJ_CVEL] = "cvel",
+    [MJ_QFRC_ACTUATOR] = "qfrc_actuator",
+    [MJ_QFRC_CONSTRAINT] = "qfrc_constraint",
+    [MJ_CFRC_EXT] = "cfrc_ext",
+    [MJ_SITE_XPOS] = "site_xpos",
+    [MJ_TEN_LENGTH] = "ten_length",
+    [MJ_TEN_VELOCITY] = "ten_velocity",
+    [MJ_BODY_MASS] = "body_mass",
+};
+const char *const be_mujoco_kept_names[] = {"sensordata", "cacc",           "cfrc_int",
+                                            "cfrc_ext",   "subtree_linvel", "subtree_angmom"};
+const char *const be_mujoco_unstable_names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
 
 /* ---- errors and warnings ----------------------------------------------------------------------------- */
 
@@ -129,19 +150,26 @@ static void give_clock_back(void) {
 
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
-static be_mujoco_slot *slot_at(const be_mujoco_source *source, int64_t index) {
-    return (be_mujoco_slot *)(source->slots + index * (4 + MJ_KEPT + source->num_arrays + MJ_SLOT_GAP));
-}
+/* What be_mujoco_slot.busy is while a thread of this process has the slot. Those of a parent's threads that are not
+ * here, since only the one that forks goes on in a child, will never be given back. */
+static int64_t busy_here(void) { return 1 + be_fork_count(); }
 
-/* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. */
-static be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane) {
+/* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. `torn`: a
+ * thread of a parent had it when this process was forked, and its data are in any state. (Not inlined: guarded() calls
+ * setjmp, and only what is in its own frame is safe from that.) */
+static __attribute__((noinline)) be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
     static _Thread_local int64_t last; /* likely still in this core's cache */
-    if (source->num_slots == source->num_lanes) return slot_at(source, lane);
+    *torn = 0;
+    if (source->num_slots == source->num_lanes) return &source->slots[lane];
+    const int64_t here = busy_here();
     for (int64_t tries = 0;; tries++) {
         const int64_t index = (last + tries) % source->num_slots;
-        be_mujoco_slot *slot = slot_at(source, index);
-        if (__atomic_exchange_n(&slot->busy, 1, __ATOMIC_ACQUIRE) == 0) {
+        be_mujoco_slot *slot = &source->slots[index];
+        int64_t holder = __atomic_load_n(&slot->busy, __ATOMIC_RELAXED);
+        if (holder != here &&
+            __atomic_compare_exchange_n(&slot->busy, &holder, here, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             last = index;
+            *torn = holder != 0;
             return slot;
         }
         if (tries % source->num_slots == source->num_slots - 1) sched_yield();
@@ -153,7 +181,7 @@ static void give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
 }
 
 static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
-    source->mj_set_state(lane->model, slot->data, lane->state, (unsigned)source->state_signature);
+    source->mj_set_state(lane->model, slot->data, lane->state, source->state_signature);
 }
 
 /* Copies what a lane keeps of its sleeping bodies out of a slot, or with `back` in; returns the end of it in `state`.
@@ -170,7 +198,7 @@ static double *copy_kept(const be_mujoco_source *source, const be_mujoco_slot *s
 /* The slot's present state, to `state`. */
 static void copy_state(const be_mujoco_source *source, const be_mujoco_lane *lane, const be_mujoco_slot *slot,
                        double *state) {
-    source->mj_get_state(lane->model, slot->data, state, (unsigned)source->state_signature);
+    source->mj_get_state(lane->model, slot->data, state, source->state_signature);
     if (source->num_trees == 0) return;
     double *asleep = copy_kept(source, slot, state, 0);
     memcpy(asleep, slot->tree_asleep, (size_t)source->num_trees * sizeof *slot->tree_asleep);
@@ -193,12 +221,14 @@ static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *s
 static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int64_t times, int forces, int *unstable,
                    be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(batch);
-    be_mujoco_slot *const slot = borrow(source, lane);
+    int torn;
+    be_mujoco_slot *const slot = borrow(source, lane, &torn);
     guard g;
     enter(source, &g);
     volatile int resets = 0;
     const int failed = _setjmp(g.jump);
     if (!failed) {
+        if (torn) source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
         call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
     } else if (resets++ == 0) { /* the next lane finds it in order */
         source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
@@ -269,7 +299,7 @@ static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *l
                          int64_t stepped, int forces) {
     (void)forces;
     double *state = stepped ? lane->before : lane->state;
-    const unsigned signature = (unsigned)source->state_signature;
+    const unsigned signature = source->state_signature;
     source->mj_reset_data(lane->model, slot->data);
     source->mj_set_state(lane->model, slot->data, state, signature);
     put_asleep(source, lane, slot, NULL);
@@ -298,7 +328,6 @@ static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *s
 
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
                       be_error *error) {
-    static const char *const names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     const float *action = MJ_ACTION(batch, rows, lane);
@@ -312,7 +341,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     case RAISE:
         return be_fail(error, BE_ERROR_ENGINE, lane,
                        "the simulation is unstable (MuJoCo's warning %s); on_unstable='ignore' or 'reset' goes on",
-                       names[unstable]);
+                       be_mujoco_unstable_names[unstable]);
     case RESET:
         rows->truncated[lane - rows->first] = 1;
         return BE_OK;
@@ -387,7 +416,7 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
 
 int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     const be_mujoco_source *source = engine;
-    if (source == NULL || source->version != BE_MUJOCO_SOURCE || source->num_lanes != batch->num_lanes) {
+    if (source == NULL || source->num_lanes != batch->num_lanes) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s needs MuJoCo's handles: make it with batchenv.make()",
                        batch->type->name);
     }

@@ -27,54 +27,68 @@ enum {
     MJ_SITE_XPOS,
     MJ_TEN_LENGTH,
     MJ_TEN_VELOCITY,
-    MJ_BODY_MASS, /* of the lane's model */
+    MJ_BODY_MASS, /* of the lane's model; all others are mjData's */
     MJ_ARRAYS,
 };
 
-/* Arrays whose rows stay as they are while their bodies sleep, though another mj_forward would not compute the same:
- * sensordata, cacc, cfrc_int, cfrc_ext, subtree_linvel, subtree_angmom. */
+/* Arrays whose rows stay as they are while their bodies sleep, though another mj_forward would not compute the same. */
 enum { MJ_KEPT = 6 };
 
+/* Warnings which mean that a simulation is unstable. */
+enum { MJ_UNSTABLE = 4 };
+
+/* MuJoCo's names of these. */
+extern const char *const be_mujoco_array_names[MJ_ARRAYS];
+extern const char *const be_mujoco_kept_names[MJ_KEPT];
+extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
+
+/* What a task's observation is made of, in be_mujoco_source.flags. */
+enum {
+    MJ_EXCLUDE_POSITIONS,
+    MJ_INCLUDE_CINERT,
+    MJ_INCLUDE_CVEL,
+    MJ_INCLUDE_QFRC_ACTUATOR,
+    MJ_INCLUDE_CFRC_EXT,
+    MJ_INCLUDE_CONTACT_FORCES, /* of the generic task: something that only mj_rnePostConstraint computes */
+    MJ_FLAGS,
+};
+
+enum { MJ_BODIES = 3 };
+
 /* A lane is what decides its future and what its observation reads: `state` as mj_getState gives it, and arrays. An
- * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache.
- * A row of be_mujoco_source.lanes; it may change between calls. */
+ * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache. */
 typedef struct be_mujoco_lane {
     void *model;
     /* Integration state; where bodies may sleep also MJ_KEPT arrays, and each tree's int32 that says whether it sleeps.
      */
-    double *state;    /* now */
-    double *before;   /* before the last mj_step: from there an mjData can be made that has all of its results */
-    double *arrays[]; /* as the last step or reset has left them */
+    double *state;   /* now */
+    double *before;  /* before the last mj_step: from there an mjData can be made that has all of its results */
+    double **arrays; /* as the last step or reset has left them */
 } be_mujoco_lane;
 
-/* An mjData. A row of be_mujoco_source.slots, MJ_SLOT_GAP words from the next: a cache line has one thread. */
+/* An mjData. A cache line has one thread. */
 typedef struct be_mujoco_slot {
-    void *data;
-    int32_t *warnings; /* counters, be_mujoco_source.warning_stride bytes apart */
-    int64_t busy;
+    _Alignas(64) void *data;
+    int32_t *warnings;     /* counters, be_mujoco_source.warning_stride bytes apart */
+    int64_t busy;          /* 0: free; see borrow() */
     int32_t *tree_asleep;  /* where bodies may sleep */
     double *kept[MJ_KEPT]; /* likewise */
-    double *arrays[];
+    double **arrays;
 } be_mujoco_slot;
-#define MJ_SLOT_GAP 8
 
-enum { MJ_FLAGS = 8, MJ_BODIES = 3, MJ_UNSTABLE = 4 };
-
-/* What be_batch_options.engine points at for these types: 64-bit words, pointers among them; batchenv/engines/mujoco.py
- * makes it. It has to stay where it is as long as the batch lives. */
+/* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It has to stay where it
+ * is as long as the batch lives, and everything that it points to. Only models and their arrays may change between
+ * calls. */
 typedef struct be_mujoco_source {
-    int64_t version; /* BE_MUJOCO_SOURCE */
     int64_t num_lanes;
 
     void (*mj_step)(const void *model, void *data);
     void (*mj_forward)(const void *model, void *data);
     void (*mj_reset_data)(const void *model, void *data);
     void (*mj_rne_post_constraint)(const void *model, void *data);
-    int (*mj_state_size)(const void *model, unsigned signature);
     void (*mj_get_state)(const void *model, const void *data, double *state, unsigned signature);
     void (*mj_set_state)(const void *model, void *data, const double *state, unsigned signature);
     void (*mju_error)(const char *format, ...);
-    void (*mju_warning)(const char *format, ...);
     void (*mj_update_sleep)(const void *model, void *data); /* NULL in versions whose bodies never sleep */
     /* What is called in place of exit() and of a log file, for the calling thread: the first two up to MuJoCo 3, the
      * third (which gets a struct with the message in it) from 4 on. The others are NULL. */
@@ -88,31 +102,30 @@ typedef struct be_mujoco_source {
     double timestep;                                /* s */
     const double *init_qpos, *init_qvel;            /* where episodes start, but for noise */
     const double *control_low, *control_high;       /* the action space's bounds */
-    int64_t state_signature;                        /* of what decides the future: mjSTATE_INTEGRATION */
+    unsigned state_signature;                       /* of what decides the future: mjSTATE_INTEGRATION */
     int64_t warning_stride;                         /* bytes */
-    int64_t unstable[MJ_UNSTABLE]; /* which warnings mean that: bad qpos, bad qvel, bad qacc, bad ctrl */
-    int64_t flags[MJ_FLAGS];       /* the task's own: what its space depends on */
-    int64_t bodies[MJ_BODIES];     /* the task's own: numbers of bodies */
-    int64_t fused_dot;             /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
-    int64_t fused_einsum;          /* the same for einsum */
-    int64_t state_size;            /* of integration state */
-    int64_t num_trees;             /* that may sleep; 0: none ever does */
-    int64_t kept_sizes[MJ_KEPT];   /* 0 where none does */
-    int64_t row_size;              /* of be_mujoco_lane.state, in doubles */
-    int64_t num_arrays;            /* MJ_ARRAYS or more */
-    const int64_t *sizes;          /* num_arrays; 0: nobody reads it */
-    const int64_t *copied;         /* num_arrays: 1: from the mjData to the lane after each step */
-    const int64_t *lanes;          /* num_lanes rows of 3 + num_arrays words: be_mujoco_lane */
-    int64_t num_slots;             /* as many as lanes: lane i has slot i for itself */
-    int64_t *slots;                /* num_slots rows of 4 + MJ_KEPT + num_arrays + MJ_SLOT_GAP words: be_mujoco_slot */
+    int64_t unstable[MJ_UNSTABLE];                  /* numbers of be_mujoco_unstable_names */
+    int64_t flags[MJ_FLAGS];                        /* 0 or 1: what the task's space depends on */
+    int64_t bodies[MJ_BODIES];                      /* the task's own: numbers of bodies */
+    int fused_dot;                                  /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
+    int fused_einsum;                               /* the same for einsum */
+    int64_t state_size;                             /* of integration state */
+    int64_t num_trees;                              /* that may sleep; 0: none ever does */
+    int64_t kept_sizes[MJ_KEPT];                    /* 0 where none does */
+    int64_t row_size;                               /* of be_mujoco_lane.state, in doubles */
+    int64_t num_arrays;                             /* MJ_ARRAYS or more */
+    const int64_t *sizes;                           /* num_arrays; 0: nobody reads it */
+    const uint8_t *copied;                          /* num_arrays: 1: from the mjData to the lane after each step */
+    be_mujoco_lane *lanes;                          /* num_lanes */
+    int64_t num_slots;                              /* as many as lanes: lane i has slot i for itself */
+    be_mujoco_slot *slots;
 } be_mujoco_source;
-#define BE_MUJOCO_SOURCE 5
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
 
 static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int64_t lane) {
     const be_mujoco_source *source = batch->engine;
-    return (const be_mujoco_lane *)(source->lanes + lane * (3 + source->num_arrays));
+    return &source->lanes[lane];
 }
 
 /* ---- params that all types have, first in their tables ---------------------------------------------- */
@@ -145,6 +158,11 @@ extern const be_field be_mujoco_state[];
 #define MJ_UNSTABLE_INFO                                                                                               \
     {"unstable", BE_INFO, BE_VALUE(BE_BOOL), .when = BE_WHERE_NOT_0,                                                   \
      .doc = "MuJoCo found the simulation unstable in this step"}
+
+/* Bits of be_env_type.variant: what tells types apart that share a file. From MJ_OWN on they are the file's own. */
+enum { MJ_V4 = 1, MJ_OWN = 2 };
+
+static inline int be_mujoco_is_v4(const be_batch *batch) { return (batch->type->variant & MJ_V4) != 0; }
 
 /* Seconds that a step takes. */
 static inline double be_mujoco_dt(const be_batch *batch) {
@@ -220,9 +238,6 @@ static inline double *be_append(double *row, const double *values, int64_t count
 #define MJ_INFO_ALWAYS(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .doc = doc_}
 #define MJ_INFO_STEP(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .when = BE_IN_STEPS, .doc = doc_}
 #define MJ_INFO_STEP_F32(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F32), .when = BE_IN_STEPS, .doc = doc_}
-
-/* What observations are made of, in be_mujoco_source.flags. */
-enum { MJ_EXCLUDE_POSITIONS, MJ_INCLUDE_CINERT, MJ_INCLUDE_CVEL, MJ_INCLUDE_QFRC_ACTUATOR, MJ_INCLUDE_CFRC_EXT };
 
 /* A step's action, and the rows of numbers. */
 #define MJ_ACTION(batch, rows, lane)                                                                                   \

@@ -9,7 +9,7 @@
 
 #define PI 3.141592653589793
 
-/* prepare() says the spaces that depend on params. */
+/* prepare() sets the spaces that depend on params. */
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_DISCRETE(3)},
@@ -139,8 +139,8 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-/* Into [-pi, pi] by whole turns, one rounded subtraction a turn. What is a million turns away (Gymnasium's loop would
- * not come back from there) goes home in one remainder, infinity as NaN. */
+/* Into [-pi, pi] by whole turns, one rounded subtraction per turn. An angle a million turns away (for which Gymnasium's
+ * loop would not end) is brought back by one remainder; infinity becomes NaN. */
 static inline be_vd wrap(be_vd x) {
     const be_vd pi = be_set1(PI), turn = be_set1(PI - -PI);
     be_vl far = ~(be_abs(x) < 1e6 * PI) & (x == x);

@@ -7,7 +7,7 @@
 #include "batchenv.h"
 #include "exact_math.h"
 
-/* prepare() says the spaces that depend on params. */
+/* prepare() sets the spaces that depend on params. */
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_BOX(BE_F32, -1, 1, 1)},

@@ -8,7 +8,7 @@
 
 #define PI 3.141592653589793
 
-/* prepare() says the spaces that depend on params. */
+/* prepare() sets the spaces that depend on params. */
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION},

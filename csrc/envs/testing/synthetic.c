@@ -1,7 +1,7 @@
 /* Synthetic-v0: steps that take a chosen time, for tests and benchmarks of what runs them.
  *
  * What it shows depends on the lane's stream and on every action so far, so that a step lost, doubled or given to
- * another lane is seen; the time a step takes changes nothing.
+ * another lane is noticed; the time that a step takes changes nothing.
  */
 #include <time.h>
 

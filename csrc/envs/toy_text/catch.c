@@ -4,7 +4,7 @@
  * row, in a random column: np_random.integers(columns). Each step moves the paddle in the bottom row by action - 1, as
  * far as there is room, and the ball one row down. When the ball arrives in the bottom row the episode ends, with
  * reward 1 if it meets the paddle and -1 if not; all other rewards are 0. The size of the board is that of its map,
- * whose cells are not looked at.
+ * whose cells do not matter.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define MAX_CELLS (1 << 20)
 
-/* prepare() says how large the board is. */
+/* prepare() sets the size of the board. */
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_DISCRETE(3)},

@@ -10,7 +10,7 @@
 
 #define MAX_CELLS (1 << 20)
 
-/* prepare() says how many cells the map has. */
+/* prepare() sets the number of cells of the map. */
 enum { ACTION, OBSERVATION, PROB };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},

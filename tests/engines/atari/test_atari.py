@@ -10,7 +10,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
-from batchenv.engines import atari, games
+from batchenv.engines.atari import files, games
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
@@ -37,7 +37,7 @@ def test_machines_of_others_are_whole():
     code = """
 import sys
 from multi_agent_ale_py import ALEInterface
-from batchenv.engines.atari import rom_path
+from batchenv.engines.atari.files import rom_path
 import batchenv
 if sys.argv[1] == "beside":
     batchenv.make("Pong-v5", 1).reset(seed=0)
@@ -426,7 +426,7 @@ def test_wrong_actions():
 
 
 def test_roms_that_are_missing_or_damaged(tmp_path, monkeypatch):
-    good = atari.rom_path("pong").read_bytes()
+    good = files.rom_path("pong").read_bytes()
     monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"pong\.bin"):
         batchenv.make("Pong-v5")
@@ -440,8 +440,8 @@ def test_roms_that_are_missing_or_damaged(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("package", ["ale_py", "multi_agent_ale_py"])
 def test_packages_that_are_missing(package, monkeypatch):
-    found = atari.importlib.util.find_spec
-    monkeypatch.setattr(atari.importlib.util, "find_spec", lambda name: None if name == package else found(name))
+    found = files.importlib.util.find_spec
+    monkeypatch.setattr(files.importlib.util, "find_spec", lambda name: None if name == package else found(name))
     with pytest.raises(DependencyNotInstalled, match=r"pip install 'batchenv\[atari\]'"):
         batchenv.make("Pong-v5")
 

@@ -1,4 +1,5 @@
-"""Our 6502 for libale_c against the library's own: machines side by side, and single instructions (tests/c)."""
+"""Our 6502 and TIA for libale_c against the library's own: machines side by side, single instructions (tests/c), and
+the two switches that leave ours out."""
 
 import hashlib
 import shutil
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines import atari, games
+from batchenv.engines.atari import files, games
 from helpers.project import ROOT
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
@@ -21,7 +22,7 @@ PADDING = 0x1DFD9F  # a byte of its code that is never run
 
 def make(game, monkeypatch, own, **options):
     """An env whose machines have our processor, or the library's."""
-    monkeypatch.setenv("BATCHENV_ALE_CPU", "1" if own else "0")
+    monkeypatch.setenv("BATCHENV_ALE_FAST", "1" if own else "0")
     name = "".join(word.capitalize() for word in game.split("_"))
     return batchenv.make(f"{name}-v5", 1, autoreset_mode="NextStep", **options)
 
@@ -60,39 +61,85 @@ def test_either_goes_on_from_a_snapshot_of_the_other(own, monkeypatch):
     assert first.snapshot() == second.snapshot()
 
 
-def build(folder, flags):
-    """tests/c/test_ale_cpu.c, compiled."""
+def compiled(folder, flags, *sources):
+    """A program of these files in csrc and tests/c."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    if hashlib.md5(atari.library_path().read_bytes()).hexdigest() != KNOWN_LIBRARY:
-        pytest.skip("another build of libale_c, which keeps its own processor")
-    program = folder / "test_ale_cpu"
-    command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", str(ROOT / "tests/c/test_ale_cpu.c")]
-    built = subprocess.run([*command, "-o", str(program), "-ldl"], capture_output=True, text=True)
+    program = folder / "program"
+    files = [str(path) for source in sources for path in ROOT.glob(source)]
+    command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}", *files]
+    built = subprocess.run([*command, "-o", str(program), "-ldl", "-pthread"], capture_output=True, text=True)
     if built.returncode and "-fsanitize" in " ".join(flags):
         pytest.skip("the compiler has no sanitizers here")
     assert built.returncode == 0, built.stderr
     return program
 
 
+def build(folder, flags):
+    """tests/c/test_ale_cpu.c, compiled."""
+    if hashlib.md5(files.library_path().read_bytes()).hexdigest() != KNOWN_LIBRARY:
+        pytest.skip("another build of libale_c, which keeps its own processor")
+    return compiled(folder, flags, "tests/c/test_ale_cpu.c")
+
+
 def run(program, library):
-    command = [str(program), str(library), str(atari.rom_path("pong")), "1", "40000"]
+    command = [str(program), str(library), str(files.rom_path("pong")), "1", "40000"]
     return subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"}, timeout=240)
 
 
 @pytest.mark.parametrize("flags", [["-O2"], ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]], ids=str)
 def test_single_instructions_and_lines_equal_the_library(flags, tmp_path):
-    ran = run(build(tmp_path, flags), atari.library_path())
+    ran = run(build(tmp_path, flags), files.library_path())
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_another_build_of_the_library_keeps_its_own(tmp_path):
     program = build(tmp_path, ["-O2"])
-    code = bytearray(atari.library_path().read_bytes())
+    code = bytearray(files.library_path().read_bytes())
     assert code[PADDING] == 0x90  # nop
     code[PADDING] = 0xCC
     other = tmp_path / "libale_c.so"
     other.write_bytes(code)
     ran = run(program, other)
     assert ran.returncode == 1 and "does not get our processor" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_a_build_without_ours_plays_the_same(tmp_path):
+    """BATCHENV_NO_ALE_FAST=1, and be_cartridge.fast=0 of a build with it."""
+    played = {}
+    for name, flags, folder in (("with", [], "ale*"), ("without", ["-DBE_ALE_FAST=0"], "ale")):
+        (tmp_path / name).mkdir()
+        program = compiled(tmp_path / name, ["-O0", *flags], "tests/c/play_ale.c", f"csrc/engines/atari/{folder}/*.c")
+        assert (b"be_ale_cpu_execute" in program.read_bytes()) == (name == "with")
+        for fast in "01":
+            command = [str(program), str(files.library_path()), str(files.rom_path("seaquest")), fast]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            played[name, fast] = done.stdout
+    assert len(set(played.values())) == 1, played
+
+
+def test_a_build_can_leave_ours_out(monkeypatch):
+    import importlib
+
+    import build_config
+
+    assert any("/ale_fast/" in path for path in build_config.COMMON_SOURCES)
+    monkeypatch.setenv("BATCHENV_NO_ALE_FAST", "1")
+    try:
+        importlib.reload(build_config)
+        assert not any("/ale_fast/" in path for path in build_config.COMMON_SOURCES)
+        assert "-DBE_ALE_FAST=0" in build_config.COMMON_FLAGS
+    finally:
+        monkeypatch.delenv("BATCHENV_NO_ALE_FAST")
+        importlib.reload(build_config)
+
+
+@pytest.mark.parametrize("name", ["BATCHENV_ALE_FAST", "BATCHENV_ALE_CPU"])
+def test_both_names_of_the_switch_work(name, monkeypatch):
+    from batchenv.engines.atari import translator
+
+    assert translator._may_be_fast()
+    monkeypatch.setenv(name, "0")
+    assert not translator._may_be_fast()

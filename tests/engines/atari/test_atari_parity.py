@@ -15,7 +15,7 @@ import pytest
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 import batchenv
-from batchenv.engines.games import GAMES
+from batchenv.engines.atari.games import GAMES
 
 ale_py = pytest.importorskip("ale_py", reason="needs ale-py, the reference and its ROMs: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")

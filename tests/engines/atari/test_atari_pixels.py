@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from batchenv import _core
+from helpers import compiled
 
 cv2 = pytest.importorskip("cv2", reason="needs opencv-python, which is what the pixels are compared with")
 
@@ -17,7 +18,7 @@ class Library:
     """The C routine, on screens of `height` rows."""
 
     def __init__(self, isa):
-        core = ctypes.CDLL(_core.__file__)
+        core = compiled.library("pixel_plan.c", "pixel.c", isa=isa.upper())
         self._make, self._free = core.be_pixel_plan_make, core.be_pixel_plan_free
         self._frame = getattr(core, f"be_pixel_frame_{isa}")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines import games, players
+from batchenv.engines.atari import games, players
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")

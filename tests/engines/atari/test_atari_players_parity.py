@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines import atari, players
+from batchenv.engines.atari import files, games, players
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 ale = pytest.importorskip("multi_agent_ale_py", reason="the reference: pip install 'batchenv[atari]'")
@@ -40,7 +40,7 @@ def make_reference(game, mode=None):
     machine.setLoggerMode("error")
     machine.setFloat("repeat_action_probability", 0.0)
     machine.setInt("random_seed", 1)
-    machine.loadROM(str(atari.rom_path(game)))
+    machine.loadROM(str(files.rom_path(game)))
     if mode is not None:
         machine.setMode(mode)
     return machine
@@ -52,7 +52,7 @@ def lead(env, game, mode):
     ours = bytes(env.snapshot())
     for _ in range(16):
         machine.reset_game()
-        for _ in range(atari.games.about(game).settle):
+        for _ in range(games.about(game).settle):
             machine.act(np.zeros(machine.numPlayersActive(), np.intc))
         state = machine.cloneState()
         saved = machine.encodeState(state).tobytes()
@@ -62,7 +62,7 @@ def lead(env, game, mode):
     return pytest.fail("no power-on of the reference has this state")
 
 
-@pytest.mark.parametrize("game", sorted(path.stem for path in atari.rom_path("pong").parent.glob("*.bin")))
+@pytest.mark.parametrize("game", sorted(path.stem for path in files.rom_path("pong").parent.glob("*.bin")))
 def test_the_table_of_modes_is_the_librarys(game):
     machine = make_reference(game)
     theirs = {count: tuple(machine.getAvailableModes(count).tolist()) for count in range(1, players.MAX_PLAYERS + 1)}
@@ -143,7 +143,7 @@ def pettingzoo_pong(**keywords):
     pytest.importorskip("pettingzoo", reason="the reference: pip install pettingzoo")
     from pettingzoo.atari import pong_v3
 
-    return pong_v3.parallel_env(auto_rom_install_path=str(atari.rom_path("pong").parent), **keywords)
+    return pong_v3.parallel_env(auto_rom_install_path=str(files.rom_path("pong").parent), **keywords)
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -194,7 +194,7 @@ def test_default_modes_and_actions_are_pettingzoos(module, env_id, keywords):
     import importlib
 
     theirs = importlib.import_module(f"pettingzoo.atari.{module}").parallel_env(
-        auto_rom_install_path=str(atari.rom_path("pong").parent)
+        auto_rom_install_path=str(files.rom_path("pong").parent)
     )
     ours = batchenv.make_parallel(env_id, **keywords)
     assert ours.possible_agents == theirs.possible_agents

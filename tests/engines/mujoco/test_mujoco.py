@@ -15,10 +15,10 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from batchenv.engines import mujoco_library
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco import library
+from batchenv.engines.mujoco.tasks import assets
 from batchenv.envs import translator
-from helpers.parity import assert_info_equal, assert_step_equal
+from helpers.parity import MODES, Case, assert_same, choose, follow
 
 mujoco = pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
 pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import imageio")
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning
 
 LANES = 3
 STEPS = int(os.environ.get("BATCHENV_MUJOCO_STEPS", "70"))
-MODES = list(AutoresetMode)
 TASKS = [
     "Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum",
     "Pusher", "Reacher", "Swimmer", "Walker2d",
@@ -40,69 +39,48 @@ def gymnasium_env(env_id, **kwargs):
     if env_id == "Pusher-v4":  # Gymnasium refuses it with MuJoCo 3: its physics is not what it was with 2
         mujoco.__version__ = "2.3.7"
     try:
-        return gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+        return gymnasium.make(env_id, **kwargs)
     finally:
         mujoco.__version__ = version
 
 
-def pair(env_id, lanes=LANES, mode=AutoresetMode.NEXT_STEP, ours=None, **kwargs):
+def pair(case, lanes=LANES, mode=AutoresetMode.NEXT_STEP):
     """Ours and Gymnasium's."""
-    theirs = SyncVectorEnv([lambda: gymnasium_env(env_id, **kwargs)] * lanes, autoreset_mode=mode)
-    return batchenv.make(env_id, lanes, autoreset_mode=mode, **kwargs, **(ours or {})), theirs
-
-
-def actions_for(space, rng, beyond=1.0):
-    actions = rng.uniform(space.low * beyond, space.high * beyond).astype(np.float32)
-    return np.where(rng.random(actions.shape) < 0.05, space.high, actions)
-
-
-def compare(ours, theirs, steps, seed=11, beyond=1.0):
-    """Steps both with the same actions; returns how many episodes ended."""
-    assert ours.observation_space == theirs.observation_space
-    assert ours.action_space == theirs.action_space
-    observation, info = ours.reset(seed=seed)
-    expected, expected_info = theirs.reset(seed=seed)
-    np.testing.assert_array_equal(observation, expected)
-    assert_info_equal(info, expected_info)
-    rng, finished = np.random.default_rng(seed), 0
-    for step in range(steps):
-        actions = actions_for(ours.action_space, rng, beyond)
-        result = ours.step(actions)
-        assert_step_equal(result, theirs.step(actions), f"step {step}")
-        done = result[2] | result[3]
-        finished += done.sum()
-        if ours.autoreset_mode is AutoresetMode.DISABLED and done.any():
-            observation, info = ours.reset(options={"reset_mask": done})
-            expected, expected_info = theirs.reset(options={"reset_mask": done})
-            np.testing.assert_array_equal(observation, expected)
-            assert_info_equal(info, expected_info)
-    return finished
+    return case.make(lanes, mode), case.reference(lanes, mode, gymnasium_env)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", IDS)
 def test_trajectories(env_id, mode):
     limit = {} if STEPS > 1000 else {"max_episode_steps": 40}  # so that all lanes are truncated at once, too
-    assert compare(*pair(env_id, mode=mode, **limit), STEPS) > 0
+    assert follow(*pair(Case(env_id, both=limit), mode=mode), STEPS)[0]
 
 
-KWARGS = [
-    ("Ant-v5", {"forward_reward_weight": 1.3, "ctrl_cost_weight": 0.37, "contact_cost_weight": 0.011}),
-    ("Ant-v5", {"healthy_reward": 0.7, "healthy_z_range": (0.45, 0.9), "contact_force_range": (-0.3, 0.6)}),
-    ("Ant-v5", {"include_cfrc_ext_in_observation": False, "exclude_current_positions_from_observation": False}),
-    ("Ant-v5", {"main_body": "aux_1", "frame_skip": 3, "reset_noise_scale": 0.3, "terminate_when_unhealthy": False}),
-    ("Ant-v4", {"use_contact_forces": True}),
-    ("Ant-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
-    ("HalfCheetah-v5", {"forward_reward_weight": 0.9, "ctrl_cost_weight": 0.31, "reset_noise_scale": 0.0}),
-    ("HalfCheetah-v5", {"exclude_current_positions_from_observation": False, "frame_skip": 2}),
-    ("HalfCheetah-v5", {"xml_file": "walker2d.xml"}),
-    ("Hopper-v5", {"healthy_state_range": (-2.0, 2.0), "healthy_angle_range": (-ANY, 0.3)}),
-    ("Hopper-v5", {"healthy_z_range": (1.0, ANY), "terminate_when_unhealthy": False, "healthy_reward": -2.0}),
-    ("Hopper-v4", {"healthy_z_range": (1.0, 1.3), "terminate_when_unhealthy": False}),
-    ("Humanoid-v5", {"contact_cost_weight": 1e-3, "contact_cost_range": (0.5, 3.0), "healthy_z_range": (1.2, 1.6)}),
-    (
+CASES = [
+    Case("Ant-v5", both={"forward_reward_weight": 1.3, "ctrl_cost_weight": 0.37, "contact_cost_weight": 0.011}),
+    Case("Ant-v5", both={"healthy_reward": 0.7, "healthy_z_range": (0.45, 0.9), "contact_force_range": (-0.3, 0.6)}),
+    Case(
+        "Ant-v5", both={"include_cfrc_ext_in_observation": False, "exclude_current_positions_from_observation": False}
+    ),
+    Case(
+        "Ant-v5",
+        both={"main_body": "aux_1", "frame_skip": 3, "reset_noise_scale": 0.3, "terminate_when_unhealthy": False},
+    ),
+    Case("Ant-v4", both={"use_contact_forces": True}),
+    Case("Ant-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    Case("HalfCheetah-v5", both={"forward_reward_weight": 0.9, "ctrl_cost_weight": 0.31, "reset_noise_scale": 0.0}),
+    Case("HalfCheetah-v5", both={"exclude_current_positions_from_observation": False, "frame_skip": 2}),
+    Case("HalfCheetah-v5", both={"xml_file": "walker2d.xml"}),
+    Case("Hopper-v5", both={"healthy_state_range": (-2.0, 2.0), "healthy_angle_range": (-ANY, 0.3)}),
+    Case("Hopper-v5", both={"healthy_z_range": (1.0, ANY), "terminate_when_unhealthy": False, "healthy_reward": -2.0}),
+    Case("Hopper-v4", both={"healthy_z_range": (1.0, 1.3), "terminate_when_unhealthy": False}),
+    Case(
         "Humanoid-v5",
-        {
+        both={"contact_cost_weight": 1e-3, "contact_cost_range": (0.5, 3.0), "healthy_z_range": (1.2, 1.6)},
+    ),
+    Case(
+        "Humanoid-v5",
+        both={
             "include_cinert_in_observation": False,
             "include_cvel_in_observation": False,
             "include_qfrc_actuator_in_observation": False,
@@ -110,30 +88,34 @@ KWARGS = [
             "exclude_current_positions_from_observation": False,
         },
     ),
-    ("Humanoid-v5", {"include_cvel_in_observation": False, "frame_skip": 1}),
-    ("Humanoid-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
-    ("HumanoidStandup-v5", {"impact_cost_weight": 0.01, "impact_cost_range": (0.1, 4.0), "ctrl_cost_weight": 0.3}),
-    ("HumanoidStandup-v5", {"include_cinert_in_observation": False, "uph_cost_weight": 3.0, "frame_skip": 2}),
-    ("InvertedDoublePendulum-v5", {"healthy_reward": 3.3, "reset_noise_scale": 0.25, "frame_skip": 2}),
-    ("InvertedPendulum-v5", {"reset_noise_scale": 0.1, "frame_skip": 7}),
-    ("Pusher-v5", {"reward_near_weight": 0.3, "reward_dist_weight": 0.9, "reward_control_weight": 0.7}),
-    ("Reacher-v5", {"reward_dist_weight": 0.3, "reward_control_weight": 1.1, "frame_skip": 5}),
-    ("Swimmer-v5", {"forward_reward_weight": 2.0, "ctrl_cost_weight": 0.02, "frame_skip": 3}),
-    ("Swimmer-v4", {"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.4}),
-    ("Walker2d-v5", {"healthy_angle_range": (-0.2, 0.2), "healthy_z_range": (1.0, 1.4), "ctrl_cost_weight": 0.1}),
-    ("Walker2d-v4", {"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    Case("Humanoid-v5", both={"include_cvel_in_observation": False, "frame_skip": 1}),
+    Case("Humanoid-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    Case(
+        "HumanoidStandup-v5",
+        both={"impact_cost_weight": 0.01, "impact_cost_range": (0.1, 4.0), "ctrl_cost_weight": 0.3},
+    ),
+    Case("HumanoidStandup-v5", both={"include_cinert_in_observation": False, "uph_cost_weight": 3.0, "frame_skip": 2}),
+    Case("InvertedDoublePendulum-v5", both={"healthy_reward": 3.3, "reset_noise_scale": 0.25, "frame_skip": 2}),
+    Case("InvertedPendulum-v5", both={"reset_noise_scale": 0.1, "frame_skip": 7}),
+    Case("Pusher-v5", both={"reward_near_weight": 0.3, "reward_dist_weight": 0.9, "reward_control_weight": 0.7}),
+    Case("Reacher-v5", both={"reward_dist_weight": 0.3, "reward_control_weight": 1.1, "frame_skip": 5}),
+    Case("Swimmer-v5", both={"forward_reward_weight": 2.0, "ctrl_cost_weight": 0.02, "frame_skip": 3}),
+    Case("Swimmer-v4", both={"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.4}),
+    Case(
+        "Walker2d-v5", both={"healthy_angle_range": (-0.2, 0.2), "healthy_z_range": (1.0, 1.4), "ctrl_cost_weight": 0.1}
+    ),
+    Case("Walker2d-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
 ]
 
 
-@pytest.mark.parametrize("env_id, kwargs", KWARGS)
-def test_keywords(env_id, kwargs):
-    compare(*pair(env_id, **kwargs), STEPS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.env_id)
+def test_keywords(case):
+    follow(*pair(case), STEPS)
 
 
 @pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Humanoid-v5", "InvertedPendulum-v4"])
 def test_actions_beyond_the_bounds(env_id):
-    ours, theirs = pair(env_id, ours={"clip_actions": True})
-    compare(ours, theirs, 20, beyond=2.5)
+    follow(*pair(Case(env_id, ours={"clip_actions": True})), 20, beyond=2.5)
     strict = batchenv.make(env_id, LANES)
     strict.reset(seed=1)
     with pytest.raises(ValueError, match="lane 0"):
@@ -171,9 +153,9 @@ def test_threads_give_the_same():
         env._backend.batch.force_parallel(threads == 2)
         env.reset(seed=3)
         rng = np.random.default_rng(3)
-        results.append([env.step(actions_for(env.action_space, rng)) for _ in range(30)])
+        results.append([env.step(choose(env, rng)) for _ in range(30)])
     for a, b in zip(*results, strict=True):
-        assert_step_equal(a, b, "")
+        assert_same(a, b, "")
 
 
 @pytest.mark.parametrize("env_id", [f"{task}-v5" for task in TASKS])
@@ -182,15 +164,15 @@ def test_a_restored_run_goes_on_bit_for_bit(env_id):
     env.reset(seed=9)
     rng = np.random.default_rng(2)
     for _ in range(12):
-        seen = env.step(actions_for(env.action_space, rng))[0]
+        seen = env.step(choose(env, rng))[0]
     snapshot = env.snapshot()
-    actions = [actions_for(env.action_space, rng) for _ in range(15)]
+    actions = [choose(env, rng) for _ in range(15)]
     expected = [env.step(action) for action in actions]
     other = batchenv.make(env_id, 2)
     for target in (env, other):
         np.testing.assert_array_equal(target.restore(snapshot), seen)
         for action, result in zip(actions, expected, strict=True):
-            assert_step_equal(target.step(action), result, "")
+            assert_same(target.step(action), result, "")
     env.restore(snapshot, lanes=1, rows=0)
     env.restore(snapshot, lanes=0, rows=0)
     both = env.step(np.repeat(actions[0][:1], 2, axis=0))[0]
@@ -206,7 +188,7 @@ def test_pickle():
     copy = pickle.loads(pickle.dumps(env))
     assert copy.get_params() == env.get_params()
     for _ in range(5):
-        assert_step_equal(copy.step(action), env.step(action), "")
+        assert_same(copy.step(action), env.step(action), "")
 
 
 def test_a_snapshot_of_another_model_is_refused(tmp_path):
@@ -289,6 +271,87 @@ def test_forged_sleep(forged):
     assert set(sleeping(env, 0)) <= set(range(-11, 5))
 
 
+PID = """<mujoco><extension><plugin plugin="mujoco.pid"><instance name="pid"><config key="kp" value="40"/>
+<config key="ki" value="40"/><config key="kd" value="4"/></instance></plugin></extension><worldbody>
+<body><joint name="a" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
+<actuator><plugin joint="a" plugin="mujoco.pid" instance="pid" actdim="1" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def test_lanes_with_a_plugin_are_restored_bit_for_bit():
+    """A controller that remembers: what it adds up is in the integration state."""
+    try:
+        env, other = (batchenv.make_mujoco(PID, 3, observation=["qpos", "qvel", "act"], qpos_noise=0.1) for _ in "12")
+    except ValueError as error:
+        pytest.skip(f"this mujoco has no such plugin: {error}")
+    env.reset(seed=5), other.reset(seed=6)
+    actions = [np.full((3, 1), np.sin(t), np.float32) for t in range(60)]
+    for action in actions[:30]:
+        env.step(action)
+    other.step(-actions[0])
+    other.restore(env.snapshot())
+    for action in actions[30:]:
+        (observations, *_), (others, *_) = env.step(action), other.step(action)
+        assert observations.tobytes() == others.tobytes()
+        assert abs(observations[:, 2]).min() > 0
+    assert env.snapshot() == other.snapshot()
+
+
+GENERATIONS = """
+import os, threading, time
+import batchenv
+
+env = batchenv.make("Humanoid-v5", 8, num_threads=2, frame_skip=300)
+
+def generation(left):
+    env.reset(seed=1)
+    actions = env.action_space.sample()
+    if left == 0:
+        env.step(actions)
+        print("the last one steps", flush=True)
+        return
+    stepping = threading.Thread(target=env.step, args=(actions,), daemon=True)
+    stepping.start()
+    time.sleep(0.1)
+    if os.fork() == 0:
+        generation(left - 1)
+        os._exit(0)
+    assert os.wait()[1] == 0
+    stepping.join()
+
+generation(5)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_of_children_find_mjdata_that_nobody_will_give_back():
+    """Each is forked while threads that it will not have hold some of the few mjData there are."""
+    assert run_python(GENERATIONS) == "the last one steps\n"
+
+
+def test_pictures_without_a_graphics_card_say_so_once():
+    told = run_python("""
+import os, warnings
+os.environ.setdefault("MUJOCO_GL", "egl")
+import batchenv, gymnasium
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        for _ in range(2):
+            env = batchenv.make("Hopper-v5", 1, render_mode="rgb_array", width=32, height=32)
+            env.reset(seed=0), env.render()
+            from OpenGL import GL
+            name = GL.glGetString(GL.GL_RENDERER).decode()
+            env.close()
+    except (gymnasium.error.DependencyNotInstalled, ImportError, AttributeError):
+        name = ""
+    print(name, [str(one.message) for one in caught if "drawn by the processor" in str(one.message)], sep=";")
+""")
+    name, warned = told.strip().split(";", 1)
+    if "llvmpipe" not in name:
+        pytest.skip(f"no OpenGL, or a graphics card: {name!r}")
+    assert warned.count("drawn by the processor here (") == 1 and name in warned and "width=" in warned
+
+
 # ---- work left out --------------------------------------------------------------------------------------------------
 
 
@@ -318,14 +381,14 @@ def test_only_lanes_have_no_clock():
 CLOCKS = """
 import ctypes
 import batchenv
-from batchenv.engines import mujoco_library
-address = mujoco_library.load()[1]["mjcb_time"]
+from batchenv.engines.mujoco import library
+address = library.load()[1]["mjcb_time"]
 clock = ctypes.c_void_p.from_address(address)
 make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)
 """
 
 
-@pytest.mark.skipif(not mujoco_library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
+@pytest.mark.skipif(not library.load()[1]["mjcb_time"], reason="this MuJoCo has no clock")
 def test_clock_is_given_back_at_the_end():
     run_python(f"""{CLOCKS}
 before = clock.value
@@ -465,12 +528,12 @@ def test_an_unstable_simulation(unstable):
 
 def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Gymnasium's MuJoCo writes MUJOCO_LOG.TXT
-    ours, theirs = pair("InvertedPendulum-v5", xml_file=unstable)
+    ours, theirs = pair(Case("InvertedPendulum-v5", both={"xml_file": unstable}))
     ours.reset(seed=1), theirs.reset(seed=1)
     for _ in range(5):
         a, b = ours.step(ours.action_space.high), theirs.step(ours.action_space.high)
         a[4].pop("unstable", None), a[4].pop("_unstable", None)
-        assert_step_equal(a, b, "")
+        assert_same(a, b, "")
 
 
 def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
@@ -544,7 +607,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -562,7 +625,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.engines.mujoco import assets
+from batchenv.engines.mujoco.tasks import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:
@@ -575,7 +638,7 @@ except Exception as error:
 
 
 def test_attributes():
-    ours, theirs = pair("Hopper-v5", frame_skip=3)
+    ours, theirs = pair(Case("Hopper-v5", both={"frame_skip": 3}))
     ours.reset(seed=2), theirs.reset(seed=2)
     actions = ours.action_space.high
     for _ in range(7):
@@ -594,7 +657,7 @@ def test_attributes():
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Reacher-v5", "Humanoid-v5"])
 @pytest.mark.parametrize("mode", ["rgb_array", "depth_array", "rgbd_tuple"])
 def test_pictures(env_id, mode):
-    ours, theirs = pair(env_id, 2, render_mode=mode, width=64, height=48)
+    ours, theirs = pair(Case(env_id, both={"render_mode": mode, "width": 64, "height": 48}), 2)
     ours.reset(seed=1), theirs.reset(seed=1)
     for _ in range(3):
         for a, b in zip(ours.render(), theirs.render(), strict=True):
@@ -620,7 +683,7 @@ def test_lanes_with_models_of_their_own():
     env.set_params(lanes=2, geom_friction=np.tile(friction, (5, 1)))
 
     def changed(lane):
-        one = gymnasium_env("Hopper-v5")
+        one = gymnasium_env("Hopper-v5", disable_env_checker=True)
         model = one.unwrapped.model
         model.opt.gravity[:] = gravity[lane]
         if lane:
@@ -631,11 +694,11 @@ def test_lanes_with_models_of_their_own():
         return one
 
     theirs = SyncVectorEnv([lambda lane=lane: changed(lane) for lane in (0, 1, 2, 0)])
-    compare(env, theirs, 60)
+    follow(env, theirs, 60)
     copy = pickle.loads(pickle.dumps(env))
     actions = env.action_space.high
     for _ in range(5):
-        assert_step_equal(copy.step(actions), env.step(actions), "")
+        assert_same(copy.step(actions), env.step(actions), "")
 
 
 @pytest.mark.parametrize(
@@ -669,7 +732,8 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     with pytest.raises(error, match=words):
         batchenv.make("Hopper-v5", 2, **values)
     assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
-    assert env._backend.translator.lanes.models[0] is env._backend.translator.lanes.models[1]
+    lanes = env._backend.translator.lanes
+    assert lanes.source.model(0) is lanes.source.model(1)
 
 
 def test_what_get_attr_gives_changes_no_lane():
@@ -684,9 +748,9 @@ def test_what_get_attr_gives_changes_no_lane():
     env.get_attr("data")[0].qpos[:] = 7
     action = np.full(env.action_space.shape, 0.3, np.float32)
     for _ in range(5):
-        assert_step_equal(env.step(action), other.step(action), "")
+        assert_same(env.step(action), other.step(action), "")
     assert env.get_attr("model")[0].opt.gravity[2] == -9.81
-    assert_step_equal(pickle.loads(pickle.dumps(env)).step(action), other.step(action), "")
+    assert_same(pickle.loads(pickle.dumps(env)).step(action), other.step(action), "")
 
 
 @pytest.mark.parametrize("name", ["qpos", "time", "data"])
@@ -755,7 +819,7 @@ def test_transforms(env_id):
     ours.reset(seed=6), plain.reset(seed=6)
     rng = np.random.default_rng(6)
     for _ in range(2):
-        actions = actions_for(ours.action_space, rng)
+        actions = choose(ours, rng)
         total = np.zeros(3)
         for _ in range(3):
             observation, reward, terminations, *_ = plain.step(actions)
@@ -790,9 +854,14 @@ def test_bad_models_of_ones_own(arguments, error, words):
 
 def test_tables_of_the_c_side_are_not_overfilled():
     model = mujoco.MjModel.from_xml_string(PENDULUM.format(joints=JOINTS, gear="3"))
-    for wrong in ({"flags": [0] * 9}, {"bodies": [0] * 4}):
-        with pytest.raises(ValueError, match="do not fit into"):
-            mujoco_library.Lanes(model, 1, 1, **wrong)
+    with pytest.raises(ValueError, match="4 bodies do not fit into 3 places"):
+        library.Lanes(model, 1, 1, bodies=[0] * 4)
+    with pytest.raises(KeyError, match="no_such_flag"):
+        library.Lanes(model, 1, 1, flags={"no_such_flag": True})
+    lanes = library.Lanes(model, 2, 1)
+    for lane in (-1, 2):
+        with pytest.raises(IndexError):
+            lanes.source.put_model(lane, model)
 
 
 def test_a_working_directory_that_is_gone(tmp_path):

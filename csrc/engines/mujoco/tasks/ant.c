@@ -66,10 +66,10 @@ static const be_port ports_v4_contact[] = {
     {0},
 };
 
-static int is_v4(const be_batch *b) { return b->type->ports != ports; }
+enum { CHARGES_CONTACTS = MJ_OWN };
 
 /* The first of cfrc_ext's values observed: -v5 leaves out the world's, which are 0. */
-static int64_t first_force(const be_batch *b) { return is_v4(b) ? 0 : 6; }
+static int64_t first_force(const be_batch *b) { return be_mujoco_is_v4(b) ? 0 : 6; }
 
 static int prepare_any(be_setup *setup, int64_t first, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -105,7 +105,7 @@ static void write_position(const be_batch *b, int64_t lane, const be_rows *rows,
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (!is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
+    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -144,7 +144,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
     const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[0];
     const double before[] = {position[0], position[1]};
-    const int v4 = is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
+    const int v4 = be_mujoco_is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
     if (status != BE_OK) return status;
     const double dt = be_mujoco_dt(b), velocity[] = {(position[0] - before[0]) / dt, (position[1] - before[1]) / dt};
@@ -162,7 +162,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
     MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
     MJ_INFO(rows, REWARD_SURVIVE, lane) = survive;
-    if (b->type->ports == ports_v4_contact) {
+    if (b->type->variant & CHARGES_CONTACTS) {
         MJ_INFO(rows, REWARD_CTRL, lane) = -contact;
     } else {
         MJ_INFO_F32(rows, REWARD_CTRL, lane) = -control;
@@ -177,5 +177,9 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
 BE_ENV(ant) = {.name = "Ant", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(ant_v4) = {.name = "AntV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
-BE_ENV(ant_v4_contact) = {.name = "AntV4Contact", .ports = ports_v4_contact, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant_v4) = {.name = "AntV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(ant_v4_contact) = {.name = "AntV4Contact",
+                          .variant = MJ_V4 | CHARGES_CONTACTS,
+                          .ports = ports_v4_contact,
+                          .prepare = prepare_v4,
+                          MEMBERS};

@@ -13,9 +13,6 @@ static const be_param params[] = {
 enum { UNSTABLE = MJ_PORTS };
 static const be_port ports[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
-/* Whether contact forces are observed, in be_mujoco_source.flags. */
-enum { CONTACT_FORCES };
-
 static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     int64_t size = 0;
@@ -49,7 +46,8 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
-    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, be_mujoco_of(b)->flags[CONTACT_FORCES] != 0, error);
+    const int forces = be_mujoco_of(b)->flags[MJ_INCLUDE_CONTACT_FORCES] != 0;
+    const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
     if (status != BE_OK) return status;
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = 0;

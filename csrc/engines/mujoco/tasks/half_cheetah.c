@@ -48,7 +48,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (b->type->ports == ports) MJ_INFO(rows, X_POSITION, lane) = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS][0];
+    if (!be_mujoco_is_v4(b)) MJ_INFO(rows, X_POSITION, lane) = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS][0];
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -77,4 +77,4 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
 BE_ENV(half_cheetah) = {.name = "HalfCheetah", .ports = ports, MEMBERS};
-BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .ports = ports_v4, MEMBERS};
+BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};

@@ -110,8 +110,6 @@ static const be_port standup_ports_v4[] = {MJ_SHARED_PORTS, SHARED_STANDUP, {0}}
 
 /* ---- observations ---------------------------------------------------------------------------------- */
 
-static int is_v4(const be_batch *b) { return b->type->ports == ports_v4 || b->type->ports == standup_ports_v4; }
-
 /* -v4 observes the world's body, all zeros, and the root joint's six degrees of freedom, which no actuator moves. */
 static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -137,7 +135,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const int64_t *flags = source->flags, skip = 2 * flags[MJ_EXCLUDE_POSITIONS];
-    const int64_t world = !is_v4(b), root = is_v4(b) ? 0 : 6, bodies = source->num_body - world;
+    const int64_t world = !be_mujoco_is_v4(b), root = be_mujoco_is_v4(b) ? 0 : 6, bodies = source->num_body - world;
     row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
     row = be_append(row, arrays[MJ_QVEL], source->num_qvel);
     if (flags[MJ_INCLUDE_CINERT]) row = be_append(row, arrays[MJ_CINERT] + 10 * world, 10 * bodies);
@@ -180,7 +178,7 @@ static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (is_v4(b)) return status;
+    if (be_mujoco_is_v4(b)) return status;
     write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
     write_tendons(b, lane, rows, TENDON_LENGTH, TENDON_VELOCITY);
     return status;
@@ -192,7 +190,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const double *qpos = arrays[MJ_QPOS];
-    const int v4 = is_v4(b);
+    const int v4 = be_mujoco_is_v4(b);
     double before[2], after[2];
     mass_center(b, lane, before);
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 1, error);
@@ -230,7 +228,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 
 static void write_standup_info(const be_batch *b, int64_t lane, const be_rows *rows) {
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
-    if (is_v4(b)) return;
+    if (be_mujoco_is_v4(b)) return;
     MJ_INFO(rows, STANDUP_X, lane) = qpos[0];
     MJ_INFO(rows, STANDUP_Y, lane) = qpos[1];
     MJ_INFO(rows, STANDUP_Z, lane) = qpos[2] - be_mujoco_of(b)->init_qpos[2];
@@ -277,7 +275,7 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *r
 #define STANDUP_MEMBERS                                                                                                \
     MJ_SHARED_MEMBERS, .params = standup_params, .reset = reset_standup, .observe = observe, .step = step_standup
 BE_ENV(humanoid) = {.name = "Humanoid", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
 BE_ENV(humanoid_standup) = {.name = "HumanoidStandup", .ports = standup_ports, .prepare = prepare, STANDUP_MEMBERS};
 BE_ENV(humanoid_standup_v4) = {
-    .name = "HumanoidStandupV4", .ports = standup_ports_v4, .prepare = prepare_v4, STANDUP_MEMBERS};
+    .name = "HumanoidStandupV4", .variant = MJ_V4, .ports = standup_ports_v4, .prepare = prepare_v4, STANDUP_MEMBERS};

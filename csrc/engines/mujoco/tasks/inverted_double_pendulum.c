@@ -21,8 +21,6 @@ static const be_port ports[] = {
 };
 static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
-static int is_v4(const be_batch *b) { return b->type->ports == ports_v4; }
-
 /* -v5 observes the constraint force on the cart, -v4 on all joints. */
 static int prepare_any(be_setup *setup, int v4, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -43,7 +41,7 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int64_t j = 1; j <= angles; j++) *row++ = be_math.sin(arrays[MJ_QPOS][j]);
     for (int64_t j = 1; j <= angles; j++) *row++ = be_math.cos(arrays[MJ_QPOS][j]);
     for (int64_t j = 0; j < source->num_qvel; j++) *row++ = be_clip_one(arrays[MJ_QVEL][j], -10, 10);
-    const int64_t forces = is_v4(b) ? source->num_qvel : 1;
+    const int64_t forces = be_mujoco_is_v4(b) ? source->num_qvel : 1;
     for (int64_t j = 0; j < forces; j++) *row++ = be_clip_one(arrays[MJ_QFRC_CONSTRAINT][j], -10, 10);
 }
 
@@ -65,7 +63,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     const double x = arrays[MJ_SITE_XPOS][0], y = arrays[MJ_SITE_XPOS][2];
     const double distance = 0.01 * square(x) + square(y - 2);
     const double velocity = 1e-3 * square(arrays[MJ_QVEL][1]) + 5e-3 * square(arrays[MJ_QVEL][2]);
-    const int terminated = y <= 1, v4 = is_v4(b);
+    const int terminated = y <= 1, v4 = be_mujoco_is_v4(b);
     const double alive = v4 ? 10.0 : be_param_of(b, HEALTHY, lane) * (double)!terminated;
     rows->reward[lane - rows->first] = alive - distance - velocity;
     rows->terminated[lane - rows->first] = (uint8_t)terminated;
@@ -79,4 +77,4 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 #define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
 BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum", .ports = ports, .prepare = prepare, MEMBERS};
 BE_ENV(inverted_double_pendulum_v4) = {
-    .name = "InvertedDoublePendulumV4", .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+    .name = "InvertedDoublePendulumV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};

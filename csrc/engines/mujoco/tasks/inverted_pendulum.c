@@ -39,7 +39,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     write_observation(b, lane, row);
     int terminated = fabs(row[1]) > 0.2;
     for (int64_t j = 0; j < b->space[MJ_OBSERVATION_PORT].shape[0]; j++) terminated |= !isfinite(row[j]);
-    const int v4 = b->type->ports == ports_v4;
+    const int v4 = be_mujoco_is_v4(b);
     rows->terminated[lane - rows->first] = (uint8_t)terminated;
     rows->reward[lane - rows->first] = v4 || !terminated;
     if (!v4) BE_ROW(int64_t, rows->port[REWARD_SURVIVE], rows, lane, 1)[0] = !terminated;
@@ -49,4 +49,4 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
 BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum", .ports = ports, MEMBERS};
-BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .ports = ports_v4, MEMBERS};
+BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};

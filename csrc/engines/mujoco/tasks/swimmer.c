@@ -65,7 +65,7 @@ static void write_position(const be_batch *b, int64_t lane, const be_rows *rows)
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (b->type->ports == ports) write_position(b, lane, rows);
+    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -88,11 +88,11 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
     MJ_INFO(rows, REWARD_FORWARD, lane) = forward;
     MJ_INFO_F32(rows, REWARD_CTRL, lane) = -cost;
-    if (b->type->ports == ports_v4) MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
+    if (be_mujoco_is_v4(b)) MJ_INFO(rows, FORWARD_REWARD_V4, lane) = forward;
     return status;
 }
 
 #define MEMBERS                                                                                                        \
     MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
 BE_ENV(swimmer) = {.name = "Swimmer", .ports = ports, MEMBERS};
-BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .ports = ports_v4, MEMBERS};
+BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};

@@ -71,13 +71,11 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     for (int64_t j = 0; j < source->num_qvel; j++) row[j] = be_clip_one(handles->arrays[MJ_QVEL][j], -10, 10);
 }
 
-static int is_v4(const be_batch *b) { return b->type->ports == ports_v4; }
-
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
     be_mujoco_clear_info(b, lane, rows);
-    if (is_v4(b)) return status;
+    if (be_mujoco_is_v4(b)) return status;
     MJ_INFO(rows, X_POSITION, lane) = qpos[0];
     MJ_INFO(rows, Z_DISTANCE, lane) = qpos[1] - be_mujoco_of(b)->init_qpos[1];
     return status;
@@ -86,13 +84,15 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 static int between(double low, double value, double high) { return low < value && value < high; }
 
+enum { HOPPER = MJ_OWN };
+
 static int is_healthy(const be_batch *b, int64_t lane) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
     const double *qpos = handles->arrays[MJ_QPOS], *qvel = handles->arrays[MJ_QVEL];
     if (!between(be_param_of(b, Z_MIN, lane), qpos[1], be_param_of(b, Z_MAX, lane))) return 0;
     if (!between(be_param_of(b, ANGLE_MIN, lane), qpos[2], be_param_of(b, ANGLE_MAX, lane))) return 0;
-    if (b->type->params != hopper_params) return 1;
+    if (!(b->type->variant & HOPPER)) return 1;
     const double low = be_param_of(b, STATE_MIN, lane), high = be_param_of(b, STATE_MAX, lane);
     for (int64_t j = 2; j < source->num_qpos; j++) {
         if (!between(low, qpos[j], high)) return 0;
@@ -107,7 +107,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS], before = qpos[0];
-    const int v4 = is_v4(b);
+    const int v4 = be_mujoco_is_v4(b);
     const int status = be_mujoco_advance(b, lane, rows, v4 ? (int)UNSTABLE_V4 : (int)UNSTABLE, 0, error);
     if (status != BE_OK) return status;
     const double velocity = (qpos[0] - before) / be_mujoco_dt(b);
@@ -134,7 +134,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS MJ_SHARED_MEMBERS, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(hopper) = {.name = "Hopper", .params = hopper_params, .ports = ports, MEMBERS};
-BE_ENV(hopper_v4) = {.name = "HopperV4", .params = hopper_params, .ports = ports_v4, MEMBERS};
+BE_ENV(hopper) = {.name = "Hopper", .variant = HOPPER, .params = hopper_params, .ports = ports, MEMBERS};
+BE_ENV(hopper_v4) = {
+    .name = "HopperV4", .variant = MJ_V4 | HOPPER, .params = hopper_params, .ports = ports_v4, MEMBERS};
 BE_ENV(walker2d) = {.name = "Walker2d", .params = walker_params, .ports = ports, MEMBERS};
-BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .params = walker_params, .ports = ports_v4, MEMBERS};
+BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .variant = MJ_V4, .params = walker_params, .ports = ports_v4, MEMBERS};

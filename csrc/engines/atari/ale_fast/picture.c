@@ -9,10 +9,10 @@
  * four (which shows only where a frame ends there); a score on top of everything has the players' colors only as long
  * as no sprite is enabled; after a late HMOVE up to 56 pixels turn black until they are drawn again.
  */
-#include "engines/ale_cpu.h"
+#include "engines/atari/ale_fast/ale_fast.h"
 
-#ifdef BE_HAVE_ALE_CPU
-#include "engines/ale_picture.h"
+#ifdef BE_HAVE_ALE_FAST
+#include "engines/atari/ale_fast/picture.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -85,12 +85,12 @@ static int free_of_sprites(const ale_picture *t, unsigned x) {
 #define LANES 16
 #define WIDE(name) name##_16
 #define TARGET
-#include "engines/ale_picture_lanes.h"
+#include "engines/atari/ale_fast/picture_lanes.h"
 
 #define LANES 32
 #define WIDE(name) name##_32
 #define TARGET __attribute__((target("avx2")))
-#include "engines/ale_picture_lanes.h"
+#include "engines/atari/ale_fast/picture_lanes.h"
 
 static void (*draw_objects)(ale_picture *, uint8_t *line, unsigned x, unsigned end) = draw_objects_16;
 

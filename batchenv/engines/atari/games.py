@@ -174,7 +174,7 @@ def about(game: str) -> Game:
     """
     known = GAMES.get(game) or TWO_PLAYER_GAMES.get(game)
     if known is None:
-        raise ValueError(f"game={game!r} cannot be played: it must be one of batchenv.engines.games.GAMES")
+        raise ValueError(f"game={game!r} cannot be played: it must be one of batchenv.engines.atari.games.GAMES")
     return known
 
 

@@ -1,15 +1,13 @@
 /* The Arcade Learning Environment through the C interface of libale_c, which multi-agent-ale-py's wheel carries. The
- * library is opened from where the user has it; of its layout only ale_attach.c knows, for one build of it.
+ * library is opened from where the user has it. Its palettes, which the C interface does not tell, are found by their
+ * symbols; all else that is known of its insides is behind the door ale_fast/ale_fast.h.
  *
  * libale_c ends the process, or throws, on what it does not like. So nothing it could dislike reaches it: the caller
  * knows the ROM by its digest, modes and difficulties are looked up before they are set, and states are loaded only
  * when they carry the digest that save() gave them.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include "engines/ale_cpu.h"
-#include "engines/emulator.h"
+#include "engines/atari/ale_fast/ale_fast.h"
+#include "engines/atari/emulator.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,13 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(__linux__) && defined(__x86_64__) && defined(__GLIBC__)
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#define CAN_SKIP_AVERAGES 1
-#endif
 
 typedef void ale_machine;
 typedef void ale_state;
@@ -87,56 +78,6 @@ static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine
 
 /* ---- the library ------------------------------------------------------------------------------------ */
 
-#ifdef CAN_SKIP_AVERAGES
-static void do_nothing(void) {}
-
-/* Every machine fills a table of half a megabyte with averages of all pairs of colours, for an option that is never on
- * here: 60 ms and most of a machine's memory. The library calls the function that does so through its linkage table;
- * there it is replaced by one that does nothing while a machine of ours is made, so that machines of others have their
- * averages. Where that entry is not found, all works as well, only slower. */
-static struct {
-    void (**slot)(void);
-    void (*function)(void);
-} averages;
-
-static void find_averages(void *handle) {
-    struct link_map *map;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return;
-    const ElfW(Rela) *entries = NULL;
-    const ElfW(Sym) *symbols = NULL;
-    const char *names = NULL;
-    size_t bytes = 0;
-    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_JMPREL) entries = (const ElfW(Rela) *)d->d_un.d_ptr;
-        if (d->d_tag == DT_PLTRELSZ) bytes = d->d_un.d_val;
-        if (d->d_tag == DT_SYMTAB) symbols = (const ElfW(Sym) *)d->d_un.d_ptr;
-        if (d->d_tag == DT_STRTAB) names = (const char *)d->d_un.d_ptr;
-        if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA) return;
-    }
-    if (!entries || !symbols || !names) return;
-    for (size_t k = 0; k < bytes / sizeof *entries; k++) {
-        const ElfW(Rela) *entry = &entries[k];
-        const char *name = names + symbols[ELF64_R_SYM(entry->r_info)].st_name;
-        if (ELF64_R_TYPE(entry->r_info) != R_X86_64_JUMP_SLOT ||
-            strcmp(name, "_ZN3ale13PhosphorBlend18makeAveragePaletteEv") != 0) {
-            continue;
-        }
-        void (**slot)(void) = (void (**)(void))(map->l_addr + entry->r_offset);
-        const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)slot / page * page;
-        if (mprotect((void *)start, page, PROT_READ | PROT_WRITE) == 0) averages.slot = slot;
-        return;
-    }
-}
-
-static void skip_averages(int skip) {
-    if (averages.slot == NULL) return;
-    if (skip) averages.function = *averages.slot;
-    __atomic_store_n(averages.slot, skip ? do_nothing : averages.function, __ATOMIC_RELEASE);
-}
-#else
-static void skip_averages(int skip) { (void)skip; }
-#endif
-
 static int open_library(const char *path, be_error *error) {
     if (ale.handle) return BE_OK;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -160,10 +101,7 @@ static int open_library(const char *path, be_error *error) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s has no %s: pip install multi-agent-ale-py==0.1.12", path,
                        missing);
     }
-#ifdef CAN_SKIP_AVERAGES
-    find_averages(handle);
-#endif
-    be_ale_cpu_open(handle);
+    be_ale_fast_open(handle);
     ale.setLoggerMode(2); /* errors only */
     ale.handle = handle;
     return BE_OK;
@@ -236,7 +174,7 @@ static int has_room(size_t bytes) {
 static int load_game(machine *m, const be_cartridge *cartridge, be_error *error) {
     be_emulator *emulator = &m->emulator;
     if (!has_room(MACHINE_ROOM)) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory for one more machine");
-    skip_averages(1);
+    if (cartridge->fast) be_ale_fast_begin();
     m->ale = ale.ALE_new();
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
@@ -245,8 +183,7 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
     ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
     ale.loadROM(m->ale, cartridge->rom);
-    skip_averages(0);
-    be_ale_cpu_attach(m->ale);
+    if (cartridge->fast) be_ale_fast_finish(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
     emulator->num_minimal = ale.getMinimalActionSize(m->ale);
     if (ale.getScreenWidth(m->ale) != BE_SCREEN_WIDTH || emulator->height > BE_SCREEN_MAX_HEIGHT ||

@@ -1,4 +1,4 @@
-/* Drawing pixels LANES at a time: included by ale_picture.c once for each width, which divides that of a line. WIDE
+/* Drawing pixels LANES at a time: included by picture.c once for each width, which divides that of a line. WIDE
  * makes names of each, and TARGET says what the processor must have for it. */
 
 #define lanes WIDE(lanes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.engines import mujoco_library
+from batchenv.engines.mujoco import library
 
 # Names of mjModel's fields, or of its options', that MuJoCo reads afresh in every step.
 OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity", "impratio")
@@ -65,7 +65,7 @@ def _write(model: Any, name: str, value: NDArray[np.float64]) -> None:
         setattr(owner, name, float(value))
 
 
-def check(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], name: str, value: Any) -> NDArray[np.float64]:
+def check(lanes: library.Lanes, chosen: NDArray[np.int64], name: str, value: Any) -> NDArray[np.float64]:
     """`value` as float64 of shape (lanes, *the field's).
 
     Raises:
@@ -106,18 +106,18 @@ def _check_amounts(name: str, lane: int, present: NDArray[np.float64], array: ND
         raise ValueError(f"{name}{place} of lane {lane} must be {rule}, got {array[tuple(place)]:g}")
 
 
-def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
+def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
     """Gives the chosen lanes models of their own with these fields. Nothing has changed if it raises.
 
     Raises:
         TypeError, ValueError: see `check`; or MuJoCo finds that forces do not determine how such a model moves.
     """
-    mujoco, _ = mujoco_library.load()
+    mujoco, _ = library.load()
     arrays = {name: check(lanes, chosen, name, value) for name, value in values.items()}
     scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
     models = {}
     for lane in chosen.tolist():
-        models[lane] = copy.copy(lanes.models[lane])
+        models[lane] = copy.copy(lanes.source.model(lane))
         for name, array in arrays.items():
             _write(models[lane], name, array[lane])
         if scratch is not None and not _set_constants(mujoco, models[lane], scratch):
@@ -126,7 +126,7 @@ def set_fields(lanes: mujoco_library.Lanes, chosen: NDArray[np.int64], values: d
                 "nothing has mass or inertia; no lane has changed"
             )
     for lane, model in models.items():
-        lanes.put_model(lane, model)
+        lanes.source.put_model(lane, model)
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:
@@ -144,7 +144,7 @@ def observable(model: Any, names: Any) -> list[str]:
     Raises:
         TypeError, ValueError: not a list of names of float arrays whose size stays the same.
     """
-    mujoco, _ = mujoco_library.load()
+    mujoco, _ = library.load()
     data = mujoco.MjData(model)
 
     def fits(name: str) -> bool:

@@ -1,5 +1,5 @@
 /* Where libale_c of multi-agent-ale-py 0.1.12 keeps things, as far as a processor deals with them: found in the
- * disassembly of that one build, which ale_attach.c makes sure of. */
+ * disassembly of that one build, which attach.c makes sure of. */
 #ifndef BE_ALE_LAYOUT_H
 #define BE_ALE_LAYOUT_H
 

@@ -1,8 +1,8 @@
-/* Where libale_c of multi-agent-ale-py 0.1.12 keeps the state of its picture chip (TIA): see ale_layout.h. */
+/* Where libale_c of multi-agent-ale-py 0.1.12 keeps the state of its picture chip (TIA): see layout.h. */
 #ifndef BE_ALE_PICTURE_H
 #define BE_ALE_PICTURE_H
 
-#include "engines/ale_layout.h"
+#include "engines/atari/ale_fast/layout.h"
 
 enum { ALE_P0 = 1, ALE_M0 = 2, ALE_P1 = 4, ALE_M1 = 8, ALE_BALL = 0x10, ALE_FIELD = 0x20 };
 enum { ALE_SCORE = 0x40, ALE_ON_TOP = 0x80 }; /* how the playfield is drawn */

@@ -11,7 +11,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import struct
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -21,38 +20,25 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from batchenv import _core
 from batchenv.engines import memory
 
 OLDEST = (3, 1)
 DATA_BYTES = 500_000  # that an mjData fills, as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
-# In the order of be_mujoco_source.
+# Functions of the library; _OPTIONAL ones are not in all versions.
 _FUNCTIONS = (
-    "mj_step",
-    "mj_forward",
-    "mj_resetData",
-    "mj_rnePostConstraint",
-    "mj_stateSize",
-    "mj_getState",
-    "mj_setState",
-    "mju_error",
-    "mju_warning",
+    *("mj_step", "mj_forward", "mj_resetData", "mj_rnePostConstraint", "mj_getState", "mj_setState", "mju_error"),
 )
-_UPDATE_SLEEP = "mj_updateSleep"  # since bodies may sleep: 3.4
-_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE__set_tls_warning_fn", "_mjPRIVATE_setTlsLogHandler")
-_CLOCK = "mjcb_time"  # a variable
-# In the order of the first enum of mujoco.h: fields of mjData; then comes the model's body_mass.
-FIELDS = (
-    *("qpos", "qvel", "ctrl", "xpos", "xipos", "cinert", "cvel", "qfrc_actuator", "qfrc_constraint", "cfrc_ext"),
-    *("site_xpos", "ten_length", "ten_velocity"),
+_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE_setTlsLogHandler")  # up to MuJoCo 3; since 4
+_OPTIONAL = (
+    *_HANDLERS,
+    "_mjPRIVATE__set_tls_warning_fn",
+    "mj_updateSleep",  # since bodies may sleep: 3.4
+    "mjcb_time",  # a variable
 )
-_KEPT = ("sensordata", "cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom")  # MJ_KEPT
 _ALWAYS = ("qpos", "qvel", "ctrl")
-_UNSTABLE = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
-_VERSION = 5  # BE_MUJOCO_SOURCE
-_SLOT_GAP = 8  # MJ_SLOT_GAP
-_FLAGS, _BODIES = 8, 3
 
 
 @functools.cache
@@ -82,10 +68,10 @@ def load() -> tuple[Any, dict[str, int]]:
         function = getattr(library, name, None)
         return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    functions = {name: address(name) for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)}
+    functions = {name: address(name) for name in (*_FUNCTIONS, *_OPTIONAL)}
     missing = [name for name in _FUNCTIONS if not functions[name]]
-    if not any(functions[name] for name in (_HANDLERS[0], _HANDLERS[2])):
-        missing.append(_HANDLERS[2])  # errors would end the process
+    if not any(functions[name] for name in _HANDLERS):
+        missing.append(_HANDLERS[1])  # errors would end the process
     if missing:
         raise DependencyNotInstalled(
             f"mujoco {mujoco.__version__} is not supported by this batchenv: its library has no {', '.join(missing)}; "
@@ -196,21 +182,18 @@ def _may_touch(model: Any) -> bool:
     return bool(((kind[:, None] & affinity) != 0)[body[:, None] != body].any())
 
 
-def _address(array: NDArray[Any]) -> int:
-    return array.__array_interface__["data"][0]
-
-
 class Lanes:
     """`count` lanes of a model, and all that the C core needs of them in `source`.
 
     A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
-    are lent to lanes for a step. Lanes share the model until `put_model` gives one its own.
+    are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
 
     Args:
         threads: how many may step lanes at once.
-        reads: which of FIELDS the task reads, beside qpos, qvel and ctrl.
-        flags, bodies: the type's own numbers, see mujoco.h.
+        reads: which of `_core.MUJOCO_FIELDS` the task reads, beside qpos, qvel and ctrl.
+        flags, bodies: the type's own, see `_core.MujocoSource`.
         observed: further fields of mjData, in the order in which they are observed.
+        unlimited: actuators without limits of their own take any action.
     """
 
     def __init__(
@@ -219,9 +202,10 @@ class Lanes:
         count: int,
         threads: int,
         reads: Sequence[str] = (),
-        flags: list[int] | None = None,
+        flags: dict[str, bool] | None = None,
         bodies: list[int] | None = None,
         observed: list[str] | None = None,
+        unlimited: bool = False,
     ):
         mujoco, functions = load()
         number = fingerprint(model)
@@ -234,79 +218,61 @@ class Lanes:
         self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         self.state_size = int(mujoco.mj_stateSize(model, self.signature))
         self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
-        self.low, self.high = (np.array(bound) for bound in model.actuator_ctrlrange.T)
+        bounds = [np.array(bound) for bound in model.actuator_ctrlrange.T]  # C-contiguous copies
+        if unlimited:
+            free = ~np.asarray(model.actuator_ctrllimited, np.bool_)
+            bounds[0][free], bounds[1][free] = -np.inf, np.inf
         # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
         trees = int(model.ntree) if _sleeps(mujoco, model) else 0
         self._sleeps = trees > 0
-        kept = [getattr(first, name).size * self._sleeps for name in _KEPT]
+        kept = [getattr(first, name).size * self._sleeps for name in _core.MUJOCO_KEPT]
         self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
         slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
         rows = count * self._row_size * 16
         memory.check(
             f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
         )
-        self.models = [model] * count
         self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
-        self._fields = [*FIELDS, *(observed or [])]
-        used = [name in _ALWAYS or name in reads for name in FIELDS] + [True] * len(observed or [])
-        sizes = [getattr(first, name).size * use for name, use in zip(self._fields, used, strict=True)]
-        self._starts = 2 * self._row_size + np.cumsum([0, *sizes])
-        self.records = np.zeros((count, self._starts[-1]))
-        mass = len(FIELDS)
-        self._copied = np.array(sizes, np.int64) > 0
-        self._copied = np.insert(self._copied, mass, False).astype(np.int64)
-        self._sizes = np.insert(np.array(sizes, np.int64), mass, model.nbody)
-
-        starts = np.insert(self._starts[:-1], mass, 0)
-        offsets = np.array([0, 0, self._row_size, *starts], np.int64) * 8
-        rows = np.arange(count, dtype=np.int64) * self.records.strides[0] + _address(self.records)
-        self.table = rows[:, None] + offsets
-        self._masses = 3 + mass
-        self.table[:, 0], self.table[:, self._masses] = model._address, _address(model.body_mass)
-        self._slot_table = np.zeros((slots, 4 + len(_KEPT) + len(self._sizes) + _SLOT_GAP), np.int64)
-        for row, data in zip(self._slot_table, self._slots, strict=True):
-            arrays = [_address(getattr(data, name)) for name in self._fields]
-            sleep = [_address(getattr(data, name)) if trees else 0 for name in ("tree_asleep", *_KEPT)]
-            row[:-_SLOT_GAP] = [
-                *(data._address, _address(data.warning.number), 0, *sleep),
-                *(*arrays[:mass], 0, *arrays[mass:]),
-            ]
-        words = [
-            _VERSION,
-            count,
-            *(functions[name] for name in (*_FUNCTIONS, _UPDATE_SLEEP, *_HANDLERS, _CLOCK)),
-            number,
-            model.nq,
-            model.nv,
-            model.nu,
-            model.nbody,
-            struct.unpack("<q", struct.pack("<d", model.opt.timestep))[0],
-            *(_address(array) for array in (self.init_qpos, self.init_qvel, self.low, self.high)),
-            self.signature,
-            first.warning.number.strides[0],
-            *(int(getattr(mujoco.mjtWarning, name)) for name in _UNSTABLE),
-            *_filled(flags, _FLAGS),
-            *_filled(bodies, _BODIES),
-            *fused(),
-            self.state_size,
-            trees,
-            *kept,
-            self._row_size,
-            len(self._sizes),
-            *(_address(array) for array in (self._sizes, self._copied, self.table)),
-            slots,
-            _address(self._slot_table),
-        ]
-        self.source = np.array(words, np.int64)
+        fields = [*_core.MUJOCO_FIELDS, *(observed or [])]
+        used = [name in _ALWAYS or name in reads for name in _core.MUJOCO_FIELDS] + [True] * len(observed or [])
+        sizes = [getattr(first, name).size * use for name, use in zip(fields, used, strict=True)]
+        starts = 2 * self._row_size + np.cumsum([0, *sizes])
+        self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
+        self.records = np.zeros((count, starts[-1]))
+        dot, einsum = fused()
+        numbers = {
+            "fingerprint": number,
+            "state_signature": self.signature,
+            "state_size": self.state_size,
+            "row_size": self._row_size,
+            "num_trees": trees,
+            "fused_dot": dot,
+            "fused_einsum": einsum,
+        }
+        self.source = _core.MujocoSource(
+            self.records,
+            model,
+            self._slots,
+            fields=fields,
+            starts=starts[:-1],
+            sizes=sizes,
+            functions=functions,
+            numbers=numbers,
+            starting=(self.init_qpos, self.init_qvel),
+            bounds=bounds,
+            kept_sizes=kept,
+            unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
+            flags=flags or {},
+            bodies=bodies or [],
+        )
 
     def __len__(self) -> int:
-        return len(self.models)
+        return len(self.records)
 
     def field(self, name: str) -> NDArray[np.float64]:
         """A copy of what lanes have of qpos, qvel or ctrl: (lanes, size)."""
-        start, end = self._starts[FIELDS.index(name) :][:2]
-        return self.records[:, start:end].copy()
+        return self.records[:, self._places[name]].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
         """An mjData as the lane's own would be: a new one, or `target` if that will do.
@@ -314,7 +280,7 @@ class Lanes:
         stepped: there was a step since the reset.
         """
         mujoco, _ = load()
-        model, size = self.models[lane], self.state_size
+        model, size = self.source.model(lane), self.state_size
         if self._sleeps:  # the lane has its own
             target = copy.copy(self._slots[lane])
             if stepped:
@@ -332,22 +298,10 @@ class Lanes:
             mujoco.mj_forward(model, target)
         return target
 
-    def put_model(self, lane: int, model: Any) -> None:
-        """Gives a lane a model of its own, while no worker is at it."""
-        self.table[lane, 0], self.table[lane, self._masses] = model._address, _address(model.body_mass)
-        self.models[lane] = model
-
 
 def _sleeps(mujoco: Any, model: Any) -> bool:
     flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
     return flag is not None and bool(model.opt.enableflags & int(flag))
-
-
-def _filled(numbers: list[int] | None, count: int) -> list[int]:
-    numbers = [int(number) for number in numbers or []]
-    if len(numbers) > count:  # what follows in the table would be something else
-        raise ValueError(f"{len(numbers)} numbers do not fit into {count} places: widen MJ_FLAGS or MJ_BODIES, too")
-    return numbers + [0] * (count - len(numbers))
 
 
 @functools.cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.backend import Drawer
-from batchenv.engines.mujoco_library import INSTALL
+from batchenv.engines.mujoco.library import INSTALL
 
 
 def _look_for_screen() -> None:
@@ -21,10 +23,27 @@ def _look_for_screen() -> None:
         raise OSError("GLFW finds no screen")
 
 
+@functools.cache
+def _warn_of_software() -> None:
+    """Says once per process that no graphics card draws, where that is so. Called with an OpenGL context."""
+    try:
+        from OpenGL import GL
+
+        name = GL.glGetString(GL.GL_RENDERER).decode()
+    except Exception:  # no PyOpenGL, or one that does not know this context: then nobody can tell
+        return
+    if any(word in name.lower() for word in ("llvmpipe", "softpipe", "swrast", "software")):
+        warnings.warn(
+            f"MuJoCo's pictures are drawn by the processor here ({name}), not by a graphics card, which is many times "
+            "slower: make them smaller with width= and height=, or draw fewer lanes",
+            stacklevel=2,
+        )
+
+
 class MuJoCoDrawer(Drawer):
     """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
 
-    lanes: the `mujoco_library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
     """
 
     def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
@@ -76,6 +95,7 @@ class MuJoCoDrawer(Drawer):
                 f"no OpenGL for MuJoCo's pictures (MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}): {hint} "
                 f"({type(error).__name__}: {error})"
             ) from error
+        _warn_of_software()
         self._drawer = drawer
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
@@ -87,7 +107,7 @@ class MuJoCoDrawer(Drawer):
             self._open()
         viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], self._batch.elapsed()
         for lane in map(int, lanes):
-            viewer.model = self._lanes.models[lane]
+            viewer.model = self._lanes.source.model(lane)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
                 if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture

@@ -7,10 +7,10 @@
  * branches), few of the reads and writes that the result does not depend on are done, and pointers in the zero page may
  * end in page one.
  */
-#include "engines/ale_cpu.h"
+#include "engines/atari/ale_fast/ale_fast.h"
 
-#ifdef BE_HAVE_ALE_CPU
-#include "engines/ale_layout.h"
+#ifdef BE_HAVE_ALE_FAST
+#include "engines/atari/ale_fast/layout.h"
 
 #include <string.h>
 

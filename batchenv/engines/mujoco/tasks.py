@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.engines import mujoco_fields, mujoco_library
+from batchenv.engines.mujoco import fields as model_fields
+from batchenv.engines.mujoco import library
 from batchenv.translator import Translator
 from batchenv.values import integer
 
@@ -61,21 +62,22 @@ def _range(name: str, value: Any) -> list[float]:
 class MuJoCo(Translator):
     """What a MuJoCo environment has beside the params of its C type; see Translator.
 
-    flags: keywords, in the order of the C type's flags; None: not one of its own.
+    flags: {flag of the C type: the keyword that says it}.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
     bodies: names of bodies, in the order of the C type's.
     """
 
     xml_file = ""
     camera: dict[str, Any] | None = None
-    flags: Sequence[str | None] = ()
+    flags: dict[str, str] = {}
+    unlimited = False  # actuators without limits take any action
     ranges: Sequence[str] = ()
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
     reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
-    fields = mujoco_fields.MODEL_FIELDS
-    lanes: mujoco_library.Lanes
+    fields = model_fields.MODEL_FIELDS
+    lanes: library.Lanes
     _observed: list[str] | None = None
 
     def __init__(self) -> None:
@@ -95,7 +97,7 @@ class MuJoCo(Translator):
             TypeError, ValueError, OSError: a wrong keyword or value.
             gymnasium.error.DependencyNotInstalled: mujoco is not installed.
         """
-        mujoco_library.load()
+        library.load()
         params = dict(keywords)
         self._at_start = {name: params.pop(name) for name in self.fields if name in params}
         self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
@@ -109,13 +111,13 @@ class MuJoCo(Translator):
             params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
-        self._own_flags = [int(name is not None and self._flag(name)) for name in self.flags]
+        self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
         self._model = self._read(self._value("xml_file"))
         self._own_bodies = [self._body(name) for name in self.bodies]
         return params, None
 
     def _read(self, xml: Any) -> Any:
-        return mujoco_library.read_model(model_path(xml))
+        return library.read_model(model_path(xml))
 
     def _value(self, name: str) -> Any:
         defaults = {keyword: default for keyword, default, _ in self.KEYWORDS}
@@ -129,7 +131,7 @@ class MuJoCo(Translator):
 
     def _body(self, name: str | int, keyword: str = "xml_file") -> int:
         """A body's number."""
-        mujoco, _ = mujoco_library.load()
+        mujoco, _ = library.load()
         if isinstance(name, str):
             number = mujoco.mj_name2id(self._model, int(mujoco.mjtObj.mjOBJ_BODY), name)
             if number < 0:
@@ -137,10 +139,17 @@ class MuJoCo(Translator):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int, num_threads: int) -> mujoco_library.Lanes:
+    def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
         """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
-        self.lanes = mujoco_library.Lanes(
-            self._model, num_envs, num_threads, self.reads, self._own_flags, self._own_bodies, self._observed
+        self.lanes = library.Lanes(
+            self._model,
+            num_envs,
+            num_threads,
+            self.reads,
+            self._own_flags,
+            self._own_bodies,
+            self._observed,
+            self.unlimited,
         )
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
@@ -152,14 +161,14 @@ class MuJoCo(Translator):
 
     def field_shape(self, name: str) -> tuple[int, ...]:
         """The shape of a field of `fields`."""
-        return mujoco_fields.read(self.lanes.model, name).shape
+        return model_fields.read(self.lanes.model, name).shape
 
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
-        """Gives lanes models of their own; see `mujoco_fields.set_fields`."""
-        mujoco_fields.set_fields(self.lanes, lanes, values)
+        """Gives lanes models of their own; see `model_fields.set_fields`."""
+        model_fields.set_fields(self.lanes, lanes, values)
         for name in values:
             for lane in lanes.tolist():
-                self._changes.setdefault(lane, {})[name] = mujoco_fields.read(self.lanes.models[lane], name)
+                self._changes.setdefault(lane, {})[name] = model_fields.read(self.lanes.source.model(lane), name)
 
     def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
         """What `set_fields` has set: {lane: {name: value}}."""
@@ -176,7 +185,7 @@ class MuJoCo(Translator):
 
     def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Any:
         """See `Translator.drawer`."""
-        from batchenv.engines.mujoco_render import MuJoCoDrawer
+        from batchenv.engines.mujoco.render import MuJoCoDrawer
 
         settings = {name: self._value(name) for name, _, _ in _RENDERING}
         if settings["default_camera_config"] is None:
@@ -193,7 +202,7 @@ class MuJoCo(Translator):
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
         if name == "model":
-            return [copy.copy(model) for model in lanes.models]
+            return [copy.copy(lanes.source.model(lane)) for lane in range(len(lanes))]
         if name == "dt":
             return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
         if name in ("init_qpos", "init_qvel"):
@@ -207,7 +216,7 @@ class Runner(MuJoCo):
     """Those whose observations leave positions out."""
 
     own = (_EXCLUDE,)
-    flags = (_EXCLUDE[0],)
+    flags = {"exclude_positions": _EXCLUDE[0]}
     camera = {"distance": 4.0}
 
 
@@ -254,7 +263,7 @@ class Ant(Runner):
     ranges = ("healthy_z", "contact_force")
     cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
     own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
-    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
@@ -268,7 +277,7 @@ class AntV4(Ant):
 
     cfrc_ext = ("use_contact_forces", False, "observe contact forces, and charge for them")
     own = (_EXCLUDE, cfrc_ext)
-    flags = (_EXCLUDE[0], None, None, None, cfrc_ext[0])
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
@@ -288,7 +297,7 @@ class Humanoid(Runner):
     reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
     parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
     own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
-    flags = (_EXCLUDE[0], *(_INCLUDE.format(part) for part in parts))
+    flags = {**Runner.flags, **{f"include_{part}": _INCLUDE.format(part) for part in parts}}
 
 
 class HumanoidV4(Humanoid):
@@ -296,12 +305,12 @@ class HumanoidV4(Humanoid):
 
     ranges = ("healthy_z",)
     own = (_EXCLUDE,)
+    flags = Runner.flags
 
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
-        self.flags = (_EXCLUDE[0],)
         result = super().to_core(keywords)
-        self._own_flags += [1] * len(self.parts)
+        self._own_flags.update({f"include_{part}": True for part in self.parts})
         return result
 
 
@@ -365,6 +374,7 @@ class Custom(MuJoCo):
 
     own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
     names = (*MuJoCo.names, "observation_fields")
+    unlimited = True
     FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
 
     def to_core(self, keywords):
@@ -372,24 +382,17 @@ class Custom(MuJoCo):
         if "xml_file" not in keywords:
             raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
         result = super().to_core(keywords)
-        self._observed = mujoco_fields.observable(self._model, self._value("observation"))
-        data = mujoco_library.load()[0].MjData(self._model)
+        self._observed = model_fields.observable(self._model, self._value("observation"))
+        data = library.load()[0].MjData(self._model)
         self._sizes = {name: getattr(data, name).size for name in self._observed}
-        self._own_flags = [int(any(name in self.FORCES for name in self._observed))]
+        self._own_flags["include_contact_forces"] = any(name in self.FORCES for name in self._observed)
         return result
 
     def _read(self, xml):
         if not isinstance(xml, (str, os.PathLike)):
             raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
         text = isinstance(xml, str) and xml.lstrip().startswith("<")
-        return mujoco_library.parse_model(xml) if text else mujoco_library.read_model(Path(xml).expanduser())
-
-    def engine(self, num_envs, num_threads):
-        """See `MuJoCo.engine`. Actuators without limits take any action."""
-        lanes = super().engine(num_envs, num_threads)
-        free = ~np.asarray(self._model.actuator_ctrllimited, np.bool_)
-        lanes.low[free], lanes.high[free] = -np.inf, np.inf
-        return lanes
+        return library.parse_model(xml) if text else library.read_model(Path(xml).expanduser())
 
     def attribute(self, name, batch):
         """See `MuJoCo.attribute`."""

@@ -1,20 +1,20 @@
-/* Gives our machines of libale_c the processor of ale_cpu.c. The library's objects are of C++: what is replaced is one
+/* Gives our machines of libale_c the processor of cpu.c. The library's objects are of C++: what is replaced is one
  * entry of the table of virtual functions that the machine's processor points to, in a table of our own. The library
  * itself and the machines of others in the process stay as they are.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "engines/ale_cpu.h"
+#include "engines/atari/ale_fast/ale_fast.h"
 
-#ifdef BE_HAVE_ALE_CPU
-#include "engines/ale_layout.h"
-#include "engines/ale_picture.h"
+#ifdef BE_HAVE_ALE_FAST
+#include "engines/atari/ale_fast/averages.h"
+#include "engines/atari/ale_fast/layout.h"
+#include "engines/atari/ale_fast/picture.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The table: two words in front of the functions that an object points to, thirteen in all. */
@@ -46,8 +46,9 @@ static uint64_t digest_of_code(const struct link_map *map) {
 
 #define KNOWN_CODE UINT64_C(0x3b4ee0bab86dbc0f)
 
-void be_ale_cpu_open(void *handle) {
+void be_ale_fast_open(void *handle) {
     struct link_map *map;
+    be_ale_averages_find(handle);
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || digest_of_code(map) != KNOWN_CODE) return;
     void *const *table = dlsym(handle, "_ZTV8M6502Low");
     void *execute = dlsym(handle, "_ZN8M6502Low7executeEj");
@@ -60,9 +61,11 @@ void be_ale_cpu_open(void *handle) {
     memcpy(&own_table[TABLE_EXECUTE], &function, sizeof function);
 }
 
-void be_ale_cpu_attach(void *ale) {
-    const char *choice = getenv("BATCHENV_ALE_CPU");
-    if (their_table == NULL || (choice && strcmp(choice, "0") == 0)) return;
+void be_ale_fast_begin(void) { be_ale_averages_skip(1); }
+
+void be_ale_fast_finish(void *ale) {
+    be_ale_averages_skip(0);
+    if (their_table == NULL) return;
     /* The machine's OSystem, its Console, its System. */
     const char *console = *(char **)(*(char **)ale + 0x28);
     const ale_system *system = *(ale_system **)(console + 0x2e0);

@@ -1,4 +1,4 @@
-/* What the Atari envs ask of an emulator of the Atari 2600: a table of functions, of which engines/ale.c has the first
+/* What the Atari envs ask of an emulator of the Atari 2600: a table of functions, of which ale/ale.c has the first
  * implementation. Another core takes its place by filling another table.
  *
  * Machines are independent: calls for different machines may run at the same time, calls for one machine may not.
@@ -22,6 +22,7 @@ typedef struct be_cartridge {
     int32_t mode, difficulty; /* -1: the game's own */
     int32_t players;          /* 1..BE_MAX_PLAYERS: what the mode is for; mode -1: the first that is for so many */
     int32_t palette;          /* BE_PALETTE_... */
+    int32_t fast;             /* 0: nothing of the emulator is replaced by what is faster, with the same results */
     int32_t lives; /* what to add to the emulator's count of lives; -1: it counts none, one until the game is over */
     int32_t ends_without_lives; /* 1: the emulator may miss the end; it comes when no lives are left */
                                 /* (both for one player) */

@@ -1,0 +1,108 @@
+# What a step says beside its four arrays, in autoreset mode SameStep.
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
+
+_LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()  # stands for final_obs until then
+_FINAL = "final_obs"
+
+
+@cython.final
+cdef class Infos(dict):
+    """The infos of a step in autoreset mode SameStep: a dict, whose `final_obs` is made when it is first looked at.
+
+    To make an object per lane that has finished takes longer than to step thousands of lanes, and most learners put
+    these objects together again at once. `final_rows` has the same rows in one array.
+
+    Attributes:
+        final_rows: (lanes, rows). lanes: the numbers of the rows of this step that ended an episode, int64 (n,), n >=
+            0; rows: their final observations (n, ...).
+
+    Copies and pickles are plain dicts, in which `final_obs` is an array as Gymnasium's.
+    """
+
+    cdef Layout layout
+    cdef object lanes, rows  # None: no episode has ended
+    cdef list more  # the other parts of rows of several
+    cdef int64_t count  # rows of the step
+
+    @property
+    def final_rows(self):
+        cdef Output nothing
+        if self.lanes is None:
+            nothing = _new_steps(self.layout, (0,))
+            return np.empty(0, np.int64), nothing.observed()
+        return self.lanes, self.layout.present(_parts(self.layout, self.rows, self.more))
+
+    cdef int make(self) except -1:
+        """Puts `final_obs` in its place, unless it or something else is there."""
+        cdef cnp.npy_intp[::1] index
+        cdef object[::1] objects
+        cdef Py_ssize_t i
+        if self.lanes is None or PyDict_GetItem(self, _FINAL) != <PyObject *>_LATER:
+            return 0
+        final = np.empty(self.count, dtype=object)
+        index, objects = self.lanes, final
+        for i in range(index.shape[0]):
+            objects[index[i]] = self.layout.present_row(
+                _parts(self.layout, self.rows[i], [part[i] for part in self.more]))
+        PyDict_SetItem(self, _FINAL, final)
+        return 0
+
+    def __getitem__(self, key):
+        if isinstance(key, str) and key == _FINAL:
+            self.make()
+        return dict.__getitem__(self, key)
+
+    def __iter__(self):  # Python copies a dict of a class that has its own by asking for each value
+        return dict.__iter__(self)
+
+    def get(self, key, default=None):
+        self.make()
+        return dict.get(self, key, default)
+
+    def setdefault(self, key, default=None):
+        self.make()
+        return dict.setdefault(self, key, default)
+
+    def pop(self, *arguments):
+        self.make()
+        return dict.pop(self, *arguments)
+
+    def popitem(self):
+        self.make()
+        return dict.popitem(self)
+
+    def items(self):
+        self.make()
+        return dict.items(self)
+
+    def values(self):
+        self.make()
+        return dict.values(self)
+
+    def copy(self):
+        return dict(self)
+
+    def __or__(self, other):
+        if not isinstance(self, dict) or not isinstance(other, dict):
+            return NotImplemented
+        return {**self, **other}
+
+    def __ror__(self, other):
+        return {**other, **self} if isinstance(other, dict) else NotImplemented
+
+    def __eq__(self, other):
+        return dict(self) == dict(other) if isinstance(other, dict) else NotImplemented
+
+    def __ne__(self, other):
+        return dict(self) != dict(other) if isinstance(other, dict) else NotImplemented
+
+    def __repr__(self):
+        return repr(dict(self))
+
+    def __reduce__(self):
+        return dict, (dict(self),)

@@ -1,0 +1,212 @@
+# MuJoCo, out of the objects of its official bindings: csrc/engines/mujoco/mujoco.h says what each number is for.
+
+cdef extern from "stdlib.h" nogil:
+    void *aligned_alloc(size_t alignment, size_t size)
+
+cdef extern from "engines/mujoco/mujoco.h" nogil:
+    enum:
+        MJ_BODY_MASS
+        MJ_ARRAYS
+        MJ_KEPT
+        MJ_UNSTABLE
+        MJ_EXCLUDE_POSITIONS
+        MJ_INCLUDE_CINERT
+        MJ_INCLUDE_CVEL
+        MJ_INCLUDE_QFRC_ACTUATOR
+        MJ_INCLUDE_CFRC_EXT
+        MJ_INCLUDE_CONTACT_FORCES
+        MJ_BODIES
+    const char *const *be_mujoco_array_names
+    const char *const *be_mujoco_kept_names
+    const char *const *be_mujoco_unstable_names
+    ctypedef struct be_mujoco_lane:
+        void *model
+        double *state
+        double *before
+        double **arrays
+    ctypedef struct be_mujoco_slot:
+        void *data
+        int32_t *warnings
+        int64_t busy
+        int32_t *tree_asleep
+        double *kept[6]
+        double **arrays
+    ctypedef struct be_mujoco_source:
+        int64_t num_lanes
+        void *mj_step
+        void *mj_forward
+        void *mj_reset_data
+        void *mj_rne_post_constraint
+        void *mj_get_state
+        void *mj_set_state
+        void *mju_error
+        void *mj_update_sleep
+        void *set_error
+        void *set_warning
+        void *set_log
+        void *time
+        int64_t fingerprint, num_qpos, num_qvel, num_ctrl, num_body
+        double timestep
+        const double *init_qpos
+        const double *init_qvel
+        const double *control_low
+        const double *control_high
+        unsigned state_signature
+        int64_t warning_stride
+        int64_t *unstable
+        int64_t *flags
+        int64_t *bodies
+        int fused_dot, fused_einsum
+        int64_t state_size, num_trees
+        int64_t *kept_sizes
+        int64_t row_size, num_arrays
+        const int64_t *sizes
+        const uint8_t *copied
+        be_mujoco_lane *lanes
+        int64_t num_slots
+        be_mujoco_slot *slots
+
+MUJOCO_FIELDS = tuple(be_mujoco_array_names[i].decode() for i in range(MJ_ARRAYS) if i != MJ_BODY_MASS)
+MUJOCO_KEPT = tuple(be_mujoco_kept_names[i].decode() for i in range(MJ_KEPT))
+MUJOCO_UNSTABLE = tuple(be_mujoco_unstable_names[i].decode() for i in range(MJ_UNSTABLE))
+cdef dict _mujoco_flags = {
+    "exclude_positions": MJ_EXCLUDE_POSITIONS,
+    "include_cinert": MJ_INCLUDE_CINERT,
+    "include_cvel": MJ_INCLUDE_CVEL,
+    "include_qfrc_actuator": MJ_INCLUDE_QFRC_ACTUATOR,
+    "include_cfrc_ext": MJ_INCLUDE_CFRC_EXT,
+    "include_contact_forces": MJ_INCLUDE_CONTACT_FORCES,
+}
+
+
+cdef void *_address(object number) except? NULL:
+    """What an address as an int, or a struct of MuJoCo's bindings, points at."""
+    return <void *><size_t>getattr(number, "_address", number)
+
+
+cdef class MujocoSource(Engine):
+    """`be_mujoco_source`: lanes of a model, rows of `records`, and the mjData that are lent to them.
+
+    Args:
+        records: float64 (lanes, size): a row per lane of its state now, its state before, each `row_size` long, and the
+            arrays that the task reads.
+        model: the mjModel of all lanes. slots: the mjData.
+        fields: names of mjData's arrays: MUJOCO_FIELDS, and what else is observed. starts, sizes: int64, where each
+            begins in a row of `records`, and its length; 0: it is not read.
+        functions: {name: address}, as `mujoco.library.load` has them.
+        numbers: {name: value}, of the members of `be_mujoco_source` that are numbers.
+        starting: init_qpos, init_qvel. bounds: the least and the greatest controls. float64.
+        kept_sizes: how long each of MUJOCO_KEPT is; all 0 where no body sleeps.
+        unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: numbers of bodies.
+    """
+
+    cdef be_mujoco_source source
+    cdef list models  # the lanes'
+    cdef double **arrays  # of lanes, then of slots
+
+    def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
+                  dict numbers, starting, bounds, kept_sizes, unstable, dict flags, bodies):
+        cdef be_mujoco_source *source = &self.source
+        cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
+        cdef be_mujoco_slot *slot
+        self.given = source
+        if len(bodies) > MJ_BODIES:
+            raise ValueError(f"{len(bodies)} bodies do not fit into {MJ_BODIES} places: widen MJ_BODIES")
+        self.models = [model] * lanes
+        source.num_lanes = lanes
+        self._set_functions(functions)
+        self._set_numbers(model, numbers)
+        source.init_qpos, source.init_qvel = <double *>self.keep(starting[0]), <double *>self.keep(starting[1])
+        source.control_low, source.control_high = <double *>self.keep(bounds[0]), <double *>self.keep(bounds[1])
+        for i in range(MJ_UNSTABLE):
+            source.unstable[i] = unstable[i]
+        for i in range(MJ_KEPT):
+            source.kept_sizes[i] = kept_sizes[i]
+        for name, value in flags.items():
+            source.flags[<int>_mujoco_flags[name]] = bool(value)
+        for i, body in enumerate(bodies):
+            source.bodies[i] = body
+
+        # The arrays: mjData's, and at MJ_BODY_MASS the model's.
+        cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)
+        cdef cnp.ndarray copied = np.insert((np.asarray(sizes) > 0).astype(np.uint8), <int>MJ_BODY_MASS, 0)
+        source.num_arrays = len(all_sizes)
+        source.sizes, source.copied = <int64_t *>self.keep(all_sizes), <uint8_t *>self.keep(copied)
+        source.num_slots = len(slots)
+        source.lanes = <be_mujoco_lane *>calloc(lanes, sizeof(be_mujoco_lane))
+        source.slots = <be_mujoco_slot *>aligned_alloc(64, source.num_slots * sizeof(be_mujoco_slot))
+        self.arrays = <double **>calloc((lanes + source.num_slots) * source.num_arrays, sizeof(double *))
+        if not (source.lanes and source.slots and self.arrays):
+            raise MemoryError(f"cannot allocate the tables of {lanes} lanes")
+        memset(source.slots, 0, source.num_slots * sizeof(be_mujoco_slot))
+        cdef double *row = <double *>self.keep(records)
+        for i in range(lanes):
+            source.lanes[i].state, source.lanes[i].before = row, row + source.row_size
+            source.lanes[i].arrays = self.arrays + i * source.num_arrays
+            for j, start in enumerate(starts):
+                source.lanes[i].arrays[j if j < MJ_BODY_MASS else j + 1] = row + <int64_t>start
+            self._put(i, model)
+            row += records.shape[1]
+        for i in range(source.num_slots):
+            data, slot = slots[i], &source.slots[i]
+            slot.data, slot.warnings = _address(data), <int32_t *>cnp.PyArray_DATA(data.warning.number)
+            slot.arrays = self.arrays + (lanes + i) * source.num_arrays
+            for j, name in enumerate(fields):
+                slot.arrays[j if j < MJ_BODY_MASS else j + 1] = <double *>self.keep(getattr(data, name))
+            if source.num_trees:
+                slot.tree_asleep = <int32_t *>self.keep(data.tree_asleep)
+                for j in range(MJ_KEPT):
+                    slot.kept[j] = <double *>self.keep(getattr(data, MUJOCO_KEPT[j]))
+        source.warning_stride = slots[0].warning.number.strides[0]
+        self.kept.extend(slots)
+
+    def __dealloc__(self):
+        free(self.source.lanes)
+        free(self.source.slots)
+        free(self.arrays)
+
+    cdef int _set_functions(self, dict functions) except -1:
+        cdef be_mujoco_source *source = &self.source
+        source.mj_step = _address(functions["mj_step"])
+        source.mj_forward = _address(functions["mj_forward"])
+        source.mj_reset_data = _address(functions["mj_resetData"])
+        source.mj_rne_post_constraint = _address(functions["mj_rnePostConstraint"])
+        source.mj_get_state = _address(functions["mj_getState"])
+        source.mj_set_state = _address(functions["mj_setState"])
+        source.mju_error = _address(functions["mju_error"])
+        source.mj_update_sleep = _address(functions["mj_updateSleep"])
+        source.set_error = _address(functions["_mjPRIVATE__set_tls_error_fn"])
+        source.set_warning = _address(functions["_mjPRIVATE__set_tls_warning_fn"])
+        source.set_log = _address(functions["_mjPRIVATE_setTlsLogHandler"])
+        source.time = _address(functions["mjcb_time"])
+        return 0
+
+    cdef int _set_numbers(self, model, dict numbers) except -1:
+        cdef be_mujoco_source *source = &self.source
+        source.num_qpos, source.num_qvel = model.nq, model.nv
+        source.num_ctrl, source.num_body = model.nu, model.nbody
+        source.timestep = model.opt.timestep
+        source.fingerprint = numbers["fingerprint"]
+        source.state_signature = numbers["state_signature"]
+        source.state_size = numbers["state_size"]
+        source.row_size = numbers["row_size"]
+        source.num_trees = numbers["num_trees"]
+        source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
+        return 0
+
+    cdef int _put(self, Py_ssize_t lane, model) except -1:
+        cdef cnp.ndarray mass = model.body_mass  # memory of the model's own
+        self.source.lanes[lane].model = _address(model)
+        self.source.lanes[lane].arrays[<int>MJ_BODY_MASS] = <double *>cnp.PyArray_DATA(mass)
+        self.models[lane] = model
+        return 0
+
+    def put_model(self, Py_ssize_t lane, model):
+        """Gives a lane a model of its own, while no worker is at it."""
+        if not 0 <= lane < self.source.num_lanes:
+            raise IndexError(lane)
+        self._put(lane, model)
+
+    def model(self, Py_ssize_t lane):
+        """The lane's mjModel."""
+        return self.models[lane]

@@ -1,0 +1,1 @@
+"""Old names of modules in batchenv.engines."""

@@ -1,0 +1,1 @@
+"""MuJoCo: the installed library, models, and the tasks over them."""

@@ -1,0 +1,32 @@
+"""Parts of the C core as a library that tests call: the extension module shows none of its functions."""
+
+import ctypes
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import build_config
+from helpers.project import ROOT
+
+
+@functools.cache
+def library(*sources, isa="BASELINE"):
+    """Files of the project, named by the ends of their paths and compiled with the product's flags for an instruction
+    set. Skips the test where there is no C compiler."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"needs the C compiler {compiler[0]}")
+    known = ["tests/c/streams.c", *build_config.COMMON_SOURCES, *build_config.KERNEL_SOURCES]
+    paths = [next(path for path in known if path.endswith(f"/{source}")) for source in sources]
+    flags = [*build_config.C_FLAGS, *build_config.ISA_FLAGS[isa], f"-DBE_ISA=BE_ISA_{isa}"]
+    flags += ["-fPIC", "-shared", "-fvisibility=default", *(f"-I{path}" for path in build_config.INCLUDE)]
+    with tempfile.TemporaryDirectory() as folder:
+        target = f"{folder}/library.so"
+        command = [*compiler, *flags, *paths, "-o", target, *build_config.LINK_FLAGS]
+        subprocess.run(command, cwd=ROOT, check=True)
+        return ctypes.CDLL(target)
