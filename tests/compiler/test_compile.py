@@ -341,7 +341,7 @@ def test_files_that_are_no_envs(tmp_path, walk):
         batchenv.compile(empty)
     with pytest.raises(FileNotFoundError):
         batchenv.compile(tmp_path / "missing.c")
-    with pytest.raises(ValueError, match="it cannot be loaded: .*invalid ELF header"):
+    with pytest.raises(ValueError, match=r"it cannot be loaded: .*invalid ELF header"):
         batchenv.load(walk)
     (tmp_path / "plain.c").write_text("int x;\n")
     subprocess.run([*build.find_compiler(), "-shared", "-fPIC", tmp_path / "plain.c", "-o", tmp_path / "plain.so"])
