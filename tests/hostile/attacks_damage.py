@@ -8,6 +8,7 @@ from harness import attack, note, rounds
 from means import clear, future, make, same, zeros
 
 import batchenv
+from helpers.forged import forge
 
 
 def damaged(name, lanes=2, count=300, **options):
@@ -56,6 +57,23 @@ def damaged_snapshots_of_hopper():
 @attack(needs=("ale",))
 def damaged_snapshots_of_pong():
     damaged("Pong-v5", count=100)
+
+
+@attack()
+def forged_states():
+    """Numbers that no step leads to, under a right checksum: every step with them comes to an end."""
+    for name in ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"):
+        env = make(name, 9, num_threads=1)
+        env.reset(seed=0)
+        good = env.snapshot()
+        for field in (field for field in env.state if field != "elapsed_steps"):
+            for value in (1e7, -1e7, 1e18, -1e300, float("inf"), float("nan")):
+                note(f"{name}: {field}={value}")
+                env.restore(forge(env, **{field: value}))
+                for _ in range(3):
+                    env.step(zeros(env))
+                env.restore(good)
+        future(env, 2)
 
 
 @attack()

@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
-# The attacks, where Python does not look in a script's own folder (PYTHONSAFEPATH); and a batchenv built in place,
-# where none is installed.
-sys.path += [str(FOLDER), str(FOLDER.parents[1])]
+# The attacks, where Python does not look in a script's own folder (PYTHONSAFEPATH); what all tests share; and a
+# batchenv built in place, where none is installed.
+sys.path += [str(FOLDER), str(FOLDER.parent), str(FOLDER.parents[1])]
 SANITIZED = "AddressSanitizer" in os.environ.get("BATCHENV_HOSTILE", "")
 SLOWER = 5 if SANITIZED else 1
 EFFORT = float(os.environ.get("BATCHENV_HOSTILE_EFFORT", "1"))

@@ -11,7 +11,7 @@ mkdir -p "$build"
 
 # Sources only: an extension built in place there would be taken for this one.
 (cd "$root" && tar -c --exclude='*.so' --exclude=build --exclude='_core.c' --exclude=__pycache__ \
-    batchenv csrc tests/hostile setup.py build_*.py pyproject.toml README.md) | tar -x -C "$build"
+    batchenv csrc tests/hostile tests/helpers setup.py build_*.py pyproject.toml README.md) | tar -x -C "$build"
 cd "$build"
 # -O1: the build takes two and a half minutes of CPU time, instead of five; and stacks are easier to read.
 cat >cc <<END
