@@ -1,31 +1,22 @@
 """What the extension module batchenv._core is compiled from, and with which flags."""
 
 import os
-import platform
+import runpy
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 
-# Rows of the tables of fields and params leave out what is 0: clang would warn of each.
-WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wno-missing-field-initializers"]
+_FLAGS = runpy.run_path(str(ROOT / "batchenv/compiler/flags.py"))  # users' own envs are compiled with the same
+ISA_FLAGS, of_isa = _FLAGS["ISA_FLAGS"], _FLAGS["of_isa"]
+
+WARNINGS = [*_FLAGS["WARNINGS"], "-Wshadow"]
 WERROR = [*WARNINGS, "-Werror"] if os.environ.get("BATCHENV_WERROR") == "1" else []
 SANITIZE = os.environ.get("BATCHENV_SANITIZE")  # such as "address,undefined"
 
-# Exact kernels: no fused multiply-adds but the ones written, no -ffast-math. -fno-trapping-math and -fno-math-errno
-# change no value; they let the compiler vectorise comparisons and inline rounding.
-C_FLAGS = [
-    "-std=gnu11",
-    "-O3",
-    "-fvisibility=hidden",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-Wno-psabi",
-    *WERROR,
-]
+C_FLAGS = [*_FLAGS["C_FLAGS"], *WERROR]
 CYTHON_FLAGS = ["-O2", "-std=gnu11", "-Wno-psabi"]
 INCLUDE = ["csrc", "csrc/include"]  # the core's own folder, and what authors of envs include
-LINK_FLAGS = ["-lm", "-ldl", "-pthread", "-Wl,-Bsymbolic"]
+LINK_FLAGS = [*_FLAGS["LINK_FLAGS"], "-ldl", "-pthread"]
 if SANITIZE:
     C_FLAGS += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
     LINK_FLAGS += [f"-fsanitize={SANITIZE}"]
@@ -33,11 +24,6 @@ elif not any(flag.startswith("-g") for flag in os.environ.get("CFLAGS", "").spli
     # Python's own flags often ask for debugging information: four fifths of the module's size.
     C_FLAGS += ["-g0"]
     CYTHON_FLAGS += ["-g0"]
-
-ISA_FLAGS = {"BASELINE": []}
-if platform.machine().lower() in ("x86_64", "amd64"):
-    ISA_FLAGS["AVX2"] = ["-mavx2", "-mfma", "-mbmi", "-mbmi2"]
-    ISA_FLAGS["AVX512"] = [*ISA_FLAGS["AVX2"], "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx512cd"]
 
 
 def _found(*patterns):

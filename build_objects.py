@@ -150,9 +150,9 @@ class Builder:
         openmp = ["-fopenmp"] if self.openmp else []
         if os.environ.get("BATCHENV_NO_OPENMP") == "1":
             openmp = ["-DBE_OPENMP_DECLINED=1"]
-        for isa, flags in build_config.ISA_FLAGS.items():
+        for isa in build_config.ISA_FLAGS:
             for source in build_config.KERNEL_SOURCES:
-                yield self.unit(isa.lower(), source, [f"-DBE_ISA=BE_ISA_{isa}", *build_config.C_FLAGS, *flags])
+                yield self.unit(isa.lower(), source, [*build_config.C_FLAGS, *build_config.of_isa(isa)])
         for source in build_config.COMMON_SOURCES:
             yield self.unit("common", source, [*macros, *build_config.COMMON_FLAGS, *build_config.C_FLAGS])
         yield self.core_unit([*macros, *openmp])

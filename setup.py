@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 try:
     from setuptools import Extension, setup
     from setuptools.command.build_ext import build_ext
+    from setuptools.command.build_py import build_py
 except ModuleNotFoundError:
     sys.exit(
         "setuptools is not installed here. `pip install -e .` brings along all that a build needs; for "
@@ -30,5 +31,16 @@ class BuildExt(build_ext):
         self.compiler.link_shared_object(objects, str(target), extra_postargs=flags, target_lang="c")
 
 
+class BuildPy(build_py):
+    """Brings along the headers that authors of envs include: batchenv.compile needs them where this is installed."""
+
+    def build_package_data(self):
+        super().build_package_data()
+        for header in Path(__file__).resolve().parent.glob("csrc/include/*.h"):
+            target = Path(self.build_lib, "batchenv", "include", header.name)
+            self.mkpath(str(target.parent))
+            self.copy_file(str(header), str(target), preserve_mode=False)
+
+
 # The sources are listed in build_config.py.
-setup(ext_modules=[Extension("batchenv._core", [])], cmdclass={"build_ext": BuildExt})
+setup(ext_modules=[Extension("batchenv._core", [])], cmdclass={"build_ext": BuildExt, "build_py": BuildPy})

@@ -33,8 +33,10 @@ __all__ = [
     "Snapshot",
     "build_info",
     "check_vector_env",
+    "compile",
     "list_all_envs",
     "list_envs",
+    "load",
     "make",
     "make_dm",
     "make_gymnasium",
@@ -48,6 +50,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from batchenv.check import check_vector_env as check_vector_env
+    from batchenv.compiler import compile as compile
+    from batchenv.compiler import load as load
 
 register_with_gymnasium()
 
@@ -57,6 +61,10 @@ def __getattr__(name: str):
         from batchenv.check import check_vector_env
 
         return check_vector_env
+    if name in ("compile", "load"):
+        from batchenv import compiler
+
+        return getattr(compiler, name)
     if name == "make_gym":
         raise AttributeError(
             "batchenv has no make_gym: EnvPool's does what make_gymnasium does (step returns five values). For the API "

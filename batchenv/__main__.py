@@ -1,10 +1,12 @@
-"""`python -m batchenv`: lists and describes environments, measures them, and checks vector envs."""
+"""`python -m batchenv`: lists and describes environments, measures them, checks vector envs, and compiles your own."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import re
+import shutil
 import sys
 
 from gymnasium.error import DependencyNotInstalled
@@ -17,7 +19,7 @@ from batchenv.registry import TABLE, lookup
 def environment_id(text: str) -> str:
     try:
         return lookup(text)[0]
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
@@ -84,7 +86,37 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         print(f"wrote {options.plot}")
 
 
+def compile_file(options: argparse.Namespace) -> None:
+    library = batchenv.compile(options.file, cflags=options.cflags.split(), namespace=options.namespace)
+    if options.output:
+        shutil.copyfile(library.path, options.output)
+        print(f"wrote {options.output}: batchenv.load({options.output!r}) loads it")
+    for name in library.ids:
+        print(f"{name}: batchenv.make({name!r}, num_envs) after batchenv.compile({options.file!r})")
+    print(f"compiled for {', '.join(library.isas)}: {library.path}")
+
+
+def new(options: argparse.Namespace) -> None:
+    from batchenv.compiler.template import write
+
+    path = write(options.name)
+    print(f"wrote {path}: edit it, then")
+    print(f"  python -m batchenv compile {path}")
+    print(f"  python -m batchenv check {path}")
+
+
 def check(options: argparse.Namespace) -> int:
+    if re.search(r"\.c(:|$)", options.target) and options.vectorization_mode is None:
+        from batchenv.compiler.check import check_file
+
+        reports, notes = check_file(
+            options.target, options.num_envs, options.timeout, options.max_steps, tuple(options.skip)
+        )
+        for report in reports:
+            print(report.failures_only() if options.quiet else report)
+        for note in notes:
+            print(f"note: {note}")
+        return 0 if all(report.passed for report in reports) else 1
     report = batchenv.check_vector_env(
         options.target,
         num_envs=options.num_envs,
@@ -129,11 +161,19 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--seconds", type=seconds, default=1.0, help="per program and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
+    command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")
+    command.add_argument("name", help="a word such as my_game: the id becomes MyGame-v0")
+    command = commands.add_parser("compile", help="compiles the C file of an env, and says what its ids are")
+    command.add_argument("file", help="the C file")
+    command.add_argument("--cflags", default="", help="more flags for the compiler")
+    command.add_argument("--namespace", help="put before the ids")
+    command.add_argument("-o", "--output", metavar="FILE.so", help="a copy of the library, for batchenv.load")
     command = commands.add_parser("check", help="does a vector env keep Gymnasium's contract? Exit code 1 if not")
     command.add_argument(
         "target",
-        metavar="ID|MODULE:FACTORY",
-        help="an id of batchenv or Gymnasium (gymnasium:CartPole-v1 is Gymnasium's own), or what makes a vector env",
+        metavar="ID|FILE.c|MODULE:FACTORY",
+        help="an id of batchenv or Gymnasium (gymnasium:CartPole-v1 is Gymnasium's own), the C file of an env (run "
+        "under sanitizers), or what makes a vector env",
     )
     command.add_argument("-q", "--quiet", action="store_true", help="only what fails, and the line of counts")
     command.add_argument("--num-envs", type=positive_int, default=3, help="default %(default)s")
@@ -159,6 +199,10 @@ def main(arguments: list[str] | None = None) -> int:
             print_build()
         elif options.command == "check":
             return check(options)
+        elif options.command == "compile":
+            compile_file(options)
+        elif options.command == "new":
+            new(options)
         else:
             bench(options, parser)
     except (TypeError, ValueError, MemoryError, OSError, DependencyNotInstalled) as error:

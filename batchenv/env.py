@@ -133,6 +133,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     ):
         transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
         name, entry = lookup(env_id)
+        self._library = entry.library
         num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
         threads = (
             _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
@@ -481,7 +482,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if not self._made_from_id:
             raise TypeError(f"{self!r} cannot be pickled or copied: it was made over a backend, not from an id")
         if self.closed:
-            return {"closed": True, "id": self._id, "arguments": self._arguments}
+            return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
         with self._hold(settle=False):
             return self._held_state()
 
@@ -494,6 +495,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return {
             "closed": False,
             "id": self._id,
+            "library": self._origin(),
             "arguments": {**self._arguments, **backend.keywords()},
             "snapshot": None if backend.needs_reset else Snapshot(backend.snapshot(np.arange(self.num_envs))),
             "seeds": self._seeder.known,
@@ -503,8 +505,17 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "extra": extra,
         }
 
+    def _origin(self) -> dict[str, Any] | None:
+        """Where another process finds an env that is not built in."""
+        return None if self._library is None else self._library.reference
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["id"], **state["arguments"])
+        env_id = state["id"]
+        if state.get("library") is not None:
+            from batchenv.compiler.libraries import again
+
+            env_id = again(state["library"], env_id)
+        self.__init__(env_id, **state["arguments"])
         if state["closed"]:
             self.close()
             return

@@ -13,7 +13,7 @@ SCOPE = (
     "batchenv steps environments that it has in C: classic control, toy text, Atari and Gymnasium's MuJoCo tasks "
     "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco)"
 )
-OWN_C = "CONTRIBUTING.md in batchenv's repository shows how to write it in C"
+OWN_C = "or write it in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
 _CLOSE = 0.82  # of difflib's ratio: a slip of the keyboard or two, not another word
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +13,7 @@ from batchenv._moved import moved
 from batchenv.engines.atari import games
 
 NAMESPACE = "batchenv"
+FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_env.c:MyEnv-v0"
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Entry:
     listed: bool = True  # for users; the others are for tests and benchmarks
     extra: str | None = None
     family: str = "classic control"
+    library: Any = None  # the `compiler.Library` of a type that is not built in
 
 
 def _kernels() -> dict[str, Entry]:
@@ -82,12 +87,41 @@ _add_mujoco()
 
 
 def list_envs(extra: str | None = "any") -> list[str]:
-    """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none."""
+    """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none.
+
+    Those that were compiled or loaded, and those of other packages (docs/your-own-env.md), are among them.
+    """
+    _libraries().load_packages()
     return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 
+# Are told the id whose entry has come, changed or gone.
+watchers: list[Callable[[str], None]] = []
+
+
+def put(name: str, entry: Entry | None) -> None:
+    """Gives an id an entry, in the place of the one that it has; None: takes the id away."""
+    if entry is None:
+        del TABLE[name]
+    else:
+        TABLE[name] = entry
+    for watcher in watchers:
+        watcher(name)
+
+
+def _libraries() -> Any:
+    """What knows envs that are not built in: imported when somebody asks for one."""
+    return importlib.import_module("batchenv.compiler.libraries")
+
+
+def is_file(text: str) -> bool:
+    """Whether `text` names a C file or library of envs, or an id in one, as `lookup` takes them."""
+    return FILE.fullmatch(text) is not None
+
+
 def lookup(env_id: str) -> tuple[str, Entry]:
-    """The plain id and entry of `env_id`, with or without the "batchenv/" namespace.
+    """The plain id and entry of `env_id`, with or without the "batchenv/" namespace; or of a C file or library of envs:
+    "my_env.c" where that has one id, "my_env.c:MyEnv-v0".
 
     Raises:
         TypeError: `env_id` is not a str.
@@ -98,8 +132,15 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     name = env_id.removeprefix(f"{NAMESPACE}/")
     if name.startswith("ALE-"):
         name = name.replace("-", "/", 1)
+    if name in TABLE:
+        return name, TABLE[name]
+    if is_file(env_id):
+        return _libraries().find(env_id)
+    known = list_envs()
+    if name not in TABLE:  # as Gymnasium has them, ids have one slash
+        name = next((other for other in TABLE if other.replace("/", "-") == name), name)
     if name not in TABLE:
-        raise ValueError(hints.unknown_id(env_id, list_envs()))
+        raise ValueError(hints.unknown_id(env_id, known))
     return name, TABLE[name]
 
 

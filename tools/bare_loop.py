@@ -25,7 +25,7 @@ LANES = "8,64,1024,4096,65536,1048576"
 def build(folder, shared=False):
     """The program's path, or with `shared` the library's."""
     sys.path.insert(0, str(ROOT))
-    from build_config import C_FLAGS, COMMON_SOURCES, INCLUDE, ISA_FLAGS, KERNEL_SOURCES
+    from build_config import C_FLAGS, COMMON_SOURCES, INCLUDE, ISA_FLAGS, KERNEL_SOURCES, of_isa
 
     compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
     define = ["-DBE_HAVE_X86_VECTORS=1"] if "AVX512" in ISA_FLAGS else []
@@ -48,9 +48,9 @@ def build(folder, shared=False):
 
     for source in [*COMMON_SOURCES, "tools/bare_loop.c"]:
         compile_one(source, "common", define)
-    for isa, extra in ISA_FLAGS.items():
+    for isa in ISA_FLAGS:
         for source in KERNEL_SOURCES:
-            compile_one(source, isa.lower(), [*extra, f"-DBE_ISA=BE_ISA_{isa}"])
+            compile_one(source, isa.lower(), of_isa(isa))
     program = folder / ("bare_loop.so" if shared else "bare_loop")
     libraries = [*(["-shared"] if shared else []), "-lm", "-ldl", "-lpthread"]
     subprocess.run([compiler, *objects, *libraries, "-o", str(program)], check=True)

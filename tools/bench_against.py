@@ -96,6 +96,7 @@ class Contender:
         code = WORKER.format(setup=textwrap.dedent(setup), call=call, least=least)
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
+            cwd=checkout,  # its batchenv comes first
             env=_environment(checkout),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -121,7 +122,12 @@ def _environment(checkout):
 def once(checkout, code):
     """Processor seconds that the last line of `code` says."""
     done = subprocess.run(
-        [sys.executable, "-c", code], env=_environment(checkout), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=checkout,
+        env=_environment(checkout),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return float(done.stdout.split()[-1])
 

@@ -162,6 +162,19 @@ cdef extern from "batchenv.h" nogil:
         const be_space *space
     unsigned BE_LANE_BY_LANE
 
+cdef extern from "core/library.h" nogil:
+    ctypedef struct be_library:
+        const be_env_type *const *begin
+        const be_env_type *const *end
+    ctypedef struct be_part:
+        const char *isa
+        const be_library *types
+    ctypedef struct be_loaded:
+        be_part parts[4]
+        int num_parts
+    int be_library_load(const char *, be_loaded *, be_error *)
+    const be_env_type *be_loaded_type(const be_loaded *, const char *, const char *)
+
 cdef extern from "core/transform.h" nogil:
     ctypedef struct be_transform:
         int record_statistics, action_repeat, transform_reward

@@ -14,6 +14,9 @@ _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(
 
 cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
     cdef const be_env_type *env_type = be_type_named(isa, name.encode())
+    cdef Library library = _loaded_types.get(name)
+    if library is not None:
+        return library.find(isa, name)
     if env_type == NULL:
         raise ValueError(f"no env type {name!r} in the C core")
     return env_type
@@ -22,6 +25,7 @@ cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
 def env_types():
     """What the built-in env types say of themselves: a list of dicts with "name", "family", "render_fps", and "ids", a
     list of dicts with "name", "max_episode_steps", "reward_threshold" (None where there is none), "kwargs", "listed".
+    "grid": the keyword that gives a map, or None.
     """
     cdef const be_env_type *env_type
     cdef int64_t index = 0
@@ -31,9 +35,14 @@ def env_types():
         if env_type == NULL:
             return types
         index += 1
-        types.append({"name": env_type.name.decode(), "render_fps": env_type.frames_per_second,
-                      "family": None if env_type.family == NULL else env_type.family.decode(),
-                      "ids": _id_table(env_type)})
+        types.append(_describe(env_type))
+
+
+cdef dict _describe(const be_env_type *env_type):
+    return {"name": env_type.name.decode(), "render_fps": env_type.frames_per_second,
+            "family": None if env_type.family == NULL else env_type.family.decode(),
+            "grid": None if env_type.grid == NULL else env_type.grid.decode(),
+            "ids": _id_table(env_type)}
 
 
 cdef list _id_table(const be_env_type *env_type):

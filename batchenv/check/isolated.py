@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -27,9 +28,15 @@ class _Lost(Exception):
 
 
 def run_isolated(
-    target: Any, num_envs: int, timeout: float, max_steps: int, vectorization_mode: str | None, skip: tuple[str, ...]
+    target: Any,
+    num_envs: int,
+    timeout: float,
+    max_steps: int,
+    vectorization_mode: str | None,
+    skip: tuple[str, ...],
+    most_lost: int | None = None,
 ) -> Report:
-    """`check_vector_env(..., isolate=True)`."""
+    """`check_vector_env(..., isolate=True)`. most_lost: of checks that hang or die, after which a mode is left."""
     reference = target if isinstance(target, str) else reference_of(target)
     if reference is None:
         raise ValueError(
@@ -51,11 +58,11 @@ def run_isolated(
     report = Report(name, num_envs, [mode for _, mode in modes], notes)
     for asked, mode in modes:
         names = [check.name for check in selected(mode) if check.name not in skip]
-        report.results += _one_mode({**job, "asked": asked, "mode": mode}, names, timeout)
+        report.results += _one_mode({**job, "asked": asked, "mode": mode}, names, timeout, most_lost)
     return report
 
 
-def _one_mode(job: dict[str, Any], names: list[str], timeout: float) -> list[Result]:
+def _one_mode(job: dict[str, Any], names: list[str], timeout: float, most_lost: int | None) -> list[Result]:
     """The results of all checks named, in as many processes as it takes."""
     checks = {check.name: check for check in CHECKS}
     results: list[Result] = []
@@ -71,7 +78,12 @@ def _one_mode(job: dict[str, Any], names: list[str], timeout: float) -> list[Res
         except _Lost as loss:
             results.append(Result(checks[current], job["mode"], FAIL, str(loss)))
             lost.append(current)
-            if current == FIRST:
+            if len(lost) == most_lost:
+                rest = names[len(results) :]
+                results += [
+                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks broke before") for name in rest
+                ]
+            elif current == FIRST:
                 results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
     return results
 
@@ -105,7 +117,8 @@ def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
                 try:
                     line = lines.get(timeout=wait)
                 except queue.Empty:
-                    raise _Lost(f"hung: nothing came back within {wait:g} s, the process was killed") from None
+                    where = _where(process, stderr)
+                    raise _Lost(f"hung: nothing came back within {wait:g} s, the process was killed{where}") from None
                 if not line:
                     break
                 wait = timeout
@@ -139,9 +152,38 @@ def _kill(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def _death(code: int, stderr: Any) -> str:
+def _words(stderr: Any) -> list[str]:
     stderr.seek(0)
-    words = [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
+    return [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
+
+
+def _sanitizer(words: list[str]) -> str:
+    """What a sanitizer has found, and in which function, file and line of the env's C code; "" where there is none."""
+    errors = [word for word in words if "runtime error: " in word or "ERROR: AddressSanitizer: " in word]
+    if not errors:
+        return ""
+    frames = (re.search(r"#\d+ \S+ in (\S+ \S+\.[ch]:\d+)", word) for word in words)
+    place = next((frame[1] for frame in frames if frame), "")
+    what = re.sub(r"^==\d+==|ERROR: AddressSanitizer: |on (unknown )?address 0x\S+.*| \(pc 0x.*", "", errors[0]).strip()
+    return f"{what}, in {place}" if place else what
+
+
+def _where(process: subprocess.Popen, stderr: Any) -> str:
+    """Where a process that hangs is, if a sanitizer can say it: "in step /home/me/my_env.c:70"."""
+    if "handle_abort=1" not in os.environ.get("ASAN_OPTIONS", ""):
+        return ""
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        process.send_signal(signal.SIGABRT)
+        process.wait(timeout=10)
+    found = _sanitizer(_words(stderr)).rpartition(", in ")[2]
+    return f"; it was in {found}" if found else ""
+
+
+def _death(code: int, stderr: Any) -> str:
+    words = _words(stderr)
+    found = _sanitizer(words)
+    if found:
+        return f"the C code broke: {found}"
     told = [word for word in words if "failed" in word.lower() or "error" in word.lower()]
     last = f"; it said: {(told or words)[-1][:200]}" if words else ""
     if code < 0:

@@ -13,8 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from batchenv.check.rules import brief, said
 from batchenv.hints import similar_ids
-from batchenv.make import make
-from batchenv.registry import TABLE, list_envs
+from batchenv.registry import TABLE, is_file, list_envs, lookup
 
 
 class Target:
@@ -98,6 +97,11 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
 
 
 def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target:
+    if is_file(text):
+        from batchenv.make import make
+
+        lookup(text)  # which says what is wrong with it
+        return Target(text, text, lambda options: make(text, num_envs, **options), num_envs)
     module, colon, name = text.partition(":")
     if colon and name and all(part.isidentifier() for part in name.split(".")):
         try:

@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
 from batchenv.integrations.single_env import SingleEnv
-from batchenv.registry import NAMESPACE, TABLE, lookup
+from batchenv.registry import NAMESPACE, TABLE, lookup, watchers
 
 _MAKERS = {"single": SingleEnv, "vector": BatchEnv}
 
@@ -58,10 +58,19 @@ def spec(env_id: str) -> EnvSpec:
     )
 
 
+def register(name: str) -> None:
+    """Puts an id as it is now into Gymnasium's registry, as "batchenv/<id>"; one that is gone, it takes out."""
+    if name in TABLE:
+        # What gymnasium.register does, without its look through all the other ids: there are hundreds.
+        gymnasium.registry[gymnasium_id(name)] = spec(name)
+    else:
+        gymnasium.registry.pop(gymnasium_id(name), None)
+
+
 def register_with_gymnasium() -> None:
-    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`."""
+    """Registers every id as "batchenv/<id>", for `gymnasium.make` and `gymnasium.make_vec`, now and later."""
     for name in TABLE:
-        registered = gymnasium_id(name)
-        if registered not in gymnasium.registry:
-            # What gymnasium.register does, without its look through all the other ids: there are hundreds.
-            gymnasium.registry[registered] = spec(name)
+        if gymnasium_id(name) not in gymnasium.registry:
+            register(name)
+    if register not in watchers:
+        watchers.append(register)

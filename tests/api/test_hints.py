@@ -36,7 +36,7 @@ def refusal(*arguments, **keywords):
 def test_near_misses(wrong, right):
     text = refusal(wrong, 2)
     assert re.search(r"did you mean (.*?)\?", text)[1] == " or ".join(right)
-    assert "CONTRIBUTING" not in text  # it is a slip, not another environment
+    assert "batchenv new" not in text  # it is a slip, not another environment
 
 
 FOREIGN = [
@@ -61,7 +61,12 @@ FOREIGN = [
 def test_foreign_ids_get_the_scope_and_no_silly_hint(env_id):
     text = refusal(env_id, 2)
     assert "did you mean" not in text and "Synthetic-v0" not in text
-    for part in (repr(env_id), "make_mujoco", f"gymnasium.make_vec({env_id!r}, num_envs)", "CONTRIBUTING.md"):
+    for part in (
+        repr(env_id),
+        "make_mujoco",
+        f"gymnasium.make_vec({env_id!r}, num_envs)",
+        "python -m batchenv new NAME",
+    ):
         assert part in text
     assert ("It is in Gymnasium's registry" in text) == (env_id in gymnasium.registry)
 
@@ -91,7 +96,7 @@ class Own(gymnasium.Env):
 @pytest.mark.parametrize("thing", [Own, Own(), lambda: Own()], ids=["class", "env", "function"])
 def test_environments_in_python(thing):
     text = refusal(thing, 2)
-    for part in ("must be a str", "SyncVectorEnv", "CONTRIBUTING.md"):
+    for part in ("must be a str", "SyncVectorEnv", "python -m batchenv new NAME"):
         assert part in text
 
 

@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def _module(name: str) -> Callable[[], bool]:
 
 
 _HAS: dict[str, Callable[[], bool]] = {
+    "cc": lambda: any(shutil.which(name) for name in ("cc", "gcc", "clang")),
     "mujoco": _module("mujoco"),
     "ale": lambda: _module("ale_py")() and _module("multi_agent_ale_py")(),
     "pygame": _module("pygame"),

@@ -67,14 +67,17 @@ def test_sdist_holds_every_file_of_ours(clone, tmp_path):
         assert wanted in held
 
 
-def test_wheel_holds_what_runs_and_no_source(clone, tmp_path):
+def test_wheel_holds_what_runs_and_the_headers_of_authors(clone, tmp_path):
     command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
     subprocess.run(command, cwd=clone, check=True)
     held = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert held == {
+    headers = {name.removeprefix("csrc/") for name in our_files() if name.startswith("csrc/include/")}
+    assert {"include/batchenv.h", "include/exact_math.h"} <= headers
+    assert held == {f"batchenv/{name}" for name in headers} | {
         name
         for name in our_files()
-        if name.startswith("batchenv/") and (name.endswith((".py", ".pyi")) or name == "batchenv/py.typed")
+        if name.startswith("batchenv/")
+        and (name.endswith((".py", ".pyi")) or name in ("batchenv/py.typed", "batchenv/compiler/template.c"))
     }
 
 

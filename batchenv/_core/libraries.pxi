@@ -1,0 +1,55 @@
+# Env types of other people's libraries, beside the built-in ones.
+
+cimport cython
+
+import os
+
+# {name of a type: the library that holds it}. Libraries stay: so do the names, of which each means one type for good.
+cdef dict _loaded_types = {}
+
+
+@cython.final
+cdef class Library:
+    """A shared library of env types; see csrc/core/library.h.
+
+    types: as `env_types`, with names by which `Batch` and `type_info` know them: a "#2" is added where another type has
+    the name already. isas: the instruction sets that it was compiled for, best first.
+
+    Raises:
+        ValueError: it cannot be loaded, or breaks a rule.
+    """
+
+    cdef be_loaded loaded
+    cdef dict plain_names
+    cdef readonly list types, isas
+
+    def __cinit__(self, str path):
+        cdef be_error error
+        cdef const be_env_type *const *env_type
+        cdef int k
+        cdef bytes name = os.fsencode(path)
+        if be_library_load(name, &self.loaded, &error) != BE_OK:
+            raise ValueError(f"{path}: {error.message.decode(errors='replace')}")
+        self.types, self.plain_names, self.isas = [], {}, []
+        for k in range(self.loaded.num_parts):
+            self.isas.append(self.loaded.parts[k].isa.decode())
+            env_type = self.loaded.parts[k].types.begin
+            while env_type < self.loaded.parts[k].types.end:
+                self.add(env_type[0])
+                env_type += 1
+
+    cdef void add(self, const be_env_type *env_type) except *:
+        cdef bytes plain = env_type.name
+        if plain in self.plain_names.values() or be_loaded_type(&self.loaded, b"", plain) == NULL:
+            return  # known from a better instruction set, or for a single one, which other CPUs lack
+        name, count = plain.decode(), 1
+        while name in _loaded_types or be_type_named(be_isa_supported()[0], name.encode()) != NULL:
+            count += 1
+            name = f"{plain.decode()}#{count}"
+        self.plain_names[name] = plain
+        self.types.append({**_describe(env_type), "name": name})
+        _loaded_types[name] = self
+
+    cdef const be_env_type *find(self, const be_isa *isa, str name) noexcept:
+        cdef bytes plain = self.plain_names[name]
+        return be_loaded_type(&self.loaded, isa.name, plain)

@@ -1,0 +1,309 @@
+"""A C file of an env becomes a shared library: finds the compiler, runs it, and keeps what it has made."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from batchenv.compiler import flags
+
+COMPILERS = ("cc", "gcc", "clang")
+_MOST_WORDS = 8000  # of a compiler's, in a message
+_ATTEMPTS = 3  # where a header changes while it is compiled
+
+
+class CompileError(ValueError):
+    """A C file could not be made into a library; the message has the compiler's words."""
+
+
+class Built(NamedTuple):
+    """A library, and what it was made from."""
+
+    path: Path
+    content: str  # a hash of the source and of the headers beside it, whatever the compiler
+    words: str  # the compiler's warnings; "" where it was made before
+
+
+def include_folder() -> Path:
+    """The headers that an env's author includes: installed beside this package, or in the checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "include"
+    return installed if installed.is_dir() else package.parent / "csrc" / "include"
+
+
+def build(
+    source: Path,
+    isas: Sequence[str],
+    cflags: Sequence[str] = (),
+    compiler: str | Sequence[str] | None = None,
+    timeout: float = 120.0,
+) -> Built:
+    """The library of `source` for these instruction sets, made now or before from the same files in the same way.
+
+    Raises:
+        OSError: the source cannot be read, or nothing can be written.
+        CompileError: there is no compiler, it failed, or it took longer than `timeout` seconds.
+    """
+    command = find_compiler(compiler)
+    key = _digest(json.dumps([_identity(tuple(command)), list(isas), list(cflags), flags.C_FLAGS]), *_own_headers())
+    for _ in range(_ATTEMPTS):
+        text = source.read_bytes()
+        job = _Job(source, text, tuple(isas), tuple(cflags), tuple(command), timeout, _digest(key, str(source), text))
+        built = None
+        with contextlib.suppress(OSError):
+            built = _made_before(job, cache_folder())
+        if built is not None:
+            return built
+        built = _build_somewhere(job)
+        if built is not None:
+            return built
+    raise CompileError(f"{source} includes files that changed while it was compiled, {_ATTEMPTS} times: try again")
+
+
+# ---- the compiler --------------------------------------------------------------------------------------------------
+
+
+def find_compiler(compiler: str | Sequence[str] | None = None) -> list[str]:
+    """The command of a C compiler: as given, or CC, or the first of cc, gcc and clang.
+
+    Raises:
+        CompileError: there is none.
+    """
+    asked = compiler if compiler is not None else os.environ.get("CC") or None
+    if asked is not None:
+        words = shlex.split(asked) if isinstance(asked, str) else [os.fspath(word) for word in asked]
+        if not words or shutil.which(words[0]) is None:
+            source = "compiler=" if compiler is not None else "CC="
+            raise CompileError(f"there is no C compiler {source}{asked!r} here: name another, such as {source}'gcc'")
+        return words
+    for name in COMPILERS:
+        if shutil.which(name):
+            return [name]
+    raise CompileError(
+        f"there is no C compiler here ({', '.join(COMPILERS)} were looked for): install gcc (Debian and Ubuntu: apt "
+        "install gcc; Fedora: dnf install gcc; conda: conda install gcc), or name one with CC=... or compiler=..."
+    )
+
+
+@functools.cache
+def _version(command: tuple[str, ...], changed: int) -> str:
+    """What the compiler says of itself. changed: its file's time, since another one may come in its place."""
+    return run([*command, "--version"], b"", 60.0)
+
+
+def _identity(command: tuple[str, ...]) -> str:
+    path = shutil.which(command[-1]) or shutil.which(command[0]) or command[0]  # the last word of "ccache gcc"
+    return _version(command, os.stat(path).st_mtime_ns) + path
+
+
+def run(command: Sequence[str], text: bytes, timeout: float) -> str:
+    """What a compiler says on stderr and stdout.
+
+    Raises:
+        CompileError: it fails, cannot be started, or takes too long: then it is ended with all that it has started.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+    except OSError as error:
+        raise CompileError(f"the C compiler {command[0]!r} cannot be started: {error}") from None
+    try:
+        words, _ = process.communicate(text, timeout)
+    except BaseException as problem:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if isinstance(problem, subprocess.TimeoutExpired):
+            raise CompileError(
+                f"the C compiler was still running after {timeout:g} s and was ended; timeout=... gives it more: "
+                f"{shlex.join(command)}"
+            ) from None
+        raise
+    said = words.decode(errors="replace")
+    if process.returncode != 0:
+        raise CompileError(said[:_MOST_WORDS].strip() or f"the C compiler failed: {shlex.join(command)}")
+    return said
+
+
+# ---- the cache -----------------------------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: BATCHENV_CACHE, or batchenv in the user's cache folder. It is made if need be.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    chosen = os.environ.get("BATCHENV_CACHE")
+    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "batchenv"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+@functools.cache
+def temporary_folder() -> Path:
+    """For libraries of this process alone."""
+    folder = Path(tempfile.mkdtemp(prefix="batchenv-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def folders() -> Iterator[Path]:
+    """Where a library may be written: the cache, else a folder that goes with this process, which a warning says."""
+    problem: Any = None
+    try:
+        yield cache_folder()
+    except OSError as error:
+        problem = error
+    warnings.warn(
+        f"compiled envs cannot be kept ({problem or 'writing failed'}), so each process compiles them again: let "
+        "BATCHENV_CACHE name a folder that can be written",
+        RuntimeWarning,
+        stacklevel=5,
+    )
+    yield temporary_folder()
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for what a compiler writes on the way."""
+    with tempfile.TemporaryDirectory(prefix="batchenv-") as name:
+        yield Path(name)
+
+
+def keep(path: Path, content: bytes) -> Path:
+    """A file of that content in the first of `folders` that takes it, named after `path`."""
+    for folder in folders():
+        target = folder / f"{path.stem}-{_digest(content)}.so"
+        with contextlib.suppress(OSError):
+            if not target.exists():
+                _write(target, content)
+            return target
+    raise OSError(f"{path} cannot be copied: neither the cache nor the temporary folder takes a file")
+
+
+def _write(target: Path, content: bytes) -> None:
+    """All of it or nothing, whoever else writes the same."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+class _Job(NamedTuple):
+    source: Path
+    text: bytes
+    isas: tuple[str, ...]
+    cflags: tuple[str, ...]
+    compiler: tuple[str, ...]
+    timeout: float
+    key: str  # of everything but the headers that the source includes
+
+
+def _made_before(job: _Job, folder: Path) -> Built | None:
+    """The library in `folder` whose record names the same files with the same contents."""
+    try:
+        record = json.loads((folder / f"{job.source.stem}-{job.key}.json").read_text())
+        path, headers = folder / record["library"], record["headers"]
+        if path.exists() and all(_digest(Path(name).read_bytes()) == was for name, was in headers.items()):
+            return Built(path, record["content"], "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass  # never made, or what was written there is none of ours
+    return None
+
+
+def _build_somewhere(job: _Job) -> Built | None:
+    """Compiles in the first folder that has room; None where a header changed meanwhile."""
+    for folder in folders():
+        try:
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
+                return _build(job, folder, Path(scratch))
+        except CompileError as error:
+            if "No space left on device" not in str(error):
+                raise CompileError(f"{job.source} does not compile:\n{error}") from None
+            full: Exception = error
+        except OSError as error:
+            full = error
+    raise OSError(f"{job.source} cannot be compiled, since its library cannot be written: {full}")
+
+
+def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
+    started = time.time_ns()
+    # The compiler reads the text from here, not from a file that may change. Its messages name the file.
+    text = f"#line 1 {json.dumps(str(job.source), ensure_ascii=False)}\n".encode() + job.text
+
+    def compile_one(isa: str) -> str:
+        own = [*flags.C_FLAGS, *flags.WARNINGS, "-fPIC", *flags.of_isa(isa)]
+        paths = ["-I", str(include_folder()), "-iquote", str(job.source.parent)]
+        files = ["-x", "c", "-", "-c", "-o", str(scratch / f"{isa}.o"), "-MMD", "-MF", str(scratch / f"{isa}.d")]
+        return run([*job.compiler, *own, *paths, *job.cflags, *files], text, job.timeout)
+
+    with ThreadPoolExecutor(len(job.isas)) as pool:
+        words = list(pool.map(compile_one, job.isas))
+    objects = [str(scratch / f"{isa}.o") for isa in job.isas]
+    made = scratch / "library.so"
+    sanitizers = [flag for flag in job.cflags if flag.startswith(("-fsanitize", "-static", "-shared-lib"))]
+    libraries = [flag for flag in job.cflags if flag.startswith(("-l", "-L", "-Wl,"))]
+    run(
+        [*job.compiler, "-shared", *sanitizers, *objects, "-o", str(made), *libraries, *flags.LINK_FLAGS],
+        b"",
+        job.timeout,
+    )
+    if not made.exists():
+        raise CompileError(f"the C compiler reported no error, but wrote no library: {shlex.join(job.compiler)}")
+    headers = _headers(scratch / f"{job.isas[0]}.d")
+    if any(path.stat().st_mtime_ns >= started for path in headers):
+        return None
+    known = {str(path): _digest(path.read_bytes()) for path in headers}
+    content = _digest(job.text, json.dumps(sorted(known.values())), json.dumps(job.cflags))
+    target = folder / f"{job.source.stem}-{_digest(job.key, json.dumps(known))}.so"
+    _write(target, made.read_bytes())
+    record = {"library": target.name, "headers": known, "content": content}
+    _write(folder / f"{job.source.stem}-{job.key}.json", json.dumps(record).encode())
+    return Built(target, content, words[0].strip())
+
+
+def _headers(depfile: Path) -> list[Path]:
+    """The user's own files in what the compiler says that it has read."""
+    words = depfile.read_text().replace("\\\n", " ").partition(":")[2]
+    names = shlex.split(words)
+    own = include_folder()
+    paths = (Path(name).absolute() for name in names if name != "-")
+    return [path for path in dict.fromkeys(paths) if not path.is_relative_to(own) and path.exists()]
+
+
+def _own_headers() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(include_folder().glob("*.h"))]
+
+
+def _digest(*parts: str | bytes) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        whole.update(len(data).to_bytes(8, "little") + data)
+    return whole.hexdigest()[:24]

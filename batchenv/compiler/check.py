@@ -1,0 +1,87 @@
+"""Checks the envs of a C file under sanitizers, in other processes: a crash there is told, with file and line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from batchenv.check.isolated import run_isolated
+from batchenv.check.report import Report
+from batchenv.compiler import build, libraries
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+_MOST_LOST = 2  # checks that may die of one mistake in the C code
+_PROBE = "int probe(int *x, int i) { return x[i]; }\n"
+_OPTIONS = "detect_leaks=0:handle_abort=1:allocator_may_return_null=1:color=never"
+
+
+def check_file(
+    target: str, num_envs: int, timeout: float, max_steps: int, skip: tuple[str, ...]
+) -> tuple[list[Report], list[str]]:
+    """A report for each id of "my_env.c", or for that of "my_env.c:MyEnv-v0"; and notes on how they were checked.
+
+    Raises:
+        CompileError, ValueError, OSError: as `batchenv.compile`.
+    """
+    path, _, env_id = target.partition(".c:")
+    source = Path(path if env_id else target.removesuffix(".c")).with_suffix(".c").absolute()
+    library = libraries.compile(source)
+    ids = [libraries.find(f"{source}:{env_id}")[0]] if env_id else list(library.ids)
+    runtime, notes = None, []
+    try:
+        runtime = sanitizer_runtime()
+        sanitized = build.build(source, library.isas, [*SANITIZERS, "-O1", "-g"]).path
+    except build.CompileError as error:
+        reason = str(error).splitlines()[-1]
+        notes.append(
+            f"checked without sanitizers, which find wrong reads and writes, since the compiler has none: {reason}"
+        )
+        sanitized = Path(library.path)
+    with _environment(runtime):
+        reports = [
+            run_isolated(f"{sanitized}:{name}", num_envs, timeout, max_steps, None, skip, _MOST_LOST) for name in ids
+        ]
+    for report, name in zip(reports, ids, strict=True):
+        report.target = f"{name} of {source.name}"
+    return reports, notes
+
+
+def sanitizer_runtime() -> str:
+    """The library that has to be loaded before one that was compiled with SANITIZERS.
+
+    Raises:
+        CompileError: the compiler has none.
+    """
+    command = build.find_compiler()
+    with build.scratch_folder() as folder:
+        probe = [*command, *SANITIZERS, "-fPIC", "-shared", "-x", "c", "-", "-o", str(folder / "probe.so")]
+        build.run(probe, _PROBE.encode(), 60.0)
+    for name in ("libasan.so", "libclang_rt.asan-x86_64.so", "libclang_rt.asan-aarch64.so"):
+        asked = subprocess.run([*command, f"-print-file-name={name}"], capture_output=True, text=True, timeout=60)
+        path = asked.stdout.strip()
+        if os.path.isabs(path) and os.path.exists(path):
+            return os.path.realpath(path)
+    raise build.CompileError(f"{command[0]} does not say where its library of AddressSanitizer is")
+
+
+@contextlib.contextmanager
+def _environment(runtime: str | None) -> Iterator[None]:
+    """The environment variables of the processes that check."""
+    changes: dict[str, Any] = {}
+    if runtime is not None:
+        preload = ":".join(filter(None, (runtime, os.environ.get("LD_PRELOAD"))))
+        changes = {"LD_PRELOAD": preload, "ASAN_OPTIONS": _OPTIONS, "UBSAN_OPTIONS": "print_stacktrace=1"}
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,250 @@
+"""Libraries of envs: from a C file, from a shared library, from another package; and their ids in the registry."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batchenv import _core
+from batchenv.compiler import build
+from batchenv.registry import FILE, TABLE, Entry, put
+
+GROUP = "batchenv.envs"
+_lock = threading.RLock()
+_opened: dict[tuple[str, str | None], Library] = {}  # by the file that was loaded, and the namespace
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """Env types by somebody else, loaded into this process, where they stay until it ends.
+
+    Attributes:
+        ids: the ids that it has registered: `batchenv.make(library.ids[0])` makes the first.
+        path: the shared library.
+        source: the C file that it was compiled from; None: it was compiled elsewhere.
+        isas: the instruction sets that it was compiled for; "any": one for all.
+    """
+
+    ids: tuple[str, ...]
+    path: str
+    source: str | None
+    isas: tuple[str, ...]
+    entries: dict[str, Entry]
+    reference: dict[str, Any]  # all that another process needs to have the same library
+
+    def __repr__(self) -> str:
+        return f"Library(ids={list(self.ids)}, path={self.path!r}, source={self.source!r})"
+
+
+def compile(
+    source: str | os.PathLike[str],
+    *,
+    cflags: Sequence[str] = (),
+    compiler: str | Sequence[str] | None = None,
+    namespace: str | None = None,
+    timeout: float = 120.0,
+) -> Library:
+    """Compiles the C file of an env, and registers its ids: then `batchenv.make`, `gymnasium.make_vec` and all else
+    know them. docs/your-own-env.md shows how to write one, and `python -m batchenv new NAME` writes one to start from.
+
+    It is compiled with batchenv's own flags for the instruction set that batchenv uses here, and for the baseline that
+    every CPU has; the compiler's warnings are shown as warnings. Compiling an unchanged file again takes milliseconds:
+    libraries are kept in the user's cache folder (BATCHENV_CACHE, or batchenv in XDG_CACHE_HOME or ~/.cache), which may
+    be deleted at any time. After an edit, compiling again gives the file's ids the new code: envs made from then on
+    have it, and older ones keep the code that they were made with.
+
+    Args:
+        source: the file. The folder it is in is searched for what it includes.
+        cflags: more flags for the compiler, such as ("-DSIZE=9",); -l and -L for the linker too.
+        compiler: its command, such as "clang"; None: the environment variable CC, else cc, gcc or clang.
+        namespace: put before its ids, as in "mine/CartPole-v1".
+        timeout: seconds that the compiler may take.
+
+    Raises:
+        CompileError (a ValueError): there is no compiler, or it failed; the message has its words, with file and line.
+        ValueError: the env breaks a rule of its tables, or an id is another's already.
+        OSError: the file cannot be read, or no library can be written.
+    """
+    path = Path(source).absolute()
+    flags = [cflags] if isinstance(cflags, str) else [str(flag) for flag in cflags]
+    with _lock:
+        built = build.build(path, _isas(), flags, compiler, timeout)
+        if built.words:
+            warnings.warn(f"{path}:\n{built.words}", UserWarning, stacklevel=2)
+        reference = {"source": str(path), "cflags": flags, "content": built.content}
+        return _register(_open(built.path, path, namespace, reference))
+
+
+def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Library:
+    """Loads a shared library of envs that was compiled elsewhere, and registers its ids.
+
+    The file may be replaced or deleted afterwards: what is loaded is a copy in the cache folder.
+
+    Args:
+        path: the file, such as "my_env.so".
+        namespace: put before its ids, as in "mine/CartPole-v1".
+
+    Raises:
+        ValueError: it is no library of envs for this version of batchenv, breaks a rule of its tables, or has an id
+            that is another's already.
+        OSError: the file cannot be read.
+    """
+    file = Path(path).absolute()
+    with _lock:
+        copy = build.keep(file, file.read_bytes())
+        return _register(_open(copy, file, namespace, {"source": None, "content": copy.stem}))
+
+
+def again(reference: dict[str, Any], env_id: str) -> str:
+    """What `registry.lookup` finds the entry of a pickled env by, in this process as in the one that pickled it.
+
+    Raises:
+        ValueError: the library is gone, and its C file has changed or is gone.
+    """
+    path, namespace = Path(reference["path"]), reference["namespace"]
+    with _lock:
+        if path.exists() or (str(path), namespace) in _opened:
+            library = _open(path, Path(reference["origin"]), namespace, reference)
+        else:
+            library = _compile_again(reference, env_id)
+        free = all(name not in TABLE for name in library.entries)
+        if free:
+            _register(library)
+    return f"{library.path}:{env_id}"
+
+
+def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
+    source = reference["source"]
+    gone = f"{env_id} was pickled with the library {reference['path']}, which is not here"
+    if source is None:
+        raise ValueError(f"{gone}: copy that file there, or load the env in the process that pickled it")
+    if not os.path.exists(source):
+        raise ValueError(f"{gone}, and neither is the C file that it was compiled from, {source}")
+    built = build.build(Path(source), _isas(), reference["cflags"])
+    if built.content != reference["content"]:
+        raise ValueError(f"{gone}, and {source}, from which it was compiled, has changed since")
+    return _open(built.path, Path(source), reference["namespace"], reference)
+
+
+def find(text: str) -> tuple[str, Entry]:
+    """The id and entry that "my_env.c", "my_env.c:MyEnv-v0" or the same of a .so name: see `registry.is_file`.
+
+    Raises:
+        ValueError: the file has no such id, or several where none is named; it does not compile or load.
+        OSError: there is no such file.
+    """
+    match = FILE.fullmatch(text)
+    path, env_id = str(Path(match["path"]).absolute()), match["id"]
+    library = next((known for (file, _), known in _opened.items() if file == path and env_id in known.entries), None)
+    if library is None:
+        library = compile(path) if path.endswith(".c") else load(path)
+    if env_id is None and len(library.entries) == 1:
+        (env_id,) = library.entries
+    if env_id not in library.entries:
+        first = next(iter(library.entries))
+        raise ValueError(
+            f"{match['path']} has the ids {', '.join(library.entries)}: name one, as in {match['path']}:{first}"
+        )
+    return env_id, library.entries[env_id]
+
+
+def _isas() -> list[str]:
+    """What to compile for: the instruction set in use, and the one that every CPU has."""
+    return list(dict.fromkeys([_core.build_info()["isa"], "baseline"]))
+
+
+def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, Any]) -> Library:
+    """Loads a library, once."""
+    key = (str(path), namespace)
+    if key not in _opened:
+        prefix = "" if namespace is None else f"{_checked_namespace(namespace)}/"
+        core = _core.Library(str(path))
+        reference = {**reference, "path": str(path), "origin": str(origin), "namespace": namespace}
+        entries: dict[str, Entry] = {}
+        library = Library(
+            tuple(f"{prefix}{row['name']}" for kind in core.types for row in kind["ids"]),
+            str(path),
+            reference["source"],
+            tuple(core.isas),
+            entries,
+            reference,
+        )
+        for kind in core.types:
+            if kind["grid"] is not None:
+                raise ValueError(f"{origin}: type {kind['name']} has a .grid, which only built-in types can have")
+            for row in kind["ids"]:
+                if f"{prefix}{row['name']}" in entries:
+                    raise ValueError(f"{origin}: the id {row['name']} is there twice")
+                entries[f"{prefix}{row['name']}"] = Entry(
+                    kind["name"],
+                    row["max_episode_steps"],
+                    row["reward_threshold"],
+                    kind["render_fps"],
+                    row["kwargs"],
+                    listed=row["listed"],
+                    family=kind["family"] or "your own",
+                    library=library,
+                )
+        _opened[key] = library
+    return _opened[key]
+
+
+def _checked_namespace(namespace: Any) -> str:
+    if not isinstance(namespace, str) or not re.fullmatch(r"[A-Za-z][\w-]*", namespace):
+        raise ValueError(f"namespace={namespace!r} must be a word such as 'mine', of letters, digits, - and _")
+    if namespace.lower() in ("batchenv", "ale"):
+        raise ValueError(f"namespace={namespace!r} is taken: choose another")
+    return namespace
+
+
+def _register(library: Library) -> Library:
+    """Puts its ids into the registries, in the place of those that the same file had before."""
+    origin = library.reference["origin"]
+    for name in library.entries:
+        other = TABLE.get(name)
+        if other is not None and (other.library is None or other.library.reference["origin"] != origin):
+            owner = "one of batchenv's own" if other.library is None else f"that of {other.library.reference['origin']}"
+            raise ValueError(
+                f"{origin}: the id {name} is {owner} already: change it in the file, or say namespace='mine' for "
+                f"'mine/{name}'"
+            )
+    namespace = library.reference["namespace"]
+    for name, entry in list(TABLE.items()):
+        if entry.library is not None and name not in library.entries:
+            theirs = entry.library.reference
+            if (theirs["origin"], theirs["namespace"]) == (origin, namespace):  # the file has it no more
+                put(name, None)
+    for name, entry in library.entries.items():
+        put(name, entry)
+    return library
+
+
+_packages_loaded = False
+
+
+def load_packages() -> None:
+    """Loads the envs of other packages, once: what they name in the group "batchenv.envs" of their entry points, each a
+    function without arguments, which calls `batchenv.compile` or `batchenv.load`."""
+    global _packages_loaded
+    with _lock:
+        if _packages_loaded:
+            return
+        _packages_loaded = True
+        for point in importlib.metadata.entry_points(group=GROUP):
+            try:
+                point.load()()
+            except Exception as error:
+                package = point.dist.name if point.dist is not None else "?"
+                warnings.warn(
+                    f"the environments of the package {package} cannot be had: its entry point {point.name} = "
+                    f"{point.value} raised {type(error).__name__}: {error}",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )

@@ -1,0 +1,28 @@
+"""The C file that `python -m batchenv new` writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_TEMPLATE = Path(__file__).resolve().parent / "template.c"
+
+
+def write(name: str, folder: str | Path = ".") -> Path:
+    """Writes NAME.c into the folder. Its type and id are the name in capitals: my_game has the id MyGame-v0.
+
+    Raises:
+        ValueError: the name is no word.
+        FileExistsError: there is such a file: nothing is overwritten.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
+        raise ValueError(f"the name {name!r} must be a word such as my_game: letters, digits and _, a letter first")
+    camel = "".join(part[0].upper() + part[1:] for part in name.split("_") if part)
+    path = Path(folder) / f"{name}.c"
+    text = _TEMPLATE.read_text(encoding="utf-8").replace("NAME", camel).replace("FILE", path.name)
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise FileExistsError(f"{path} is there already, and is left as it is: choose another name") from None
+    return path

@@ -1,0 +1,282 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "core/library.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- loading ---------------------------------------------------------------------------------------- */
+
+/* Makes what this module exports visible to the libraries that are loaded after it: Python loads modules apart. */
+static int show_this_module(be_error *error) {
+    Dl_info here;
+    if (dladdr((void *)(uintptr_t)&be_fail, &here) && dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) {
+        return BE_OK;
+    }
+    return be_fail(error, BE_ERROR_VALUE, -1, "batchenv's own module cannot be shown to a library: %s", dlerror());
+}
+
+static int check_types(const be_library *types, be_error *error);
+
+int be_library_load(const char *path, be_loaded *loaded, be_error *error) {
+    static const char *const isas[] = {"avx512", "avx2", "baseline", "any"};
+    memset(loaded, 0, sizeof *loaded);
+    if (show_this_module(error) != BE_OK) return BE_ERROR_VALUE;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return be_fail(error, BE_ERROR_VALUE, -1, "it cannot be loaded: %s", dlerror());
+    for (int k = 0; k < 4; k++) {
+        char symbol[32];
+        snprintf(symbol, sizeof symbol, "be_library_%s", isas[k]);
+        const be_library *types = dlsym(library, symbol);
+        if (types == NULL) continue;
+        if (types->abi != BE_ABI || types->type_bytes != sizeof(be_env_type)) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "it was compiled with version %u of batchenv.h (types of %u bytes), and this batchenv has "
+                           "version %u (%zu bytes): compile it again with `python -m batchenv compile`",
+                           types->abi, types->type_bytes, BE_ABI, sizeof(be_env_type));
+        }
+        if (types->begin == types->end) continue;
+        if (check_types(types, error) != BE_OK) return error->status;
+        loaded->parts[loaded->num_parts].isa = isas[k];
+        loaded->parts[loaded->num_parts++].types = types;
+    }
+    if (loaded->num_parts) return BE_OK;
+    return be_fail(error, BE_ERROR_VALUE, -1,
+                   "it holds no env: a C file of an env includes batchenv.h and defines BE_ENV(name) = {...};");
+}
+
+static const be_env_type *find(const be_library *types, const char *name) {
+    for (const be_env_type *const *type = types->begin; type < types->end; type++) {
+        if (strcmp((*type)->name, name) == 0) return *type;
+    }
+    return NULL;
+}
+
+const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, const char *name) {
+    const char *const order[] = {isa, "baseline", "any"};
+    for (int j = 0; j < 3; j++) {
+        for (int k = 0; k < loaded->num_parts; k++) {
+            if (strcmp(loaded->parts[k].isa, order[j]) != 0) continue;
+            const be_env_type *type = find(loaded->parts[k].types, name);
+            if (type) return type;
+        }
+    }
+    return NULL;
+}
+
+/* ---- checking tables ---------------------------------------------------------------------------------
+ *
+ * A table without its {0} at the end runs on into whatever comes next, so each row is looked at with suspicion: a
+ * pointer has to point into something that is loaded, and a text has to end. */
+
+#define MAX_TEXT 1000
+#define MAX_SIZE (1 << 24) /* values of a field */
+
+/* A member of a type under examination, for messages. */
+typedef struct place {
+    const char *type, *table;
+    int row; /* -1: no row of a table */
+    be_error *error;
+} place;
+
+static int bad(const place *at, const char *rule) {
+    if (at->row < 0) return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: %s %s", at->type, at->table, rule);
+    return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: row %d of %s %s", at->type, at->row, at->table, rule);
+}
+
+static int is_loaded(const void *pointer) {
+    Dl_info info;
+    return pointer != NULL && dladdr(pointer, &info) != 0;
+}
+
+static int is_text(const char *text) {
+    if (!is_loaded(text)) return 0;
+    for (int i = 0; i < MAX_TEXT; i++) {
+        if (text[i] == '\0') return 1;
+        if (i % 64 == 63 && !is_loaded(text + i + 1)) return 0;
+    }
+    return 0;
+}
+
+/* A name that can be a keyword of Python's. */
+static int is_word(const char *text) {
+    if (!is_text(text) || *text == '\0' || (*text >= '0' && *text <= '9')) return 0;
+    for (; *text; text++) {
+        const int letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_';
+        if (!letter && !(*text >= '0' && *text <= '9')) return 0;
+    }
+    return 1;
+}
+
+static int is_twice(const char *name, const char *const *names, int count) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) return 1;
+    }
+    return 0;
+}
+
+#define NO_END "is the last that is possible, and {0} has to end the table"
+#define NO_WORD "has no good name: letters, digits and _, as a keyword of Python's (or {0} is missing at the end)"
+
+static int check_fields(const be_field *table, place at) {
+    const char *names[BE_MAX_FIELDS];
+    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+        const be_field *field = &table[at.row];
+        if (at.row == BE_MAX_FIELDS) return bad(&at, NO_END);
+        if (!is_word(field->name)) return bad(&at, NO_WORD);
+        if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it");
+        if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
+        if (field->size < 1 || field->size > MAX_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
+        if (!is_text(field->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
+        if (field->low > field->high) return bad(&at, "has a low above its high");
+        names[at.row] = field->name;
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+/* Only what has to hold before the driver looks at it: it checks names, roles and spaces itself. */
+static int check_ports(const be_port *table, place at) {
+    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+        const be_port *port = &table[at.row];
+        if (at.row == BE_MAX_PORTS) return bad(&at, NO_END);
+        if (!is_text(port->name) || strlen(port->name) > 100) {
+            return bad(&at, "has a name that is no text of at most 100 letters (or {0} is missing at the end)");
+        }
+        if ((unsigned)port->role > BE_INFO) return bad(&at, "has a role that is none of be_role");
+        if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is none of be_space_kind");
+        if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
+        if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
+        if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that are nowhere");
+        if (port->role == BE_INFO && !is_word(port->name)) return bad(&at, NO_WORD);
+        if (port->role == BE_INFO && !is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+static int num_choices(const char *const *choices) {
+    int count = 0;
+    while (count <= 256 && is_loaded(choices + count) && choices[count] && is_text(choices[count])) count++;
+    return count <= 256 && is_loaded(choices + count) && choices[count] == NULL ? count : 0;
+}
+
+static int check_value(const be_param *param, double value, const place *at) {
+    switch (param->kind) {
+    case BE_PARAM_CHOICE:
+        if (!(value >= 0 && value < num_choices(param->choices)) || value != floor(value)) {
+            return bad(at, "sets a CHOICE to what is no index of its choices, which are texts with a NULL at the end");
+        }
+        return BE_OK;
+    case BE_PARAM_BOOL:
+        return value == 0 || value == 1 ? BE_OK : bad(at, "sets a BOOL to something else than 0 or 1");
+    default:
+        if (!(value >= param->low && value <= param->high)) return bad(at, "sets a value outside of low..high");
+        if (param->kind == BE_PARAM_INT && value != floor(value)) return bad(at, "sets an INT to a fraction");
+        return isfinite(value) ? BE_OK : bad(at, "sets a value that is not finite");
+    }
+}
+
+static int check_params(const be_param *table, place at) {
+    const char *names[BE_MAX_PARAMS];
+    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+        const be_param *param = &table[at.row];
+        if (at.row == BE_MAX_PARAMS) return bad(&at, NO_END);
+        if (!is_word(param->name)) return bad(&at, NO_WORD);
+        if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it");
+        if ((unsigned)param->kind > BE_PARAM_CHOICE) return bad(&at, "has a kind that is none of be_param_kind");
+        if (!is_text(param->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
+        if (check_value(param, param->value, &at) != BE_OK) return BE_ERROR_VALUE;
+        names[at.row] = param->name;
+    }
+    return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+static int check_setting(const be_env_type *type, const be_setting *setting, const place *at) {
+    if (!is_word(setting->name)) return bad(at, "sets something without a good name");
+    const be_param *param = type->params;
+    while (param && param->name && strcmp(param->name, setting->name) != 0) param++;
+    if (param == NULL || param->name == NULL) return bad(at, "sets something that is not in .params");
+    if (setting->text == NULL) return check_value(param, setting->value, at);
+    if (param->kind == BE_PARAM_CHOICE && is_text(setting->text)) {
+        for (int k = 0; param->choices[k]; k++) {
+            if (strcmp(param->choices[k], setting->text) == 0) return BE_OK;
+        }
+    }
+    return bad(at, "sets a text that is no choice of that param");
+}
+
+/* Letters, digits and "._-", and a version at the end. */
+static int is_id(const char *name) {
+    if (!is_text(name) || strlen(name) > 100) return 0;
+    const char *end = name + strlen(name), *digits = end;
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+    if (digits == end || digits < name + 3 || digits[-1] != 'v' || digits[-2] != '-') return 0;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+}
+
+static int check_ids(const be_env_type *type, place at) {
+    for (at.row = 0; is_loaded(type->ids + at.row) && type->ids[at.row].name; at.row++) {
+        const be_id *id = &type->ids[at.row];
+        if (at.row == 1000) return bad(&at, NO_END);
+        if (!is_id(id->name)) return bad(&at, "needs a name and a version, such as \"MyGame-v0\" (or {0} is missing)");
+        if (id->max_episode_steps < 0) return bad(&at, "has a max_episode_steps below 0 (0: no limit)");
+        if (id->reward_threshold && (!is_loaded(id->reward_threshold) || !isfinite(*id->reward_threshold))) {
+            return bad(&at, "has a reward_threshold that is not BE_THRESHOLD(a finite number)");
+        }
+        for (int k = 0; k < BE_MAX_SETTINGS && id->settings[k].name; k++) {
+            if (check_setting(type, &id->settings[k], &at) != BE_OK) return BE_ERROR_VALUE;
+        }
+    }
+    if (!is_loaded(type->ids + at.row)) return bad(&at, NO_END);
+    return at.row ? BE_OK : bad(&(place){at.type, at.table, -1, at.error}, "has no row: give the env an id");
+}
+
+static int check_type(const be_env_type *type, be_error *error) {
+    place at = {"?", ".abi", -1, error};
+    if (type->abi != BE_ABI) return bad(&at, "has to be BE_ABI: write `.abi = BE_ABI,` as the first member");
+    at.table = ".name";
+    if (!is_word(type->name)) return bad(&at, "has to be a text of letters, digits and _");
+    at.type = type->name;
+#define NEEDED(member)                                                                                                 \
+    at.table = "." #member;                                                                                            \
+    if (type->member == NULL) return bad(&at, "is missing")
+    NEEDED(reset);
+    NEEDED(observe);
+    NEEDED(step);
+    NEEDED(ports);
+    if (check_ports(type->ports, at) != BE_OK) return BE_ERROR_VALUE;
+    NEEDED(state);
+    if (check_fields(type->state, at) != BE_OK) return BE_ERROR_VALUE;
+    at.table = ".params";
+    if (type->params && check_params(type->params, at) != BE_OK) return BE_ERROR_VALUE;
+    at.table = ".options";
+    if (type->options && check_params(type->options, at) != BE_OK) return BE_ERROR_VALUE;
+    NEEDED(ids);
+    if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
+    at.table = ".family";
+    if (type->family && !is_text(type->family)) return bad(&at, "has to be a text");
+    at.table = ".grid";
+    if (type->grid && !is_word(type->grid)) return bad(&at, "has to be a keyword of Python's");
+    at.table = ".flags";
+    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE)) return bad(&at, "has bits without a meaning");
+    at.table = ".saved_bytes, .save and .load";
+    if (!type->saved_bytes != !type->save || !type->save != !type->load) return bad(&at, "have to be there together");
+    return BE_OK;
+}
+
+static int check_types(const be_library *types, be_error *error) {
+    if (types->end - types->begin > BE_MAX_TYPES) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "it has more than %d types", BE_MAX_TYPES);
+    }
+    for (const be_env_type *const *type = types->begin; type < types->end; type++) {
+        if (check_type(*type, error) != BE_OK) return error->status;
+        for (const be_env_type *const *other = types->begin; other < type; other++) {
+            if (strcmp((*other)->name, (*type)->name) == 0) {
+                return be_fail(error, BE_ERROR_VALUE, -1, "it has two types of the name %s", (*type)->name);
+            }
+        }
+    }
+    return BE_OK;
+}

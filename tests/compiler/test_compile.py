@@ -1,0 +1,420 @@
+"""batchenv.compile and batchenv.load: envs from C files that the repository has never seen."""
+
+import contextlib
+import importlib.metadata
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import batchenv
+from batchenv import _core
+from batchenv.compiler import CompileError, build, libraries, template
+from batchenv.registry import TABLE
+from helpers.project import ROOT
+
+ENVS = ROOT / "csrc/envs"
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BATCHENV_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def walk(tmp_path):
+    """The C file that `new` writes, of an id that no other test has."""
+    name = re.sub(r"\W", "_", tmp_path.name)
+    return template.write(f"walk_{name}"[:41], tmp_path)
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def run(*arguments, **variables):
+    command = [sys.executable, "-m", "batchenv", *map(str, arguments)]
+    env = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
+
+
+def trajectory(env, steps=60, seed=3):
+    """All that the env gives, as bytes."""
+    rng, rows = np.random.default_rng(seed), [env.reset(seed=seed)[0].tobytes()]
+    for _ in range(steps):
+        actions = rng.integers(2, size=env.num_envs)
+        rows += [part.tobytes() for part in env.step(actions)[:4]]
+    return rows
+
+
+# ---- what is compiled is as good as what is built in
+
+
+@pytest.mark.parametrize("isa", ["in use", "baseline"])
+def test_a_built_in_env_compiled_as_a_users_gives_the_same_bits(isa, monkeypatch):
+    batchenv.compile(ENVS / "classic/cartpole.c", namespace="again")
+    if isa == "baseline":
+        monkeypatch.setenv("BATCHENV_ISA", "baseline")
+    lengths = np.linspace(0.3, 0.9, 67)
+    for options in ({}, {"autoreset_mode": "SameStep"}, {"length": lengths}, {"max_episode_steps": 7}):
+        ours, theirs = batchenv.make("CartPole-v1", 67, **options), batchenv.make("again/CartPole-v1", 67, **options)
+        assert trajectory(ours) == trajectory(theirs)
+
+
+def test_every_env_file_compiles_as_a_users():
+    for source in sorted(ENVS.glob("*/*.c")):
+        if ".grid" in source.read_text():
+            with pytest.raises(
+                ValueError, match=r"has a \.grid, which only built-in types|sets something that is not in \.params"
+            ):
+                batchenv.compile(source, namespace="theirs", cflags=[f"-I{ROOT / 'csrc'}"])
+            continue
+        library = batchenv.compile(source, namespace="theirs", cflags=[f"-I{ROOT / 'csrc'}"])
+        for name in library.ids:
+            env, ours = batchenv.make(name, 3), batchenv.make(name.removeprefix("theirs/"), 3)
+            assert env.observation_space == ours.observation_space and env.action_space == ours.action_space
+            assert env.metadata == {**ours.metadata, "render_modes": []}
+
+
+def test_ids_are_known_everywhere(walk):
+    (name,) = batchenv.compile(walk).ids
+    assert name in batchenv.list_envs() and name in batchenv.list_envs(None)
+    env = gymnasium.make_vec(f"batchenv/{name}", num_envs=5)
+    assert isinstance(env, batchenv.BatchEnv) and env.spec.max_episode_steps == 200
+    assert gymnasium.make_vec(env.spec).num_envs == 5
+    assert trajectory(env) == trajectory(batchenv.make(str(walk), 5)) == trajectory(batchenv.make(f"{walk}:{name}", 5))
+    assert gymnasium.make(f"batchenv/{name}").reset(seed=3)[0] == env.reset(seed=3)[0][0]
+    namespaced = batchenv.compile(walk, namespace="mine")
+    assert namespaced.ids == (f"mine/{name}",)
+    assert gymnasium.make_vec(f"batchenv/mine-{name}", num_envs=5).reset(seed=3)[0].shape == (5,)
+    assert batchenv.spec(f"batchenv/mine-{name}").id == f"batchenv/mine-{name}"
+
+
+def test_snapshots_rollouts_async_params_and_transforms(walk):
+    (name,) = batchenv.compile(walk).ids
+    lanes = 70
+    slips = np.linspace(0, 0.5, lanes)
+    env = batchenv.make(name, lanes, slip=slips, record_episode_statistics=True, frame_stack=2)
+    env.reset(seed=1)
+    snapshot = env.snapshot()
+    first = env.rollout(50, policy="random", seed=1)
+    env.restore(snapshot)
+    second = env.rollout(first.actions)
+    np.testing.assert_array_equal(first.observations, second.observations)
+    assert first.observations.shape == (50, lanes, 2)
+    np.testing.assert_array_equal(env.get_attr("slip"), slips)
+
+    sync, queued = batchenv.make(name, lanes), batchenv.make(name, lanes, batch_size=35)
+    sync.reset(seed=5), queued.reset(seed=5)
+    actions = np.random.default_rng(0).integers(2, size=lanes)
+    expected = sync.step(actions)
+    queued.send(actions, np.arange(lanes))
+    seen = np.zeros(lanes, bool)
+    while not seen.all():
+        observations, *_, infos = queued.recv()
+        np.testing.assert_array_equal(observations, expected[0][infos["env_id"]])
+        seen[infos["env_id"]] = True
+
+
+def test_an_env_of_the_template_passes_the_checker(walk):
+    (name,) = batchenv.compile(walk).ids
+    report = batchenv.check_vector_env(lambda autoreset_mode: batchenv.make(name, 3, autoreset_mode=autoreset_mode))
+    assert report.passed, report.failures_only()
+
+
+# ---- compiling again
+
+
+def test_an_edited_file_replaces_its_ids_and_leaves_old_envs_alone(walk):
+    (name,) = batchenv.compile(walk).ids
+    twin, old = batchenv.make(name, 9), batchenv.make(name, 9)
+    trajectory(twin), trajectory(old)
+    edit(walk, '{"slip", BE_PARAM_FLOAT, 0.1', '{"slip", BE_PARAM_FLOAT, 0.7')
+    edit(walk, "-v0", "-v1")
+    (new,) = batchenv.compile(walk).ids
+    assert new == name.replace("-v0", "-v1")
+    assert name not in TABLE and f"batchenv/{name}" not in gymnasium.registry
+    assert batchenv.make(new, 1).get_attr("slip") == (0.7,) and old.get_attr("slip") == (0.1,) * 9
+    assert trajectory(old) == trajectory(twin)
+    made_again = pickle.loads(pickle.dumps(old))
+    assert made_again.get_attr("slip") == (0.1,) * 9 and trajectory(made_again) == trajectory(twin)
+
+
+def test_a_header_beside_the_file_counts(walk):
+    (walk.parent / "length.h").write_text("enum { LENGTH = 21 };\n")
+    edit(walk, "enum { LENGTH = 21 };", '#include "length.h"')
+    before = batchenv.compile(walk)
+    assert batchenv.compile(walk) is before
+    (walk.parent / "length.h").write_text("enum { LENGTH = 31 };\n")
+    (name,) = batchenv.compile(walk).ids
+    assert batchenv.make(name).single_observation_space.n == 31
+    (walk.parent / "length.h").write_text("enum { LENGTH = 21 };\n")
+    assert batchenv.compile(walk).path == before.path
+
+
+def test_the_cache_spares_the_compiler(walk, monkeypatch):
+    path = batchenv.compile(walk).path
+
+    def refuse(*_):
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(build, "_build", refuse)
+    assert batchenv.compile(walk).path == path
+    with pytest.raises(AssertionError):
+        batchenv.compile(walk, cflags=["-DX"])
+    monkeypatch.undo()
+    for record in Path(path).parent.glob(f"{walk.stem}-*.json"):
+        record.write_text("{]")
+    assert batchenv.compile(walk).path == path  # made again from what a damaged record no longer tells
+
+
+def test_load_what_was_built_elsewhere(walk, tmp_path):
+    target = tmp_path / "env.so"
+    made = run("compile", walk, "-o", target)
+    assert made.returncode == 0, made.stderr
+    assert f"wrote {target}" in made.stdout
+    library = batchenv.load(target)
+    assert library.source is None and {"baseline"} < {*library.isas, "any"}
+    env = batchenv.make(library.ids[0], 6)
+    before = trajectory(env)
+    target.unlink()  # a copy is what is used
+    assert trajectory(pickle.loads(pickle.dumps(env))) == before
+
+
+def test_a_file_compiled_by_hand_without_an_instruction_set_is_loaded(walk, tmp_path):
+    compiler = build.find_compiler()
+    flags = ["-O2", "-shared", "-fPIC", f"-I{build.include_folder()}"]
+    subprocess.run([*compiler, *flags, str(walk), "-o", str(tmp_path / "hand.so")], check=True)
+    library = batchenv.load(tmp_path / "hand.so", namespace="hand")
+    assert library.isas == ("any",)
+    assert trajectory(batchenv.make(library.ids[0], 6)) == trajectory(batchenv.make(str(walk), 6))
+
+
+@pytest.mark.parametrize("gone", ["nothing", "library", "library and edited", "library and source"])
+def test_a_pickle_finds_its_code_in_another_process(walk, tmp_path, gone):
+    library = batchenv.compile(walk)
+    env = batchenv.make(library.ids[0], 6, slip=0.3)
+    env.reset(seed=1)
+    (tmp_path / "env.pickle").write_bytes(pickle.dumps(env))
+    if gone != "nothing":
+        os.unlink(library.path)
+    if gone == "library and edited":
+        edit(walk, "arrived - be", "2 * arrived - be")
+    if gone == "library and source":
+        walk.unlink()
+    code = """
+import pickle, sys
+env = pickle.load(open(sys.argv[1], "rb"))
+print(env.step([1] * 6)[0].tolist(), env.get_attr("slip")[0], env.spec.id)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "env.pickle")], capture_output=True, text=True)
+    if gone in ("nothing", "library"):
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{env.step([1] * 6)[0].tolist()} 0.3 batchenv/{library.ids[0]}\n"
+    else:
+        words = "has changed since" if gone.endswith("edited") else "and neither is the C file"
+        assert words in done.stderr.splitlines()[-1]
+
+
+def test_packages_of_others_are_found_when_asked_for(walk, monkeypatch):
+    broken = importlib.metadata.EntryPoint("games", "no.such:module", "batchenv.envs")
+    good = importlib.metadata.EntryPoint("walk", "tests_compile_walk:register", "batchenv.envs")
+    monkeypatch.setitem(sys.modules, "tests_compile_walk", type(sys)("tests_compile_walk"))
+    sys.modules["tests_compile_walk"].register = lambda: batchenv.compile(walk, namespace="package")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [broken, good])
+    monkeypatch.setattr(libraries, "_packages_loaded", False)
+    batchenv.make("CartPole-v1").close()  # which needs no package
+    with pytest.warns(RuntimeWarning, match=r"the package \?.*entry point games = no\.such:module raised Module"):
+        names = [name for name in batchenv.list_envs() if name.startswith("package/")]
+    assert len(names) == 1 and batchenv.make(names[0], 2).num_envs == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batchenv.list_envs()  # once is enough
+
+
+# ---- what goes wrong is told
+
+
+def refuse(walk, old, new, match):
+    edit(walk, old, new)
+    with pytest.raises(ValueError, match=match):
+        batchenv.compile(walk)
+
+
+def test_compile_errors_point_at_the_users_file(walk):
+    line = walk.read_text().splitlines().index("    int64_t *cell = batch->state[CELL];") + 1
+    edit(walk, "    int64_t *cell = batch->state[CELL];", "    int64_t *cell = batch->sttate[CELL];")
+    with pytest.raises(
+        CompileError, match=rf"(?s){re.escape(str(walk))} does not compile:.*walk\w*\.c:{line}:\d+: error"
+    ):
+        batchenv.compile(walk)
+    assert TABLE.keys().isdisjoint([f"{walk.stem}-v0"])
+
+
+def test_warnings_are_warnings(walk):
+    edit(
+        walk,
+        "    int64_t *observation = rows->port[OBSERVATION];",
+        "    int64_t *observation = rows->port[OBSERVATION];\n    int unused;",
+    )
+    with pytest.warns(UserWarning, match=r"walk\w*\.c:\d+:\d+: warning: unused variable .unused."):
+        batchenv.compile(walk)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi has to be BE_ABI"),
+        (".abi = BE_ABI,", "", r"type \?: \.abi has to be BE_ABI"),
+        (".state = state,", "", r"\.state is missing"),
+        (".ports = ports,", "", r"\.ports is missing"),
+        ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"row 1 of \.ports has a name that is no text"),
+        ('{"", BE_OBSERVATION,', '{"", 9,', r"row 1 of \.ports has a role"),
+        (".ids = ids,", "", r"\.ids is missing"),
+        (".step = step,", "", r"\.step is missing"),
+        ('"cell", BE_I64, 1,', '"cell", BE_I64, 0,', r"row 0 of \.state needs a size from 1"),
+        ('"cell", BE_I64, 1,', '"my cell", BE_I64, 1,', r"row 0 of \.state has no good name"),
+        ('"cell", BE_I64, 1,', '"cell", 77, 1,', r"row 0 of \.state has a dtype"),
+        (
+            '"cell", BE_I64, 1, "where',
+            '"cell", BE_I64, 1, (const char *)8, 0, 0}, {"x", BE_I64, 1, "where',
+            "has no doc",
+        ),
+        ("LENGTH - 1},", "-5},", r"row 0 of \.state has a low above its high"),
+        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_FLOAT, 1.1, 0, 1", r"row 0 of \.params sets a value outside"),
+        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_BOOL, 0.1, 0, 1", r"row 0 of \.params sets a BOOL"),
+        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_CHOICE, 0.1, 0, 1", r"row 0 of \.params sets a CHOICE"),
+        ('"step_cost"', '"slip"', r"row 1 of \.params has the name of a row before it"),
+        ("-v0", "", r'row 0 of \.ids needs a name and a version, such as "MyGame-v0"'),
+        ('-v0", 200', '-v0", -1', r"max_episode_steps below 0"),
+        ('-v0", 200', '-v0", 200, BE_THRESHOLD(__builtin_nan(""))', "reward_threshold that is not"),
+        ('-v0", 200', '-v0", 200, .settings = {{"slop", 1}}', r"sets something that is not in \.params"),
+        ('-v0", 200', '-v0", 200, .settings = {{"slip", 3}}', r"sets a value outside of low\.\.high"),
+        (".state = state,", ".state = state, .flags = 64,", r"\.flags has bits without a meaning"),
+        (".state = state,", '.state = state, .grid = "map",', r"has a \.grid"),
+        ("    {0},\n};\n\n/* 3", "    [15] = {0}, {0}, {0},\n};\n\n/* 3", None),
+    ],
+)
+def test_a_bad_table_is_told(walk, old, new, match):
+    if match is None:  # rows after the end are not looked at
+        edit(walk, old, new)
+        batchenv.compile(walk)
+    else:
+        refuse(walk, old, new, match)
+
+
+def test_an_id_of_another_is_refused(walk, tmp_path):
+    (name,) = batchenv.compile(walk).ids
+    other = tmp_path / "other.c"
+    other.write_text(walk.read_text())
+    with pytest.raises(ValueError, match=rf"the id {name} is that of {walk} already: .*namespace='mine'"):
+        batchenv.compile(other)
+    with pytest.raises(ValueError, match="the id CartPole-v0 is one of batchenv's own already"):
+        batchenv.compile(ENVS / "classic/cartpole.c")
+    assert TABLE["CartPole-v0"].library is None and str(walk) in TABLE[name].library.source
+    for namespace in ("", "a/b", "batchenv", 3, "ALE"):
+        with pytest.raises(ValueError, match="namespace="):
+            batchenv.compile(other, namespace=namespace)
+
+
+def test_files_that_are_no_envs(tmp_path, walk):
+    empty = tmp_path / "empty.c"
+    empty.write_text('#include "batchenv.h"\n')
+    with pytest.raises(
+        ValueError, match=r"it holds no env: a C file of an env includes batchenv\.h and defines BE_ENV"
+    ):
+        batchenv.compile(empty)
+    with pytest.raises(FileNotFoundError):
+        batchenv.compile(tmp_path / "missing.c")
+    with pytest.raises(ValueError, match=r"it cannot be loaded: .*invalid ELF header"):
+        batchenv.load(walk)
+    (tmp_path / "plain.c").write_text("int x;\n")
+    subprocess.run([*build.find_compiler(), "-shared", "-fPIC", tmp_path / "plain.c", "-o", tmp_path / "plain.so"])
+    with pytest.raises(ValueError, match="it holds no env"):
+        batchenv.load(tmp_path / "plain.so")
+    with pytest.raises(ValueError, match=r"has the ids Walk.*: name one, as in"):
+        batchenv.make(f"{walk}:Other-v0")
+
+
+def test_without_a_compiler(walk, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    with pytest.raises(CompileError, match=r"there is no C compiler here \(cc, gcc, clang .*apt install gcc"):
+        batchenv.compile(walk)
+    monkeypatch.setenv("CC", "no-such-cc -O2")
+    with pytest.raises(CompileError, match="there is no C compiler CC='no-such-cc -O2' here"):
+        batchenv.compile(walk)
+    with pytest.raises(CompileError, match="there is no C compiler compiler='tcc' here"):
+        batchenv.compile(walk, compiler="tcc")
+
+
+# ---- the command line
+
+
+def test_new_compile_and_check(tmp_path, cache):
+    folder = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+    command = [sys.executable, "-m", "batchenv"]
+    assert subprocess.run([*command, "new", "my_game"], **folder).returncode == 0
+    again = subprocess.run([*command, "new", "my_game"], **folder)
+    assert again.returncode == 2 and "my_game.c is there already, and is left as it is" in again.stderr
+    made = subprocess.run([*command, "compile", "my_game.c"], **folder)
+    assert made.returncode == 0 and made.stdout.startswith("MyGame-v0: batchenv.make('MyGame-v0', num_envs)")
+    assert made.stderr == ""  # no warnings
+    checked = subprocess.run([*command, "check", "my_game.c", "-q"], **folder)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.stdout.startswith("MyGame-v0 of my_game.c: 3 lanes") and " 0 fail" in checked.stdout
+    told = subprocess.run([*command, "info", "my_game.c"], **folder)
+    assert "slip = 0.1 (0 to 1): probability that a step goes the other way" in told.stdout
+    for name in ("my game", "", "7up", "x" * 60, "../up"):
+        assert subprocess.run([*command, "new", name], **folder).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("*(volatile int *)0 = 1;", r"the C code broke: .*null pointer.*in step \S*\.c:\d+"),
+        (
+            "int room[2]; ((volatile int *)room)[action[k] + 2 * cell[i]] = 1;",
+            r"the C code broke: .*in step \S*\.c:\d+",
+        ),
+        ('for (;;) __asm__ volatile("" ::: "memory");', r"hung: .*; it was in step \S*\.c:\d+"),
+    ],
+    ids=["null pointer", "out of bounds", "endless loop"],
+)
+def test_check_says_where_the_c_code_breaks(walk, mistake, words):
+    from batchenv.compiler.check import sanitizer_runtime
+
+    with contextlib.suppress(CompileError):
+        sanitizer_runtime()
+        edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
+        line = walk.read_text().splitlines().index(f"        {mistake}") + 1
+        result = run("check", walk, "-q", "--timeout", "10")
+        assert result.returncode == 1, result.stderr
+        assert re.search(words, result.stdout), result.stdout
+        assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
+        assert "Traceback" not in result.stdout + result.stderr
+        return
+    pytest.skip("the compiler has no sanitizers")
+
+
+def test_types_have_one_name_each(walk):
+    (name,) = batchenv.compile(walk).ids
+    batchenv.compile(walk, namespace="second")
+    first, second = TABLE[name].type_name, TABLE[f"second/{name}"].type_name
+    assert first != second and second.startswith(first.partition("#")[0])
+    assert _core.type_info(first) == _core.type_info(second)

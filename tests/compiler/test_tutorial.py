@@ -1,0 +1,28 @@
+"""docs/your-own-env.md shows the files of examples/own_env, and their two versions of one game agree."""
+
+import re
+import shutil
+import sys
+
+import pytest
+
+from batchenv.compiler import build
+from helpers.project import ROOT
+
+EXAMPLE = ROOT / "examples/own_env"
+
+
+def test_the_page_shows_the_whole_file():
+    page = (ROOT / "docs/your-own-env.md").read_text()
+    blocks = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    shown = [line for block in blocks for line in block.splitlines() if line]
+    assert shown == [line for line in (EXAMPLE / "treasure.c").read_text().splitlines() if line]
+
+
+@pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
+def test_c_and_python_agree(tmp_path, monkeypatch):
+    monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(EXAMPLE), *sys.path])
+    import treasure
+
+    assert treasure.compare(num_envs=9, steps=300) == 2700
