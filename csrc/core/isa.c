@@ -2,8 +2,6 @@
  * AVX-512 objects exist; elsewhere the baseline (NEON on arm64, through the compiler) is all there is. */
 #include "core/batch.h"
 
-#include <string.h>
-
 extern const be_isa be_isa_baseline;
 #ifdef BE_HAVE_X86_VECTORS
 extern const be_isa be_isa_avx2, be_isa_avx512;
@@ -24,21 +22,4 @@ const be_isa *const *be_isa_supported(void) {
     supported[n++] = &be_isa_baseline;
     supported[n] = NULL;
     return supported;
-}
-
-const be_env_type *be_type_at(const be_isa *isa, int64_t index) {
-    const be_library *const libraries[] = {isa->types, &be_library_any};
-    for (int k = 0; k < 2; k++) {
-        const int64_t count = libraries[k]->end - libraries[k]->begin;
-        if (index < count) return libraries[k]->begin[index];
-        index -= count;
-    }
-    return NULL;
-}
-
-const be_env_type *be_type_named(const be_isa *isa, const char *name) {
-    const be_env_type *type;
-    for (int64_t k = 0; (type = be_type_at(isa, k)) && strcmp(type->name, name) != 0; k++) {
-    }
-    return type;
 }

@@ -19,6 +19,11 @@ sources=(tests/c/test_async.c csrc/envs/*/*.c)
 for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*/*.c csrc/engines/*/*/*.c; do
     [[ $source == */isa.c ]] || sources+=("$source")
 done
+per_isa() { # the flags of what is compiled once per instruction set: see KERNEL_SOURCES in build_config.py
+    case $1 in
+    tests/c/* | csrc/envs/* | csrc/core/isa/* | csrc/engines/atari/atari.c | csrc/engines/atari/pixel.c) echo "$isa" ;;
+    esac
+}
 declare -A kinds=(
     [plain]="-O1"
     [threads]="-O1 -fsanitize=thread"
@@ -27,7 +32,7 @@ declare -A kinds=(
 for kind in plain threads addresses; do
     for source in "${sources[@]}"; do
         # shellcheck disable=SC2086
-        echo gcc $flags ${kinds[$kind]} $isa -c "$source" -o "$build/$kind-$(basename "$source").o"
+        echo gcc $flags ${kinds[$kind]} $(per_isa "$source") -c "$source" -o "$build/$kind-$(basename "$source").o"
     done
 done | xargs -P 2 -d '\n' -n 1 sh -c
 for kind in plain threads addresses; do
