@@ -97,9 +97,9 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
 
 
 def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target:
-    if is_file(text):
-        from batchenv.make import make
+    from batchenv.make import make
 
+    if is_file(text):
         lookup(text)  # which says what is wrong with it
         return Target(text, text, lambda options: make(text, num_envs, **options), num_envs)
     module, colon, name = text.partition(":")

@@ -39,9 +39,9 @@ def pointer(array):
     return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def foreign(tmp_path_factory):
-    """csrc/core/libm.c, linked with a sine that is not Python's."""
+    """csrc/core/libm.c, linked with a sine that is not Python's; loaded anew, so that nothing is chosen yet."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

@@ -1,6 +1,7 @@
 """C files and libraries of users: broken, hostile, changed meanwhile, compiled by several processes at once."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -127,7 +128,7 @@ def a_cache_that_cannot_be_written():
         full = Path("full").absolute()
         full.write_text(
             f'#!/bin/sh\ncase "$*" in *{Path("cache").absolute()}*) echo "No space left on device" >&2; exit 1;; esac\n'
-            f'exec {shutil.which(build.find_compiler()[0])} "$@"\n'
+            f'exec {shlex.join(build.find_compiler())} "$@"\n'
         )
         full.chmod(0o755)
         os.environ["BATCHENV_CACHE"] = str(Path("cache").absolute())

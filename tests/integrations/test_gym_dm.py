@@ -222,7 +222,6 @@ def test_dm_env_is_optional():
 import sys
 sys.modules["dm_env"] = None  # as if it were not installed
 import batchenv
-from helpers import ids
 batchenv.make("CartPole-v1", 2, env_type="gym").reset(seed=0)
 try:
     batchenv.make("CartPole-v1", 2, env_type="dm")

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector
 
 import batchenv
+from batchenv._core import Infos
 
 LANES, LIMIT, STEPS = 3, 13, 60
 
@@ -102,6 +103,8 @@ NOT_FOR_NUMPY = {"JaxToNumpy", "JaxToTorch"}  # they wrap environments of JAX ar
 
 def same(a, b):
     """Equal in every bit, type and key; wall-clock times are left out."""
+    if type(a) is Infos:
+        a = dict(a)
     assert type(a) is type(b)
     if isinstance(a, dict):
         assert a.keys() == b.keys()
