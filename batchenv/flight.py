@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from numpy.typing import NDArray
 
+from batchenv._core import LaneError
 from batchenv.arguments import check_options
 from batchenv.results import converted
 from batchenv.seeds import check_seed
@@ -85,22 +85,19 @@ def recv(self: Any, timeout: float | None = None):
         timeout = number("timeout", timeout, "a number of seconds, or None")
         if not timeout >= 0:
             raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-    result = converted(functools.partial(_received, self), _recv, self, timeout)
+    recv = self._recv_alone
+    try:
+        if recv is not None:
+            result = recv(timeout)
+        else:
+            with self._hold(settle=False):
+                result = self._backend.recv(timeout)
+    except LaneError:
+        self._step_pending = False
+        raise
+    self._step_pending = False  # if there was one, this is it
     if self.render_mode == "human":
         self.render()
-    return result
-
-
-def _recv(self: Any, timeout: float | None):
-    recv = self._recv_alone
-    if recv is not None:
-        return recv(timeout)
-    with self._hold(settle=False):
-        return self._backend.recv(timeout)
-
-
-def _received(self: Any, *result: Any):
-    self._step_pending = False  # if there was one, this is it
     return result
 
 

@@ -727,7 +727,8 @@ cdef class Batch:
         self._check_stage()
         output = self.queue.receive(timeout)
         output.point(&arrays)
-        output.treat_step(output.lanes)
+        if self.layout.stage is not None or self.layout.treats_rewards:
+            output.treat_step(output.lanes)
         info = output.step_infos(&arrays, _any(output.terminated) or _any(output.truncated))
         self.queue.last_lanes = output.lanes
         info["env_id"] = output.lanes
