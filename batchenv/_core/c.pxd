@@ -281,7 +281,6 @@ cdef extern from "core/async.h" nogil:
     int64_t be_async_in_flight(const be_async *)
     int64_t be_async_list_in_flight(const be_async *, const uint8_t *, int64_t *, int64_t)
     int be_async_eventfd(be_async *)
-    double be_async_lane_ns(const be_async *)
 
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:

@@ -509,5 +509,3 @@ int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int6
 int be_async_num_workers(const be_async *async) { return be_pool_num_workers(async->pool); }
 
 int be_async_eventfd(be_async *async) { return be_pool_eventfd(async->pool); }
-
-double be_async_lane_ns(const be_async *async) { return atomic_load_explicit(&async->lane_ns, memory_order_relaxed); }

@@ -53,6 +53,5 @@ int64_t be_async_in_flight(const be_async *async);
 int64_t be_async_list_in_flight(const be_async *async, const uint8_t *mask, int64_t *lanes, int64_t room);
 int be_async_num_workers(const be_async *async); /* fewer than asked for where threads are short */
 int be_async_eventfd(be_async *async);
-double be_async_lane_ns(const be_async *async); /* what a step of a lane costs, lately */
 
 #endif
