@@ -49,8 +49,9 @@ def foreign(tmp_path_factory):
     (folder / "wrong.c").write_text(WRONG)
     (folder / "doors.c").write_text(DOORS)
     sources = [ROOT / "csrc/core/libm.c", folder / "wrong.c", folder / "doors.c"]
-    command = [compiler, "-shared", "-fPIC", "-O2", f"-I{ROOT / 'csrc/include'}", *sources, "-o", folder / "foreign.so"]
-    subprocess.run([*command, "-lm", "-ldl"], check=True)
+    # Its own be_math, not the one of batchenv: that one is global in the process once an env's file was loaded.
+    flags = ["-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic", f"-I{ROOT / 'csrc/include'}"]
+    subprocess.run([compiler, *flags, *sources, "-o", folder / "foreign.so", "-lm", "-ldl"], check=True)
     library = ctypes.CDLL(str(folder / "foreign.so"))
     for door in (library.chosen_sin, library.chosen_sincos):
         door.argtypes, door.restype = [ctypes.c_double], ctypes.c_double
