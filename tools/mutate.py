@@ -29,7 +29,6 @@ import math
 import os
 import random
 import re
-import resource
 import runpy
 import select
 import shutil
@@ -80,7 +79,7 @@ TESTS = [
     (r"batchenv/", [*CORE, "tests/api", "tests/integrations"], ["tests/machine", "tests/check", "tests/engines"]),
 ]  # fmt: skip
 UNSTEADY = re.compile(r"tests/(queue|machine|c/test_(pool|async))")  # where time decides: what fails runs again
-MEMORY = 8 << 30  # bytes that a test may ask for
+MEMORY = 6 << 30  # bytes that a process of tests may use
 
 # ---- mutations ---------------------------------------------------------------------------------------------------
 
@@ -213,7 +212,7 @@ class Order:
             related = any(word in name.lower().replace("_", "") for word in self.words)
             ranks[function, related] += 1
             rank, seconds = ranks[function, related], self.seconds.get(name, 0.2)
-            if seconds <= self.dearest and (related or rank <= self.cases):
+            if (related and seconds <= 10 * self.dearest) or (rank <= self.cases and seconds <= self.dearest):
                 likeliness = (1 + 9 * related) * (1 + self.kills[name]) / rank
                 order.append(((seconds + 0.01) / likeliness, len(order), item))
         items[:] = [item for *_, item in sorted(order, key=lambda row: row[:2])]
@@ -290,7 +289,6 @@ class Copy:
                     os.dup2(said, stream)
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
-                resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
                 os.environ.update(environment, PYTHONPATH=str(self.folder))
                 os.environ.pop("BATCHENV_WERROR", None)
                 if isinstance(work, list):
@@ -307,7 +305,13 @@ class Copy:
                 os._exit(status)
         watch = os.pidfd_open(child)
         try:
-            over = bool(select.select([watch], [], [], limit)[0])
+            end = time.monotonic() + limit
+            while not (over := bool(select.select([watch], [], [], 0.5)[0])) and time.monotonic() < end:
+                pages = int(Path(f"/proc/{child}/statm").read_text().split()[1])
+                if (
+                    pages * os.sysconf("SC_PAGE_SIZE") > MEMORY
+                ):  # no limit of the system's: sanitizers reserve terabytes
+                    break
         finally:
             os.close(watch)
             with contextlib.suppress(ProcessLookupError):
@@ -507,7 +511,12 @@ def main() -> int:
     parser.add_argument("--by-hand", nargs=3, metavar=("FILE:LINE", "OLD", "NEW"))
     parser.add_argument("--tests", nargs="+", help="these instead of those in TESTS: arguments of pytest")
     parser.add_argument("--measure", action="store_true", help="first run all tests once, to know which are quick")
-    parser.add_argument("--dearest", type=float, default=1.0, help="seconds of the longest test that is run")
+    parser.add_argument(
+        "--dearest",
+        type=float,
+        default=1.0,
+        help="seconds of the longest test that is run; ten times that for the file's own",
+    )
     parser.add_argument("--cases", type=int, default=5, help="of a test's cases that have not to do with the file")
     parser.add_argument("--sets", type=int, default=9, help="so many of the sets in a row of TESTS")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutants", help="a folder for the copy")
