@@ -146,6 +146,17 @@ def test_work_that_is_too_short_is_never_tried(serial, fork_ns, tried):
         assert world.do(200, units=1) == [(0, 200)]
 
 
+def test_work_that_is_too_short_is_looked_at_ever_more_rarely():
+    world = World(serial=1000.0, several=1.0)
+    world.do(4, units=1)
+    for pieces, patience in ((16, 32), (31, 32), (1, 64), (63, 64), (1, 128)):
+        world.do(pieces, units=1)
+        assert world.plan.patience == patience
+    world.plan.patience = PATIENCE_MAX
+    world.do(PATIENCE_MAX, units=1)
+    assert world.plan.patience == PATIENCE_MAX
+
+
 def test_less_work_goes_on_one_thread_and_is_learned_from():
     world = World(serial=10.0, several=4.0)
     world.do(9)
