@@ -107,9 +107,9 @@ cdef class Layout:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
 
-    cdef tuple check_out(self, object out, list read, tuple steps):
+    cdef tuple check_out(self, object out, list read, tuple rows):
         """`out` as a tuple of arrays; TypeError or ValueError unless it has four that can be written into, None in any
-        place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps."""
+        place. read: the arrays that actions are read from. rows: the first axes, (lanes,) or (steps, lanes)."""
         cdef cnp.ndarray array
         cdef const char *low[3 + 2 * BE_MAX_PORTS]
         cdef const char *high[3 + 2 * BE_MAX_PORTS]
@@ -118,11 +118,11 @@ cdef class Layout:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
-        wanted = [(_NAMES[0], self.observation_dtype, (*steps, self.num_lanes, *self.observation_shape))]
-        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*steps, self.num_lanes, *shape))
+        wanted = [(_NAMES[0], self.observation_dtype, (*rows, *self.observation_shape))]
+        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*rows, *shape))
                    for name, (_, own, shape) in zip(self.names[1:], self.more, strict=True)]
         for i in range(1, 4):
-            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), (*steps, self.num_lanes)))
+            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), rows))
         given_parts = [out[0]]
         if self.tree is not None:
             wanted[0] = (f"{_NAMES[0]}[{self.names[0]!r}]", *wanted[0][1:])
