@@ -391,6 +391,15 @@ def test_threads_make_no_difference(env_id):
 
 
 @ids
+def test_lanes_do_not_depend_on_how_many_there_are(env_id):
+    env, last = batchenv.make(env_id, 300), batchenv.make(env_id, 3)
+    assert same(each(lambda leaf: leaf[297:], env.reset(seed=1)[0]), last.reset(seed=298)[0])
+    for action in actions_of(env, 10):
+        ours, theirs = env.step(action), last.step(each(lambda leaf: leaf[297:], action))
+        assert same(tuple(each(lambda leaf: leaf[297:], part) for part in ours[:4]), theirs[:4])
+
+
+@ids
 def test_the_checker_finds_nothing(env_id):
     batchenv.check_vector_env(env_id).raise_on_failure()
 
