@@ -15,6 +15,7 @@ import batchenv
 from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
+from batchenv.check.target import resolve
 from batchenv.check.trial import same
 from helpers import ids
 from helpers.project import ROOT
@@ -66,6 +67,11 @@ def test_spaces_of_several_parts_are_alike_part_by_part(broken):
     report = check_vector_env(broken)
     assert {result.name for result in report.failures} == {"observation_space_is_batched"}
     assert all("for 3 lanes of Dict(" in result.detail for result in report.failures)
+
+
+def test_the_name_of_what_has_none_is_cut():
+    name = resolve(functools.partial(batchenv.make, "CartPole-v1", seed=10**70), 2, None).name
+    assert len(name) == 60 and name.endswith("...")
 
 
 def test_a_dict_is_like_no_array():
