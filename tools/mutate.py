@@ -448,6 +448,7 @@ class Copy:
         if not failed:
             return "survived", f"{len(sets)} sets of tests"
         if failed[0] not in self.seconds:  # it has not been seen to pass
+            self.build()  # the objects, which tests in C are linked with
             if said := self.check_one(failed[0], mutant["file"]):
                 print(f"fails without a mutant, and is left out from now on: {said[0]}: {said[1]}", flush=True)
                 self.seconds[failed[0]] = math.inf
