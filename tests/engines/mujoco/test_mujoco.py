@@ -254,7 +254,9 @@ def test_data_of_lanes_that_sleep_are_their_own():
 
 
 @can_sleep
-@pytest.mark.parametrize("forged", [[7, 0, 0, 0, 0], [1, 1, -1, -1, -1], [1, -1, -1, -1, -1], [2**31 - 1] * 5])
+@pytest.mark.parametrize(
+    "forged", [[7, 0, 0, 0, 0], [5, 0, 0, 0, 0], [1, 1, -1, -1, -1], [1, -1, -1, -1, -1], [2**31 - 1] * 5]
+)
 def test_forged_sleep(forged):
     """MuJoCo would follow such numbers out of its arrays, or for ever."""
     env = batchenv.make_mujoco(SLEEPY, 1)
