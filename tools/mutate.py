@@ -1,7 +1,8 @@
 """Tells whether the tests notice small mistakes: makes random ones, one at a time, and runs the tests that should fail.
 
     python tools/mutate.py --count 40            # 40 mutants, ten per room; a second call goes on where it stopped
-    python tools/mutate.py --only 7              # number 7 again; --survivors: all that have survived
+    python tools/mutate.py --only 7              # number 7 again
+    python tools/mutate.py --survivors --thorough
     python tools/mutate.py --judge 7 "sets again what is set"                # number 7 changes nothing
     python tools/mutate.py --by-hand csrc/core/queue/pool.c:230 'call_workers(pool, helpers);' ';'
 
@@ -14,9 +15,9 @@ deleted statement. It is built in a copy of the checkout (--work), where results
 
 A mutant that does not build is replaced by another one. What is drawn depends on the files, --seed and the number
 alone. Sets of tests run one after the other, in the order of TESTS, until a test fails; within a set the likeliest to
-fail for its time comes first. Tests that take longer than --dearest, and further cases than --cases, are left out:
-try what has survived with them, too (--survivors --dearest 1000 --cases 1000). seconds.json, in --work, has what each
-test takes; --measure fills it.
+fail for its time comes first, and after some seconds the mutant counts as survived. So first find out what each test
+takes (--measure: a quarter of an hour; --work keeps it in seconds.json), and then give those that have survived all
+tests (--survivors --thorough).
 """
 
 import argparse
@@ -75,6 +76,7 @@ TESTS = [
     (r"csrc/engines/", ATARI, ["tests/core"]),
     (r"batchenv/check/", ["tests/check"], ["tests/compiler"]),
     (r"batchenv/compiler/", ["tests/compiler"], ["tests/check"]),
+    (r"batchenv/integrations/pettingzoo", ["tests/engines/atari/test_atari_players.py"]),
     (r"batchenv/integrations/", ["tests/integrations"], ["tests/api"]),
     (r"batchenv/engines/.*mujoco", MUJOCO, ["tests/api", "tests/core"]),
     (r"batchenv/engines/", ATARI, ["tests/api", "tests/core"]),
@@ -83,7 +85,7 @@ TESTS = [
     (r"batchenv/", [*CORE, "tests/api", "tests/integrations"], ["tests/machine", "tests/check", "tests/engines"]),
 ]  # fmt: skip
 UNSTEADY = re.compile(r"tests/(queue|machine)")  # where time decides: what fails runs again
-SPENT = 75  # exit status of tests that have not been over in --budget
+SPENT = 75  # exit status of tests that have not been over in their time
 MEMORY = 6 << 30  # bytes that a process of tests may use
 
 # ---- mutations ---------------------------------------------------------------------------------------------------
@@ -199,12 +201,15 @@ def limit(seconds: dict[str, float], name: str) -> float:
 
 
 class Limits(NamedTuple):
-    """What of the tests that could see a mutant is run."""
+    """What is run of the tests that could see a mutant."""
 
-    dearest: float
-    cases: int
-    budget: float
-    sets: int
+    dearest: float  # seconds of the longest test; ten times that for those that have to do with the file
+    cases: int  # of a test's cases, those that have to do with the file apart
+    budget: float  # seconds for a set of tests
+    sets: int  # of a row of TESTS
+
+
+QUICK, THOROUGH = Limits(0.5, 3, 20.0, 2), Limits(1000.0, 1000, 3600.0, 9)
 
 
 class Order:
@@ -541,15 +546,7 @@ def main() -> int:
     parser.add_argument("--by-hand", nargs=3, metavar=("FILE:LINE", "OLD", "NEW"))
     parser.add_argument("--tests", nargs="+", help="sets of tests instead of those in TESTS")
     parser.add_argument("--measure", action="store_true", help="first run all tests once, to know which are quick")
-    parser.add_argument(
-        "--dearest",
-        type=float,
-        default=1.0,
-        help="seconds of the longest test that is run; ten times that for the file's own",
-    )
-    parser.add_argument("--cases", type=int, default=5, help="of a test's cases that have not to do with the file")
-    parser.add_argument("--budget", type=float, default=600.0, help="seconds for a set of tests")
-    parser.add_argument("--sets", type=int, default=9, help="so many of the sets in a row of TESTS")
+    parser.add_argument("--thorough", action="store_true", help="all tests that could see it, however long they take")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutants", help="a folder for the copy")
     parser.add_argument("--results", type=Path, help="the file of verdicts (in --work: results-SEED.jsonl)")
     options = parser.parse_args()
@@ -563,7 +560,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     for name in ("setuptools", "numpy", "gymnasium", "hypothesis"):
         importlib.import_module(name)  # for all children
-    copy = Copy(options.work.resolve(), Limits(options.dearest, options.cases, options.budget, options.sets))
+    copy = Copy(options.work.resolve(), THOROUGH if options.thorough or tests else QUICK)
     copy.kills.update(result["by"].split(": ")[0] for result in results.values() if result["verdict"] == "killed")
     if options.measure:
         copy.measure()
