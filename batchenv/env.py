@@ -183,7 +183,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **backend.transforms,
         }
         self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
-        self.__dict__.update(backend.normalizers)
+        for attribute, normalizer in backend.normalizers.items():
+            # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _step_alone too.
+            setattr(self, attribute, normalizer)
 
     @classmethod
     def over(
@@ -530,7 +532,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 getattr(self, name).__dict__.update(normalizer.__dict__)
         self._seeder.known = state["seeds"]
         self._actions.position = state["action_stream"]
-        self.__dict__.update(state["extra"])
+        for name, value in state["extra"].items():
+            setattr(self, name, value)
 
     # ---- one call at a time, and the end ----------------------------------------------------------------------------
 
