@@ -422,6 +422,8 @@ class Copy:
         self.times.write_text(json.dumps(self.seconds))
         if failed:
             return failed
+        if status == 4:
+            sys.exit(f"pytest: {self.said()}")
         if now:
             text = log.read_text()
             return now, "takes too long" if "Timeout" in text else f"ends the process: {status}"
