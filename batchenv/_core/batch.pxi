@@ -120,15 +120,15 @@ cdef class Batch:
             options.engine = self.engine.given
         options.look = _look_at_signals
         options.look_context = <void *>self.runner
+        self.params = Params()
+        self.params.start(env_type, num_lanes, params)
+        options.params, options.columns = self.params.numbers, self.params.pointers
         with nogil:
             self.batch = be_batch_create(&options, &error)
         self.runner.raise_signal()
         if self.batch == NULL:
             _raise(&error)
-        self.params = Params()
-        self.params.start(self.batch)
-        if params:
-            self.params.set(params, None)
+        self.params.batch = self.batch
         self.actions = Actions()
         self.actions.start(self.batch, self.isa_table, clip)
         self.layout = Layout()

@@ -228,6 +228,8 @@ cdef extern from "core/batch.h" nogil:
         int32_t max_episode_steps
         const be_grid *grid
         const be_transform *transform
+        const double *params
+        const double *const *columns
         const void *engine
         int (*look)(void *) noexcept nogil
         void *look_context

@@ -266,6 +266,7 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
         .max_episode_steps = batch->driver->max_episode_steps == INT32_MAX ? 0 : batch->driver->max_episode_steps,
         .grid = batch->grid.cells ? &batch->grid : NULL,
         .transform = &batch->driver->transform,
+        .params = batch->params,
     };
     own->batch = be_batch_create(&options, error);
     return own->batch ? BE_OK : (int)error->status;

@@ -257,7 +257,9 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
     driver->transform = *transform;
     double params[BE_MAX_PARAMS] = {0};
-    for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
+    for (int i = 0; type->params && type->params[i].name; i++) {
+        params[i] = options->params ? options->params[i] : type->params[i].value;
+    }
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
     while (type->ports[driver->num_ports].name) driver->num_ports++;
     driver->space = calloc(SPACES * (size_t)driver->num_ports, sizeof *driver->space);
@@ -275,7 +277,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
-        be_batch_configure(batch, params, NULL, error) != BE_OK) {
+        be_batch_configure(batch, params, options->columns, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }

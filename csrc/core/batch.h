@@ -58,12 +58,14 @@ typedef struct be_batch_options {
     int32_t max_episode_steps;     /* 0: no limit */
     const be_grid *grid;           /* copied; NULL where the type has none */
     const be_transform *transform; /* NULL: everything goes out as it is */
+    const double *params;          /* as be_batch_configure takes them; NULL: the type's defaults */
+    const double *const *columns;  /* the same */
     const void *engine;            /* for the type's open() */
     int (*look)(void *context);    /* NULL, or asked every 50 ms by an open() that takes long: not 0 ends it */
     void *look_context;
 } be_batch_options;
 
-/* A new batch of zeroed lanes with the type's default params. */
+/* A new batch of zeroed lanes. Its params choose the shapes of its spaces, which stay as they are. */
 be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
