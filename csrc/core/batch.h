@@ -174,12 +174,13 @@ struct be_driver {
     void *look_context;
     double next_look; /* seconds */
     be_autoreset autoreset;
-    int32_t max_episode_steps;  /* INT32_MAX: none (elapsed stops there) */
-    uint8_t *pending;           /* finished, waiting for a reset */
-    int num_ports, observation; /* the latter: the first port of an observation */
-    be_space *space;            /* by port: what batch->space points at, and room for those of a configuration */
-    be_table inner;             /* what kernels read and write */
-    be_table outer;             /* what comes in and goes out */
+    int32_t max_episode_steps;              /* INT32_MAX: none (elapsed stops there) */
+    uint8_t *pending;                       /* finished, waiting for a reset */
+    int num_ports, observation;             /* the latter: the first port of an observation */
+    int num_rewards, rewards[BE_MAX_PORTS]; /* ports of further rewards */
+    be_space *space; /* by port: what batch->space points at, and room for those of a configuration */
+    be_table inner;  /* what kernels read and write */
+    be_table outer;  /* what comes in and goes out */
     size_t raw_bytes, observation_bytes; /* a row of the observation that is transformed, before and after */
     be_rows final;                       /* SAME_STEP: the batch's own rows */
     double default_options[BE_MAX_PARAMS];
