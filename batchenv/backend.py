@@ -125,6 +125,10 @@ class Backend(Protocol):
             ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
         """
 
+    def step_some(self, actions: Any, env_id: Any, out: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """As `step`, of the lanes numbered in `env_id` alone: row k is lane `infos["env_id"][k]`, in that order."""
+        raise self._lacks("step(actions, env_id)")
+
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """Sends lanes off to be stepped; returns which. env_id None: those that were last received."""
         raise self._lacks("send()")

@@ -159,6 +159,10 @@ class CoreBackend(Backend):
         """See `Backend.step`."""
         return self.core.deliver(self.core.step(actions, out))
 
+    def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
+        """See `Backend.step_some`."""
+        return self.core.deliver(self.core.step_some(actions, env_id, out))
+
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
         return self.core.send(actions, env_id)

@@ -183,7 +183,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             **backend.transforms,
         }
         self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
-        self.__dict__.update(backend.normalizers)
+        for attribute, normalizer in backend.normalizers.items():
+            # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _step_alone too.
+            setattr(self, attribute, normalizer)
 
     @classmethod
     def over(
@@ -376,8 +378,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """Takes one action per lane.
 
         Args:
-            env_id: with batch_size < num_envs, the lanes that the rows of actions are for: this is then `send` and
-                `recv`. None: a step of all lanes.
+            env_id: the numbers of the lanes that the rows of actions are for, an int array or list: these lanes alone
+                are stepped. None: all lanes. With batch_size < num_envs this is `send` and then `recv`, as EnvPool
+                has it, and other lanes may come back than those that were sent.
             actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
                 Box: numbers, rounded to float32.
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
@@ -388,7 +391,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
         Returns:
             observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,
-            and infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode.
+            and infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode. With env_id: row k is lane
+            `infos["env_id"][k]`, in the order given.
 
         Raises:
             ValueError, TypeError: wrong shape or dtype, an action that is NaN or out of range (lane, value and bound
@@ -415,15 +419,15 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return result
 
     def _step_some(self, actions: Any, env_id: Any, out: Any):
-        if not self.is_async:
-            raise ValueError(
-                "step(actions, env_id) needs an env made with batch_size < num_envs: this env always steps all lanes"
-            )
-        if out is not None:
+        if out is not None and self.is_async:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
         with self._hold(settle=False):
-            self._held_send(actions, env_id)
-            result = self._backend.recv(None)
+            if self.is_async:
+                self._held_send(actions, env_id)
+                result = self._backend.recv(None)
+            else:
+                result = self._backend.step_some(actions, env_id, out)
+                self._drawer.watch(actions, result[4]["env_id"])
         self._show()
         return result
 
@@ -528,7 +532,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 getattr(self, name).__dict__.update(normalizer.__dict__)
         self._seeder.known = state["seeds"]
         self._actions.position = state["action_stream"]
-        self.__dict__.update(state["extra"])
+        for name, value in state["extra"].items():
+            setattr(self, name, value)
 
     # ---- one call at a time, and the end ----------------------------------------------------------------------------
 

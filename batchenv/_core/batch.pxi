@@ -10,7 +10,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 cimport cython
 cimport numpy as cnp
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcpy, memset
 
 
 cdef enum:
@@ -75,6 +75,7 @@ cdef class Batch:
     cdef Outputs outputs
     cdef Runner runner
     cdef Queue queue
+    cdef be_scattered *scattered  # of kernels, for steps of some lanes; NULL until it is needed
     cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
     cdef unsigned long holder  # the thread
     cdef bint has_reset
@@ -145,6 +146,7 @@ cdef class Batch:
         if _alive is not None:
             _alive.pop(<size_t><void *>self, None)
         self._end_workers()  # before the arrays go that they write
+        be_scattered_destroy(self.scattered)
         be_batch_destroy(self.batch)
 
     # -- tables ------------------------------------------------------------------------------------------------------
@@ -454,10 +456,10 @@ cdef class Batch:
         self.actions.read(actions, self.num_lanes, NULL, &arrays)
         output = self.outputs.next()
         if out is not None:
-            output = output.into(self.layout.check_out(out, self.actions.sources(actions), ()))
+            output = output.into(self.layout.check_out(out, self.actions.sources(actions), (self.num_lanes,)))
         self._point(output, &arrays)
         if self.autoreset == BE_DISABLED:
-            self._refuse_pending(NULL, self.num_lanes, "stepping")
+            self._refuse_pending(NULL, self.num_lanes, "stepping", "no lane has been stepped")
         be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
         self._run(&call)
         if self.layout.stage is not None or self.layout.treats_rewards:
@@ -467,13 +469,70 @@ cdef class Batch:
         info = output.step_infos(&arrays, call.finished != 0)
         return output.observed(), output.reward, output.terminated, output.truncated, info
 
+    def step_some(self, actions, env_id, out=None):
+        """As `step`, of the lanes numbered in `env_id` alone: a row for each of them, in that order, and
+        info["env_id"]."""
+        cdef be_rows arrays
+        cdef be_call call
+        cdef Output output
+        cdef cnp.ndarray lanes
+        cdef const int64_t *numbers
+        cdef int64_t count, k
+        self._require_reset("env.step()")
+        self.queue.refuse_in_flight("step()", NULL)
+        self._check_stage()
+        lanes = self.queue.read_lanes(env_id, self.num_lanes, "no lane has been stepped")
+        numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
+        count = cnp.PyArray_DIM(lanes, 0)
+        if self.autoreset == BE_DISABLED:
+            self._refuse_pending(numbers, count, "stepping", "no lane has been stepped")
+        self.actions.read(actions, count, numbers, &arrays)
+        output = _new_results(self.layout, count)
+        if out is not None:
+            output = output.into(self.layout.check_out(out, self.actions.sources(actions), (count,)))
+        output.lanes = lanes
+        output.point(&arrays)
+        be_call_init(&call, BE_STEP_LISTED, self.batch, self.isa_table, &arrays)
+        call.lanes = numbers
+        call.num_listed = count
+        call.scattered = self._room_for_scattered()
+        self._run(&call)
+        memset(cnp.PyArray_DATA(output.failed), 0, count)
+        if self.lane_by_lane:
+            for k in range(count):
+                (<uint8_t *>cnp.PyArray_DATA(output.failed))[k] = be_batch_take_failure(self.batch, numbers[k])
+        output.counted = False
+        return self._told(output, &arrays)
+
+    cdef be_scattered *_room_for_scattered(self) except? NULL:
+        """NULL where lanes are stepped one by one."""
+        cdef be_error error
+        cdef int threads = self.runner.plans[<int>BE_STEP_LISTED].threads
+        if self.lane_by_lane or (self.scattered != NULL and be_scattered_num_parts(self.scattered) >= threads):
+            return self.scattered
+        be_scattered_destroy(self.scattered)
+        self.scattered = be_scattered_create(self.batch, threads, &error)
+        if self.scattered == NULL:
+            _raise(&error)
+        return self.scattered
+
+    cdef object _told(self, Output output, be_rows *arrays):
+        """What a step of some lanes returns; output.lanes and output.failed say which."""
+        cdef dict info
+        if self.layout.stage is not None or self.layout.treats_rewards:
+            output.treat_step(output.lanes)
+        info = output.step_infos(arrays, _any(output.terminated) or _any(output.truncated))
+        info["env_id"] = output.lanes
+        self.failed = output.lanes[output.failed.view(np.bool_)] if _any(output.failed) else None
+        return output.observed(), output.reward, output.terminated, output.truncated, info
+
     cdef void _point(self, Output output, be_rows *arrays) noexcept:
         """Tells the C side where to write; final rows go where the batch has room for them, unless the output has."""
         output.point(arrays)
         if self.layout.same_step and output.final_observation is None:
             be_batch_point_final(self.batch, arrays)
 
-    cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing) except -1:
+    cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing, str ending) except -1:
         """LanePendingError if one of these lanes (NULL: all) has finished and waits for a reset by the user."""
         cdef int64_t k, pending = -1
         if lanes == NULL:
@@ -487,7 +546,7 @@ cdef class Batch:
             raise LanePendingError(
                 f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
                 f"env.reset(options={{'reset_mask': terminations | truncations}}) before {doing} it; "
-                f"{'no lane has been stepped' if lanes == NULL else 'nothing was sent'}")
+                f"{ending}")
         return 0
 
     cdef cnp.ndarray _take_failures(self):
@@ -546,7 +605,7 @@ cdef class Batch:
             taken = self.actions.read_steps(actions, steps, &arrays)
         output = _new_steps(self.layout, shape)
         if out is not None:
-            output = output.into(self.layout.check_out(out, self.actions.sources(taken), (steps,)))
+            output = output.into(self.layout.check_out(out, self.actions.sources(taken), shape))
         if self.layout.same_step:
             output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.kernel_dtype)
             output.final_more = [np.zeros_like(array) for array in output.more]
@@ -698,10 +757,10 @@ cdef class Batch:
         self.queue.refuse_undelivered("send()")
         if not self.queue.ready():
             self._start_queue()
-        lanes = self.queue.read_lanes(env_id, self.num_lanes)
+        lanes = self.queue.read_lanes(env_id, self.num_lanes, "nothing was sent")
         numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
         if self.autoreset == BE_DISABLED:
-            self._refuse_pending(numbers, cnp.PyArray_DIM(lanes, 0), "sending")
+            self._refuse_pending(numbers, cnp.PyArray_DIM(lanes, 0), "sending", "nothing was sent")
         self.actions.read(actions, cnp.PyArray_DIM(lanes, 0), numbers, &rows)
         self.queue.submit(lanes, &rows, NULL)
         return lanes
@@ -722,17 +781,11 @@ cdef class Batch:
     cdef object _recv(self, timeout):
         cdef Output output
         cdef be_rows arrays
-        cdef dict info
         self._check_stage()
         output = self.queue.receive(timeout)
         output.point(&arrays)
-        if self.layout.stage is not None or self.layout.treats_rewards:
-            output.treat_step(output.lanes)
-        info = output.step_infos(&arrays, _any(output.terminated) or _any(output.truncated))
         self.queue.last_lanes = output.lanes
-        info["env_id"] = output.lanes
-        self.failed = output.lanes[output.failed.view(np.bool_)] if _any(output.failed) else None
-        return output.observed(), output.reward, output.terminated, output.truncated, info
+        return self._told(output, &arrays)
 
     def fileno(self):
         """A file descriptor that is readable when a batch is ready."""

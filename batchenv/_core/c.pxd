@@ -237,6 +237,7 @@ cdef extern from "core/batch.h" nogil:
     void be_batch_place(be_batch *, be_placement *)
     const be_placement *be_batch_placement(const be_batch *)
     int64_t be_batch_take_failures(be_batch *, int64_t *)
+    int be_batch_take_failure(be_batch *, int64_t)
     const be_error *be_batch_failure(const be_batch *, int64_t)
     void be_batch_rescale(be_batch *, const double *, const double *)
     void be_batch_destroy(be_batch *)
@@ -257,6 +258,15 @@ cdef extern from "core/snapshot.h" nogil:
     void be_snapshot_params(const void *, int64_t, double *)
     void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
 
+cdef extern from "core/scattered.h" nogil:
+    enum:
+        BE_LANE_RANGE, BE_LANE_TAKEN, BE_LANE_TWICE
+    ctypedef struct be_scattered
+    be_scattered *be_scattered_create(const be_batch *, int, be_error *)
+    void be_scattered_destroy(be_scattered *)
+    int be_scattered_num_parts(const be_scattered *)
+    int64_t be_lanes_check(const int64_t *, int64_t, int64_t, const uint8_t *, uint8_t *, int *)
+
 cdef extern from "core/async.h" nogil:
     ctypedef enum be_pool_status:
         BE_POOL_OK, BE_POOL_TIMEOUT, BE_POOL_FULL, BE_POOL_STARVED, BE_POOL_BUSY, BE_POOL_INVALID, BE_POOL_FORKED
@@ -270,7 +280,6 @@ cdef extern from "core/async.h" nogil:
     int be_pool_num_workers(const be_pool *)
     void be_pool_destroy(be_pool *, int)
     ctypedef struct be_async
-    int BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE
     int be_async_num_workers(const be_async *)
     be_async *be_async_create(be_batch *, const be_isa *, int64_t, int, const int *, int, be_error *)
     void be_async_destroy(be_async *)
@@ -296,9 +305,12 @@ cdef extern from "core/loop.h" nogil:
     enum:
         BE_NUM_PLANS
     ctypedef enum be_verb:
-        BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
+        BE_STEP, BE_STEP_LISTED, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT
     ctypedef struct be_call:
         be_verb verb
+        const int64_t *lanes
+        int64_t num_listed
+        be_scattered *scattered
         const uint8_t *mask
         const double *options
         const uint32_t *words

@@ -28,11 +28,14 @@ cdef class Layout:
     cdef bint treats_observations, treats_rewards  # between the C side and the user
     cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
+    cdef int observation_ndim
+    cdef int64_t observation_dims[BE_MAX_DIMS + 1]  # the same, quicker to read; frame_stack adds one
     cdef bint plain  # an observation is handed out as the one array that it is
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
     cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
     cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
+    cdef int num_more
     cdef list infos  # and further rewards: rows of the type's table, with the dtypes and shapes that this batch has
     cdef int when[BE_MAX_PORTS]  # a be_when; of further rewards AS_REWARDS
     cdef bint nested[BE_MAX_PORTS]  # in a dict of infos
@@ -68,6 +71,10 @@ cdef class Layout:
         self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
         self.set_stage(None, np.dtype(np.float64))
         self.observation_shape = tuple(shape)
+        self.observation_ndim = len(shape)
+        for k in range(self.observation_ndim):
+            self.observation_dims[k] = shape[k]
+        self.num_more = len(self.more)
         self.whole_numbers = not shape and not changes.convert
         self._start_infos(batch)
         self.recording = changes.record_statistics
@@ -123,9 +130,9 @@ cdef class Layout:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
 
-    cdef tuple check_out(self, object out, list read, tuple steps):
+    cdef tuple check_out(self, object out, list read, tuple rows):
         """`out` as a tuple of arrays; TypeError or ValueError unless it has four that can be written into, None in any
-        place. read: the arrays that actions are read from. steps: (T,) where they are those of T steps."""
+        place. read: the arrays that actions are read from. rows: the first axes, (lanes,) or (steps, lanes)."""
         cdef cnp.ndarray array
         cdef const char *low[3 + 2 * BE_MAX_PORTS]
         cdef const char *high[3 + 2 * BE_MAX_PORTS]
@@ -134,11 +141,11 @@ cdef class Layout:
             raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
-        wanted = [(_NAMES[0], self.observation_dtype, (*steps, self.num_lanes, *self.observation_shape))]
-        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*steps, self.num_lanes, *shape))
+        wanted = [(_NAMES[0], self.observation_dtype, (*rows, *self.observation_shape))]
+        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*rows, *shape))
                    for name, (_, own, shape) in zip(self.names[1:], self.more, strict=True)]
         for i in range(1, 4):
-            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), (*steps, self.num_lanes)))
+            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), rows))
         given_parts = [out[0]]
         if self.tree is not None:
             wanted[0] = (f"{_NAMES[0]}[{self.names[0]!r}]", *wanted[0][1:])
@@ -286,7 +293,7 @@ cdef class Output:
         if not (be_unshared(<PyObject *>self.observation) and be_unshared(<PyObject *>self.reward)
                 and be_unshared(<PyObject *>self.terminated) and be_unshared(<PyObject *>self.truncated)):
             return False
-        for k in range(len(self.layout.more)):
+        for k in range(self.layout.num_more):
             if not be_unshared(PyList_GET_ITEM(self.more, k)):
                 return False
         for k in range(self.layout.num_infos):
@@ -303,14 +310,14 @@ cdef class Output:
     cdef bint intact(self):
         """Users may have changed what can be changed in place: dtype, shape, writability."""
         cdef cnp.ndarray array = self.observation
-        cdef int i, ndim = len(self.layout.observation_shape)
+        cdef int i, ndim = self.layout.observation_ndim
         if (cnp.PyArray_TYPE(array) != self.layout.observation_type or not cnp.PyArray_ISCARRAY(array)
                 or cnp.PyArray_NDIM(array) != 1 + ndim or cnp.PyArray_DIM(array, 0) != self.rows):
             return False
         for i in range(ndim):
-            if cnp.PyArray_DIM(array, 1 + i) != <int64_t>self.layout.observation_shape[i]:
+            if cnp.PyArray_DIM(array, 1 + i) != self.layout.observation_dims[i]:
                 return False
-        for i in range(len(self.layout.more)):
+        for i in range(self.layout.num_more):
             array = <cnp.ndarray>PyList_GET_ITEM(self.more, i)
             _, dtype, shape = self.layout.more[i]
             if not cnp.PyArray_ISCARRAY(array) or array.dtype != dtype or (<object>array).shape != (self.rows, *shape):
@@ -689,7 +696,7 @@ cdef class Outputs:
         return 0
 
 
-cdef bint _is_column(cnp.ndarray array, int type_number, int64_t rows) noexcept:
+cdef inline bint _is_column(cnp.ndarray array, int type_number, int64_t rows) noexcept:
     """Whether it is as np.empty(rows, dtype) makes it."""
     return (cnp.PyArray_TYPE(array) == type_number and cnp.PyArray_ISCARRAY(array) and cnp.PyArray_NDIM(array) == 1
             and cnp.PyArray_DIM(array, 0) == rows)
@@ -715,7 +722,7 @@ cdef cnp.ndarray _list(cnp.ndarray flags):
     return lanes[:count].copy()
 
 
-cdef bint _any(cnp.ndarray flags) noexcept:
+cdef inline bint _any(cnp.ndarray flags) noexcept:
     """Whether one of these bytes is 1."""
     return memchr(cnp.PyArray_DATA(flags), 1, cnp.PyArray_NBYTES(flags)) != NULL
 

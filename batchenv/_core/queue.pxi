@@ -25,6 +25,7 @@ cdef class Queue:
     cdef Output upcoming  # what takes the place of the next batch's, found before that batch is taken
     cdef Output undelivered  # a batch that was taken, and that the caller does not have yet
     cdef cnp.ndarray last_lanes  # of the batch last received
+    cdef cnp.ndarray seen  # see be_lanes_check; None until it is needed
 
     cdef bint ready(self) noexcept:
         """Whether it has been started, in this process."""
@@ -131,25 +132,34 @@ cdef class Queue:
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
-    cdef cnp.ndarray read_lanes(self, object env_id, int64_t num_lanes):
-        """A copy of `env_id` (None: the lanes last received) as checked lanes, none of them in flight."""
+    cdef cnp.ndarray read_lanes(self, object env_id, int64_t num_lanes, str ending):
+        """A copy of `env_id` (None: the lanes last received) as checked lanes, none of them in flight. ending: of a
+        message that refuses them."""
         cdef cnp.ndarray lanes
-        cdef int64_t bad
+        cdef int64_t bad, count
         cdef int what = 0
+        cdef const int64_t *numbers
         if type(env_id) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>env_id) == cnp.NPY_INT64 and (
                 cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>env_id) and cnp.PyArray_NDIM(<cnp.ndarray>env_id) == 1):
             lanes = <cnp.ndarray>env_id
         else:
-            lanes = self._coerce_lanes(env_id, num_lanes)
+            lanes = self._coerce_lanes(env_id, num_lanes, ending)
         lanes = cnp.PyArray_NewCopy(lanes, cnp.NPY_CORDER)  # reading actions may run code that changes the caller's
-        if cnp.PyArray_DIM(lanes, 0) == 0:
-            raise ValueError("env_id is empty: send at least one lane")
-        bad = be_async_check(self.handle, <const int64_t *>cnp.PyArray_DATA(lanes), cnp.PyArray_DIM(lanes, 0), &what)
+        numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
+        count = cnp.PyArray_DIM(lanes, 0)
+        if count == 0:
+            raise ValueError(f"env_id is empty: name at least one lane; {ending}")
+        if self.ready():
+            bad = be_async_check(self.handle, numbers, count, &what)
+        else:
+            if self.seen is None:
+                self.seen = np.zeros(num_lanes, np.uint8)
+            bad = be_lanes_check(numbers, count, num_lanes, NULL, <uint8_t *>cnp.PyArray_DATA(self.seen), &what)
         if bad >= 0:
-            self._raise_bad_lane(lanes[bad], bad, what, num_lanes)
+            self._raise_bad_lane(lanes[bad], bad, what, num_lanes, ending)
         return lanes
 
-    cdef cnp.ndarray _coerce_lanes(self, object env_id, int64_t num_lanes):
+    cdef cnp.ndarray _coerce_lanes(self, object env_id, int64_t num_lanes, str ending):
         if env_id is None:
             if self.last_lanes is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
@@ -163,16 +173,15 @@ cdef class Queue:
         if lanes.dtype.kind not in "iu" or lanes.ndim != 1:
             raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
         if lanes.dtype.kind == "u" and lanes.max() >= num_lanes:  # may not fit into int64
-            self._raise_bad_lane(lanes.max(), int(lanes.argmax()), BE_ASYNC_RANGE, num_lanes)
+            self._raise_bad_lane(lanes.max(), int(lanes.argmax()), BE_LANE_RANGE, num_lanes, ending)
         return np.ascontiguousarray(lanes, np.int64)
 
-    cdef int _raise_bad_lane(self, lane, int64_t row, int what, int64_t num_lanes) except -1:
-        if what == BE_ASYNC_RANGE:
-            raise ValueError(f"env_id[{row}]={lane} is not in 0..{num_lanes - 1}; nothing was sent")
-        if what == BE_ASYNC_TWICE:
-            raise ValueError(f"env_id[{row}]={lane} occurs twice: a lane takes one action at a time; nothing was sent")
-        raise RuntimeError(f"env_id[{row}]={lane} is in flight: recv() its result before sending it again; nothing was "
-                           "sent")
+    cdef int _raise_bad_lane(self, lane, int64_t row, int what, int64_t num_lanes, str ending) except -1:
+        if what == BE_LANE_RANGE:
+            raise ValueError(f"env_id[{row}]={lane} is not in 0..{num_lanes - 1}; {ending}")
+        if what == BE_LANE_TWICE:
+            raise ValueError(f"env_id[{row}]={lane} occurs twice: a lane takes one action at a time; {ending}")
+        raise RuntimeError(f"env_id[{row}]={lane} is in flight: recv() its result before sending it again; {ending}")
 
     cdef int submit(self, cnp.ndarray lanes, const be_rows *actions, const double *options) except -1:
         """Sends checked lanes off, to be stepped with checked actions or (NULL) reset with options."""

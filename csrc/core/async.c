@@ -8,24 +8,22 @@
 
 #include "core/fp.h"
 #include "core/plan.h"
+#include "core/scattered.h"
 
-#define CHUNK 256       /* lanes in an item at most */
-#define ENGINE_CHUNK 16 /* of types that take one lane a call */
-#define ITEM_NS 20e3    /* an item should take about this long */
-#define NOW_NS 30e3     /* what takes no longer than this is done by the caller: waking a worker costs as much */
+#define CHUNK BE_SCATTERED_LANES /* lanes in an item at most */
+#define ENGINE_CHUNK 16          /* of types that take one lane a call */
+#define ITEM_NS 20e3             /* an item should take about this long */
+#define NOW_NS 30e3 /* what takes no longer than this is done by the caller: waking a worker costs as much */
 #define OUTLIER 4
 #define TIME_EVERY 4 /* steps of which one is timed: for single lanes the clock is a good part of an item */
 #define HELP_NS 50e3 /* the caller works on items of up to this */
 
 enum { STEP_LISTED, STEP_RANGE, RESET_LISTED }; /* an item's tag */
 
-/* What a worker has for itself: rows for a chunk, and for kernels a batch of a chunk's lanes. */
+/* What a worker has for itself: rows for a chunk. */
 typedef struct scratch {
-    alignas(BE_CACHE_LINE) be_batch *batch; /* NULL for BE_LANE_BY_LANE */
-    uint64_t configured;
-    unsigned turn;
-    double *columns; /* params and constants by lane, CHUNK each */
-    be_rows out;     /* the actions of scattered lanes, too */
+    alignas(BE_CACHE_LINE) unsigned turn;
+    be_rows out; /* the actions of scattered lanes, too */
     unsigned char *memory;
 } scratch;
 
@@ -39,9 +37,10 @@ struct be_async {
     be_table table;
     be_rows *buffers;
     scratch *scratch;
-    uint8_t *in_flight; /* by lane */
-    int32_t *next;      /* by lane: the one after it in its item */
-    be_rows actions;    /* by lane */
+    be_scattered *scattered; /* a part for each worker; NULL for BE_LANE_BY_LANE */
+    uint8_t *in_flight;      /* by lane */
+    int32_t *next;           /* by lane: the one after it in its item */
+    be_rows actions;         /* by lane */
     unsigned char *action_memory;
     be_item *items;
     uint8_t *seen; /* by lane: scratch of be_async_check */
@@ -86,85 +85,12 @@ static void scatter_actions(be_async *async, const be_rows *rows, const int64_t 
     }
 }
 
-/* ---- scattered lanes of a kernel -------------------------------------------------------------------- */
-
-/* The lanes' columns go into a small batch, are stepped there, and go back: kernels want neighbours. */
-static void move_columns(be_batch *batch, be_batch *small, const int32_t *lanes, int n, int back) {
-    be_lane_column all[BE_MAX_LANE_COLUMNS], few[BE_MAX_LANE_COLUMNS];
-    int count = be_lane_columns(batch, all);
-    be_lane_columns(small, few);
-    if (batch->driver->episode_start) {
-        all[count] = (be_lane_column){batch->driver->episode_start, sizeof(double)};
-        few[count++] = (be_lane_column){small->driver->episode_start, sizeof(double)};
-    }
-#define MOVE(bytes)                                                                                                    \
-    for (int k = 0; k < n; k++) {                                                                                      \
-        unsigned char *a = (unsigned char *)all[j].data + (size_t)lanes[k] * (bytes);                                  \
-        unsigned char *b = (unsigned char *)few[j].data + (size_t)k * (bytes);                                         \
-        memcpy(back ? a : b, back ? b : a, bytes);                                                                     \
-    }
-    for (int j = 0; j < count; j++) {
-        switch (all[j].bytes) {
-        case 1:
-            MOVE(1);
-            break;
-        case 4:
-            MOVE(4);
-            break;
-        case 8:
-            MOVE(8);
-            break;
-        case sizeof(be_rng):
-            MOVE(sizeof(be_rng));
-            break;
-        default:
-            MOVE(all[j].bytes);
-        }
-    }
-#undef MOVE
-}
-
-static void gather_columns(be_column *few, const be_column *all, double *values, const int32_t *lanes, int n) {
-    if (all->mask == 0) {
-        *few = *all;
-        return;
-    }
-    for (int k = 0; k < n; k++) values[k] = all->values[lanes[k]];
-    *few = (be_column){values, -1};
-}
-
-/* Params and what follows from them, as the batch has them now. */
-static void configure(const be_batch *batch, scratch *own, const int32_t *lanes, int n) {
-    be_batch *small = own->batch;
-    if (own->configured != batch->driver->configured) {
-        own->configured = batch->driver->configured;
-        small->per_lane = batch->per_lane;
-        small->flags = batch->flags;
-        memcpy(small->driver->space, batch->driver->space, (size_t)batch->driver->num_ports * sizeof(be_space));
-        memcpy(small->params, batch->params, sizeof small->params);
-        memcpy(small->constants, batch->constants, sizeof small->constants);
-        small->driver->transform = batch->driver->transform;
-    }
-    if (!batch->per_lane) return;
-    double *values = own->columns;
-    for (int j = 0; j < BE_MAX_PARAMS && batch->type->params[j].name; j++, values += CHUNK) {
-        gather_columns(&small->param_columns[j], &batch->param_columns[j], values, lanes, n);
-    }
-    values = own->columns + BE_MAX_PARAMS * CHUNK;
-    for (int j = 0; j < BE_MAX_CONSTANTS; j++, values += CHUNK) {
-        gather_columns(&small->constant_columns[j], &batch->constant_columns[j], values, lanes, n);
-    }
-}
-
-static int step_scattered(be_async *async, scratch *own, const int32_t *lanes, int n, be_error *error) {
-    configure(async->batch, own, lanes, n);
-    move_columns(async->batch, own->batch, lanes, n, 0);
-    gather_actions(async, &own->out, lanes, n);
-    own->out.first = 0;
-    own->batch->num_lanes = n; /* the last lanes of a batch may be fewer than a block */
-    int status = async->isa->step(own->batch, 0, n, &own->out, error) < 0 ? (int)error->status : BE_OK;
-    move_columns(async->batch, own->batch, lanes, n, 1);
-    return status;
+static int step_listed(be_async *async, int worker, const int32_t *lanes, int n, be_error *error) {
+    const be_rows *rows = &async->scratch[worker].out;
+    gather_actions(async, rows, lanes, n);
+    const int64_t finished =
+        be_scattered_step(async->scattered, worker, async->isa, async->batch, lanes, n, rows, error);
+    return finished < 0 ? (int)error->status : BE_OK;
 }
 
 /* ---- items ------------------------------------------------------------------------------------------ */
@@ -202,7 +128,7 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
     if (item->tag == STEP_RANGE) {
         status = step_range(async, &own->out, 0, item->first, n, &error);
     } else if (item->tag == STEP_LISTED && !async->by_lane) {
-        status = step_scattered(async, own, lanes, n, &error);
+        status = step_listed(async, worker, lanes, n, &error);
     }
     for (int k = 0; item->tag != STEP_RANGE && k < n; k++) {
         if (item->tag == RESET_LISTED) {
@@ -248,28 +174,13 @@ static void deliver(void *context, const be_item *item, int64_t offset, const be
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 static int make_scratch(be_async *async, scratch *own, be_error *error) {
-    const be_batch *batch = async->batch;
     const size_t chunk = async->by_lane ? ENGINE_CHUNK : CHUNK;
-    const size_t columns = async->by_lane ? 0 : (BE_MAX_PARAMS + BE_MAX_CONSTANTS) * CHUNK * sizeof(double);
     const size_t rows = be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, NULL);
-    own->memory = aligned_alloc(64, rows + columns);
+    own->memory = aligned_alloc(64, rows);
     if (own->memory == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    memset(own->memory, 0, rows + columns);
+    memset(own->memory, 0, rows);
     be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, own->memory);
-    own->columns = (double *)(own->memory + rows);
-    own->configured = UINT64_MAX;
-    if (async->by_lane) return BE_OK;
-    const be_batch_options options = {
-        .type = batch->type,
-        .num_lanes = CHUNK,
-        .autoreset = batch->driver->autoreset,
-        .max_episode_steps = batch->driver->max_episode_steps == INT32_MAX ? 0 : batch->driver->max_episode_steps,
-        .grid = batch->grid.cells ? &batch->grid : NULL,
-        .transform = &batch->driver->transform,
-        .params = batch->params,
-    };
-    own->batch = be_batch_create(&options, error);
-    return own->batch ? BE_OK : (int)error->status;
+    return BE_OK;
 }
 
 /* On cache lines of its own. */
@@ -319,6 +230,13 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
             return NULL;
         }
     }
+    if (!async->by_lane) {
+        async->scattered = be_scattered_create(batch, async->num_scratch, error);
+        if (async->scattered == NULL) {
+            be_async_destroy(async);
+            return NULL;
+        }
+    }
     const be_pool_options options = {
         .num_workers = num_workers,
         .cpus = cpus,
@@ -345,9 +263,9 @@ void be_async_destroy(be_async *async) {
     if (async == NULL) return;
     be_pool_destroy(async->pool, 0);
     for (int i = 0; async->scratch && i < async->num_scratch; i++) {
-        be_batch_destroy(async->scratch[i].batch);
         free(async->scratch[i].memory);
     }
+    be_scattered_destroy(async->scattered);
     free(async->buffers);
     free(async->scratch);
     free(async->in_flight);
@@ -367,37 +285,14 @@ const be_table *be_async_table(const be_async *async) { return &async->table; }
 /* ---- submitting and receiving ----------------------------------------------------------------------- */
 
 int64_t be_async_check(be_async *async, const int64_t *lanes, int64_t count, int *what) {
-    int64_t bad = -1, k = 0;
-    for (; k < count && bad < 0; k++) {
-        const int64_t lane = lanes[k];
-        if (lane < 0 || lane >= async->batch->num_lanes) {
-            *what = BE_ASYNC_RANGE;
-            bad = k;
-        } else if (async->in_flight[lane] || async->seen[lane]) {
-            *what = async->in_flight[lane] ? BE_ASYNC_IN_FLIGHT : BE_ASYNC_TWICE;
-            bad = k;
-        } else {
-            async->seen[lane] = 1;
-        }
-    }
-    for (int64_t j = 0; j < (bad < 0 ? count : bad); j++) async->seen[lanes[j]] = 0;
-    return bad;
-}
-
-/* How many of the lanes listed are neighbours that a kernel can step where they are: whole 64s, or up to the end. */
-static int64_t run_length(const be_async *async, const int64_t *lanes, int64_t count, int64_t most) {
-    if (async->by_lane || lanes[0] % 64) return 0;
-    if (count > most) count = most;
-    int64_t n = 1;
-    while (n < count && lanes[n] == lanes[0] + n) n++;
-    return lanes[0] + n == async->batch->num_lanes ? n : n / 64 * 64;
+    return be_lanes_check(lanes, count, async->batch->num_lanes, async->in_flight, async->seen, what);
 }
 
 /* Puts checked lanes into items of at most `most` lanes; returns how many. */
 static int64_t make_items(be_async *async, const int64_t *lanes, int64_t count, int reset, int64_t most) {
     int64_t num_items = 0;
     for (int64_t k = 0; k < count;) {
-        int64_t n = reset ? 0 : run_length(async, lanes + k, count - k, most);
+        int64_t n = reset ? 0 : be_lanes_run(async->batch, lanes + k, count - k, most);
         const uint32_t tag = n ? STEP_RANGE : reset ? RESET_LISTED : STEP_LISTED;
         if (n == 0) {
             n = count - k < most ? count - k : most;
@@ -417,7 +312,7 @@ static int64_t make_items_by_block(be_async *async, const int64_t *lanes, int64_
         const int block = be_block_of_lane(async->placement, lanes[k]);
         const int64_t left =
             async->placement->blocks[block].end_lane - lanes[k]; /* of a kernel whole 64s, or the end */
-        int64_t n = reset ? 0 : run_length(async, lanes + k, count - k, most);
+        int64_t n = reset ? 0 : be_lanes_run(async->batch, lanes + k, count - k, most);
         if (n > 0) {
             n = n < left ? n : left;
             async->items[num_items++] = (be_item){lanes[k], (int32_t)n, STEP_RANGE};

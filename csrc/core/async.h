@@ -29,9 +29,7 @@ void be_async_destroy(be_async *async);
 int be_async_num_buffers(const be_async *async);
 void be_async_set_buffer(be_async *async, int buffer, const be_rows *results);
 
-/* Of the lanes listed: the first that is not in 0..num_lanes-1, or in flight, or listed before; BE_ASYNC_* says which.
- * -1: all are fine. */
-enum { BE_ASYNC_RANGE, BE_ASYNC_IN_FLIGHT, BE_ASYNC_TWICE };
+/* be_lanes_check, where those that are in flight are taken. */
 int64_t be_async_check(be_async *async, const int64_t *lanes, int64_t count, int *what);
 
 /* Submits checked lanes: with `actions` (checked, in its ports of actions; a row for each) to be stepped, with NULL to

@@ -29,6 +29,9 @@ static be_plan *plan_of(const be_call *c, be_plan *plans) {
     return &plans[BE_ROLLOUT + length];
 }
 
+/* Lanes, or those of the list. */
+static int64_t total_of(const be_call *c) { return c->verb == BE_STEP_LISTED ? c->num_listed : c->batch->num_lanes; }
+
 /* ---- deciding --------------------------------------------------------------------------------------- */
 
 static int64_t whole_blocks(int64_t lanes, int64_t least) {
@@ -41,7 +44,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The next steps of a rollout, of all lanes: few enough for the pieces to be short. */
 static void take_steps(be_call *c) {
-    const int64_t lanes = c->batch->num_lanes, rest = c->steps - c->first_step;
+    const int64_t lanes = c->total, rest = c->steps - c->first_step;
     int64_t most = rest;
     if (!c->by_lane) {
         most = ROLLOUT_ROUND / lanes > ROLLOUT_LEAST ? ROLLOUT_ROUND / lanes : ROLLOUT_LEAST;
@@ -57,7 +60,7 @@ static void take_steps(be_call *c) {
 
 /* The lanes that are left go to `threads` threads. */
 static void deal(be_call *c, int64_t first, int threads) {
-    const int64_t lanes = c->batch->num_lanes - first;
+    const int64_t lanes = c->total - first;
     const be_placement *placement = threads > 1 && first == 0 ? c->placement : NULL;
     c->num_shares = placement ? placement->num_blocks : threads < BE_MAX_NODES ? threads : BE_MAX_NODES;
     int open = 0;
@@ -81,22 +84,22 @@ static void deal(be_call *c, int64_t first, int threads) {
 }
 
 static void choose_grain(be_call *c) {
-    const int64_t lanes = c->batch->num_lanes;
     if (c->by_lane) {
         c->grain = 1;
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
-    if (c->threads > 1) c->grain = least(c->grain, whole_blocks(lanes / (c->threads * PIECES), 64));
+    if (c->threads > 1) c->grain = least(c->grain, whole_blocks(c->total / (c->threads * PIECES), 64));
 }
 
 void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool) {
     c->by_lane = (c->batch->type->flags & BE_LANE_BY_LANE) != 0;
+    c->total = total_of(c);
     c->plan = plan_of(c, plans);
     c->pool = pool;
     c->most = threads < c->plan->threads ? threads : c->plan->threads;
     c->timed = c->most > 1 && !c->plan->fixed;
-    c->placement = pool ? be_batch_placement(c->batch) : NULL;
+    c->placement = pool && c->verb != BE_STEP_LISTED ? be_batch_placement(c->batch) : NULL;
     c->num_steps = 1;
 }
 
@@ -124,7 +127,7 @@ static int go_on(be_call *c) {
     if (c->threads) c->first_step += c->num_steps;
     if (c->first_step >= steps) return 0;
     if (c->verb == BE_ROLLOUT) take_steps(c);
-    c->left = c->batch->num_lanes;
+    c->left = c->total;
     return 1;
 }
 
@@ -137,7 +140,7 @@ int be_call_next(be_call *c) {
     } else if (!go_on(c)) {
         return 0;
     }
-    const int fresh = c->left == c->batch->num_lanes;
+    const int fresh = c->left == c->total;
     int threads = c->most > 1 && be_plan_way(c->plan, (double)(c->left * c->num_steps)) ? c->most : 1;
     if (threads > 1 && !c->pool) threads = be_team_size(threads, 0);
     c->threads = threads;
@@ -190,11 +193,40 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
     return 0;
 }
 
+/* Lanes number begin..end-1 of the list. Returns how many this has finished, or -1. */
+static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
+    const be_table *table = be_batch_table(c->batch);
+    int64_t finished = 0;
+    for (int64_t k = begin; k < end;) {
+        const int64_t *lanes = c->lanes + k;
+        const int64_t left = end - k;
+        const int64_t run = c->by_lane ? 1 : be_lanes_run(c->batch, lanes, left, left);
+        int64_t n = run, done;
+        be_rows rows;
+        be_rows_slice(table, &rows, c->rows, k);
+        rows.first = lanes[0];
+        if (run) {
+            done = c->isa->step(c->batch, lanes[0], lanes[0] + n, &rows, error);
+        } else {
+            int32_t numbers[BE_SCATTERED_LANES];
+            n = least(left, BE_SCATTERED_LANES);
+            for (int64_t j = 0; j < n; j++) numbers[j] = (int32_t)lanes[j];
+            done = be_scattered_step(c->scattered, part, c->isa, c->batch, numbers, (int)n, &rows, error);
+        }
+        if (done < 0) return -1;
+        finished += done;
+        k += n;
+    }
+    return finished;
+}
+
 /* Returns how many lanes a step has finished, or -1. */
 static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     switch (c->verb) {
     case BE_STEP:
         return c->isa->step(c->batch, begin, end, c->rows, error);
+    case BE_STEP_LISTED:
+        return step_listed(c, part, begin, end, error);
     case BE_RESET:
     case BE_RESET_SOME:
         return be_batch_reset(c->batch, begin, end, c->mask, c->options, c->rows, error) == BE_OK ? 0 : -1;
@@ -213,7 +245,7 @@ static void note_error(be_call *c, const be_error *error) {
 }
 
 int be_call_alone(be_call *c, const be_plan plans[BE_NUM_PLANS], int threads) {
-    const int64_t lanes = c->batch->num_lanes;
+    const int64_t lanes = total_of(c);
     if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT || lanes > LONE_LANES) return 0;
     if (threads > 1 && plans[c->verb].threads > 1) return 0;
     const be_fp before = be_fp_enter();

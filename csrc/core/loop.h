@@ -21,8 +21,9 @@
 #include "core/batch.h"
 #include "core/plan.h"
 #include "core/queue/pool.h"
+#include "core/scattered.h"
 
-typedef enum be_verb { BE_STEP, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT } be_verb;
+typedef enum be_verb { BE_STEP, BE_STEP_LISTED, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT } be_verb;
 
 /* A plan for each verb; for rollouts one for each length (1 to 7 steps, to 63, and so on): what a fork costs counts
  * less and less. */
@@ -41,6 +42,9 @@ typedef struct be_call {
     be_batch *batch;
     const be_isa *isa;
     const be_rows *rows;
+    const int64_t *lanes;           /* BE_STEP_LISTED: checked; row k is that of lane lanes[k] */
+    int64_t num_listed;             /* the same */
+    be_scattered *scattered;        /* the same, of a kernel: a part for each thread */
     const uint8_t *mask;            /* BE_RESET_SOME */
     const double *options;          /* resets */
     const uint32_t *words;          /* BE_SEED: see be_batch_seed */
@@ -52,7 +56,7 @@ typedef struct be_call {
 
     /* How it went. */
     int stopped;              /* some lanes have done it, others have not */
-    _Atomic int64_t finished; /* BE_STEP: lanes that this step has finished */
+    _Atomic int64_t finished; /* steps: lanes that this one has finished */
 
     /* The loop's own. */
     be_plan *plan;
@@ -60,7 +64,7 @@ typedef struct be_call {
     const be_placement *placement; /* or NULL; then each thread has a share, else each node */
     int by_lane, most, threads, timed;
     int64_t first_step, num_steps; /* of the rollout: under way */
-    int64_t grain, left;           /* lanes: in a piece at most; not done */
+    int64_t total, grain, left;    /* lanes: of the call; in a piece at most; not done */
     double start, end, next_look;
     _Atomic int64_t done;
     _Atomic int stop, failed, open; /* shares that have lanes left */

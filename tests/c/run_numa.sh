@@ -8,19 +8,7 @@ kernel=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-sources=(tests/c/numa_machine.c csrc/envs/*/*.c)
-for source in csrc/core/*.c csrc/core/*/*.c csrc/engines/*/*.c csrc/engines/*/*/*.c; do
-    [[ $source == */isa.c ]] || sources+=("$source")
-done
-for source in "${sources[@]}"; do
-    case $source in # what is compiled once per instruction set: see KERNEL_SOURCES in build_config.py
-    tests/c/* | csrc/envs/* | csrc/core/isa/* | csrc/engines/atari/atari.c | csrc/engines/atari/pixel.c) isa=-DBE_ISA=BE_ISA_BASELINE ;;
-    *) isa= ;;
-    esac
-    # shellcheck disable=SC2086
-    echo gcc -std=gnu11 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -Wno-psabi \
-        $isa -Icsrc -Icsrc/include -c "$source" -o "$build/$(basename "$source").o"
-done | xargs -P 2 -d '\n' -n 1 sh -c
+python3 tests/c/objects.py "$build" --isas baseline --with tests/c/numa_machine.c -- -O1
 mkdir "$build/root"
 gcc -static "$build"/*.o -o "$build/root/init" -lm -ldl -lpthread 2>"$build/warnings" # dlopen, which is not called
 (cd "$build/root" && echo init | cpio --quiet -o -H newc) >"$build/initramfs"

@@ -5,8 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-sources=(tests/c/test_pool.c csrc/core/queue/*.c csrc/core/place/*.c)
-flags=(-std=gnu11 -g -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer -Icsrc -Icsrc/include)
 declare -A kinds=(
     [plain]="-O3"
     [threads]="-O1 -fsanitize=thread"
@@ -16,11 +14,15 @@ declare -A kinds=(
 )
 for kind in plain addresses threads no-futex no-futex-threads; do
     # shellcheck disable=SC2086
-    gcc "${flags[@]}" ${kinds[$kind]} "${sources[@]}" -o "$build/$kind" -lpthread
+    python3 tests/c/objects.py "$build/$kind" --only csrc/core/queue csrc/core/place --with tests/c/test_{pool,numa}.c \
+        tools/bench_pool.c -- ${kinds[$kind]}
+    mkdir "$build/$kind/mains"
+    mv "$build/$kind"/t*.o "$build/$kind/mains"
+    for name in tests-c-test_pool tests-c-test_numa tools-bench_pool; do # the last one: that it still builds
+        # shellcheck disable=SC2086
+        gcc ${kinds[$kind]} "$build/$kind"/*.o "$build/$kind/mains/$name.c.o" -o "$build/$kind/$name" -lpthread
+    done
     echo "-- $kind"
-    "$build/$kind" "${1:-1}" | tail -n 1
-    # shellcheck disable=SC2086
-    gcc "${flags[@]}" ${kinds[$kind]} tests/c/test_numa.c csrc/core/place/numa.c -o "$build/$kind-numa"
-    "$build/$kind-numa"
+    "$build/$kind/tests-c-test_pool" "${1:-1}" | tail -n 1
+    "$build/$kind/tests-c-test_numa"
 done
-gcc "${flags[@]}" -O2 tools/bench_pool.c "${sources[@]:1}" -o "$build/bench_pool" -lpthread # that it still builds

@@ -256,6 +256,66 @@ static void roll(const scenario *s, const be_rows *expected, int nodes) {
     be_batch_destroy(batch);
 }
 
+static int by_number(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The same steps, the lanes listed in a new order in each, on three threads. */
+static void step_listed(const scenario *s, const be_rows *expected) {
+    be_batch *batch = make_batch(s);
+    const size_t n = (size_t)s->lanes, bytes = action_bytes(batch);
+    be_error error = {0};
+    char message[256];
+    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+    be_scattered *scattered = NULL;
+    if (!(batch->type->flags & BE_LANE_BY_LANE)) scattered = be_scattered_create(batch, 3, &error);
+    CHECK(pool != NULL && (scattered || batch->type->flags & BE_LANE_BY_LANE));
+    int64_t *lanes = malloc(n * sizeof *lanes);
+    uint64_t random = 5;
+    be_rows rows = allocate(batch, n);
+    CHECK(call_all(BE_RESET, 0, batch, pool, &rows, 1) == BE_OK);
+    for (int64_t i = 0; i < s->lanes; i++) {
+        be_batch_take_failure(batch, i);
+        lanes[i] = i;
+    }
+    for (int t = 1; t <= s->steps; t++) {
+        if (t == s->steps / 2 + 1) set_params(batch, s, 1);
+        for (int64_t k = t % 3 ? s->lanes - 1 : 0; k > 0; k--) { /* each third step in the order before */
+            const int64_t other = (int64_t)(draw(&random) % (uint64_t)(k + 1)), lane = lanes[k];
+            lanes[k] = lanes[other];
+            lanes[other] = lane;
+        }
+        if (t % 4 == 0) qsort(lanes, n, sizeof *lanes, by_number); /* neighbours */
+        const int64_t half = t % 2 ? s->lanes : s->lanes / 2;      /* in one call, or two */
+        for (int64_t begin = 0, end = half; begin < s->lanes; begin = end, end = s->lanes) {
+            be_call call;
+            be_plan plans[BE_NUM_PLANS];
+            be_plans_start(plans, 4096, 3, 1);
+            for (int i = 0; i < BE_NUM_PLANS; i++) plans[i].parallel = plans[i].fixed = 1;
+            be_rows part;
+            be_rows_slice(be_batch_table(batch), &part, &rows, begin);
+            be_call_init(&call, BE_STEP_LISTED, batch, isa, &part);
+            for (int64_t k = begin; k < end; k++)
+                write_action(batch, lanes[k], t, (char *)actions_of(batch, &rows) + (size_t)k * bytes);
+            call.lanes = lanes + begin;
+            call.num_listed = end - begin;
+            call.scattered = scattered;
+            be_call_begin(&call, plans, 3, pool);
+            CHECK(be_call_run(&call) == BE_OK && call.left == 0);
+        }
+        for (int64_t k = 0; k < s->lanes; k++) {
+            rows.failed[k] = (uint8_t)be_batch_take_failure(batch, lanes[k]);
+            compare(batch, &rows, k, &expected[t], lanes[k], 0);
+        }
+    }
+    release(batch, &rows);
+    free(lanes);
+    be_scattered_destroy(scattered);
+    be_pool_destroy(pool, 0);
+    be_batch_destroy(batch);
+}
+
 static int stop_at_once(void *context) {
     (*(int *)context)++;
     return 1;
@@ -337,7 +397,7 @@ static void reset_all(flight *f) {
     for (int64_t i = 0; i < f->s->lanes; i++) f->idle[i] = i;
     CHECK(be_async_check(f->async, f->idle, f->s->lanes, &what) == -1);
     CHECK(be_async_submit(f->async, f->idle, f->s->lanes, NULL, NULL) == BE_POOL_OK);
-    CHECK(be_async_check(f->async, f->idle, 1, &what) == 0 && what == BE_ASYNC_IN_FLIGHT);
+    CHECK(be_async_check(f->async, f->idle, 1, &what) == 0 && what == BE_LANE_TAKEN);
     CHECK(be_async_in_flight(f->async) == f->s->lanes);
     f->num_idle = 0;
 }
@@ -356,11 +416,6 @@ static void send(flight *f, const int64_t *lanes, int64_t count) {
     CHECK(be_async_check(f->async, lanes, count, &what) == -1);
     CHECK(be_async_submit(f->async, lanes, count, &rows, NULL) == BE_POOL_OK);
     free_rows(be_batch_table(f->batch), BE_ROWS_ACTION, &rows);
-}
-
-static int by_number(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* Some or all of the idle lanes that have taken fewer than `until` steps: in the order of their numbers, so that
@@ -524,6 +579,7 @@ int main(int argc, char **argv) {
         const int64_t sizes[] = {1, 7, 64, s->lanes};
         roll(s, expected, 0);
         roll(s, expected, 1);
+        step_listed(s, expected);
         interrupt(s);
         for (int i = 0; i < 4; i++) run(s, expected, sizes[i], 1 + (i + (int)j) % 4, 0);
         for (int i = 0; i < 4; i += 2) run(s, expected, sizes[i + (int)j % 2], 2 + (i + (int)j) % 3, 1);
