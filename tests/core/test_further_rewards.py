@@ -205,6 +205,22 @@ def test_lanes_in_flight_have_what_a_step_gives(env_id, mode):
 
 
 @each_id
+@each_mode
+def test_steps_of_some_lanes_have_theirs(env_id, mode):
+    rewards_of = CASES[env_id][1]
+    keywords = {"autoreset_mode": mode, "reward_scale": 2.0}
+    env, other = make(env_id, **keywords), make(env_id, **keywords)
+    env.reset(seed=1), other.reset(seed=1)
+    for action in actions_of(env, 30):
+        expected = env.step(action)[4]
+        for lanes in ([3, 0], [4, 2, 1]):
+            info = other.step(part_of(action, lanes), lanes)[4]
+            np.testing.assert_array_equal(rewards_of(info), rewards_of(expected)[lanes])
+            if "final_info" in info:
+                np.testing.assert_array_equal(rewards_of(info["final_info"]), rewards_of(expected["final_info"])[lanes])
+
+
+@each_id
 def test_arrays_that_are_held_are_not_written_again(env_id):
     rewards_of = CASES[env_id][1]
     env = make(env_id)
