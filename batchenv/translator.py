@@ -59,10 +59,6 @@ class Translator:
         The batch keeps the object until its workers have ended. Whatever the bytes point to has to live as long."""
         return None
 
-    def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
-        """The C core's batch, or a wrapper around it. transforms: what the C core does to rewards."""
-        return batch
-
     def release(self) -> None:
         """Lets go of what `engine` made; the batch keeps that until its workers have ended."""
 
