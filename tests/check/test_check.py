@@ -4,6 +4,8 @@ import functools
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,3 +199,40 @@ def test_command_line():
 def test_importing_batchenv_does_not_import_the_checks():
     code = "import sys, batchenv; assert 'batchenv.check' not in sys.modules; batchenv.check_vector_env"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+ENDLESS = """
+import os, pathlib
+
+def endless(num_envs=3):
+    pathlib.Path({told!r}).write_text(str(os.getpid()))
+    while True:
+        pass
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell a process that its parent has ended")
+def test_a_hanging_env_does_not_outlive_the_process_that_checks_it(tmp_path):
+    told = tmp_path / "told"
+    (tmp_path / "endless_env.py").write_text(ENDLESS.format(told=str(told)))
+    code = "from batchenv.check import check_vector_env; check_vector_env('endless_env:endless', isolate=True)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=tmp_path) as checking:
+        while not told.exists() or not told.read_text():
+            assert checking.poll() is None
+            time.sleep(0.02)
+        worker = int(told.read_text())
+        assert worker != checking.pid
+        checking.kill()
+    end = time.monotonic() + 60
+    while is_running(worker):
+        assert time.monotonic() < end, "the worker goes on"
+        time.sleep(0.02)
+
+
+def is_running(process):
+    """Whether there is such a process that is no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
