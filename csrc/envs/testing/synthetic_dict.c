@@ -1,7 +1,8 @@
-/* SyntheticDict-v0: a Dict of observations of several dtypes, and MultiDiscrete actions, for tests of what moves them.
+/* SyntheticDict-v0: a Dict of observations of several dtypes, and MultiDiscrete actions, for tests of the code that
+ * moves them.
  *
- * What it shows depends on the lane's stream and on every part of every action so far, so that a part lost or given to
- * another lane is seen. Its lanes are stepped in ranges.
+ * What it shows depends on the lane's stream and on every part of every action so far, so that a part that is lost or
+ * given to another lane is noticed. Its lanes are stepped in ranges.
  */
 #include <math.h>
 #include <string.h>

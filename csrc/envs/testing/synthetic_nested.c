@@ -1,7 +1,7 @@
-/* SyntheticNested-v0: Dicts and Tuples in each other, on both sides, for tests of what moves them.
+/* SyntheticNested-v0: nested Dicts and Tuples of observations and of actions, for tests of the code that moves them.
  *
- * What it shows depends on the lane's stream and on every part of every action so far, so that a part lost or given to
- * another lane is seen. Its lanes are stepped one by one, and may fail.
+ * What it shows depends on the lane's stream and on every part of every action so far, so that a part that is lost or
+ * given to another lane is noticed. Its lanes are stepped one by one, and may fail.
  */
 #include <math.h>
 #include <string.h>
