@@ -11,7 +11,7 @@ cdef class Params:
     """A batch's parameters, and the options of its resets."""
 
     cdef be_batch *batch
-    cdef list rows, option_rows  # of the type's tables
+    cdef list rows, option_rows  # rows of the type's tables
     cdef list columns  # a float64 array (num_lanes,) where lanes differ, else None
 
     cdef int start(self, be_batch *batch) except -1:
@@ -31,7 +31,7 @@ cdef class Params:
         return params
 
     cdef int set(self, dict values, lanes) except -1:
-        """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
+        """Sets params. values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
         cdef double numbers[BE_MAX_PARAMS]
         cdef const double *pointers[BE_MAX_PARAMS]
         cdef be_error error
@@ -62,7 +62,7 @@ cdef class Params:
                 old = numbers[i] if columns[i] is None else columns[i]
                 new = np.where(lanes, new, old)
             if isinstance(new, np.ndarray) and (new == new[0]).all():
-                new = float(new[0])  # the same in all lanes after all: the faster path
+                new = float(new[0])  # all lanes have the same value, for which the kernels are faster
             if isinstance(new, np.ndarray):
                 columns[i] = new
                 numbers[i] = new[0]
@@ -97,7 +97,7 @@ cdef class Params:
         return array.astype(np.float64)
 
     cdef int fill_options(self, dict options, double *values) except -1:
-        """The options of a reset, checked, in the order of the table."""
+        """Checks the options of a reset and writes their values in the order of the table."""
         cdef be_error error
         cdef int i
         for i, row in enumerate(self.option_rows):

@@ -1,4 +1,4 @@
-# What an env type says about itself, in terms of Python.
+# The tables of env types, as Python objects.
 
 import math
 
@@ -23,9 +23,9 @@ cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
 
 
 def env_types():
-    """What the built-in env types say of themselves: a list of dicts with "name", "family", "render_fps", and "ids", a
-    list of dicts with "name", "max_episode_steps", "reward_threshold" (None where there is none), "kwargs", "listed".
-    "grid": the keyword that gives a map, or None.
+    """Describes the built-in env types: a list of dicts with the keys "name", "family", "render_fps", "grid" (the
+    keyword that gives a map, or None) and "ids", a list of dicts with the keys "name", "max_episode_steps" and
+    "reward_threshold" (each None if there is none), "kwargs" and "listed".
     """
     cdef const be_env_type *env_type
     cdef int64_t index = 0
@@ -59,7 +59,7 @@ cdef list _id_table(const be_env_type *env_type):
 
 
 cdef dict _settings(const be_id *row, const be_param *params):
-    """The keywords that an id sets: params of the type in their own kind, others as text."""
+    """The keywords that an id sets, {name: value}: params of the type as values of their kind, others as text."""
     cdef const be_setting *setting = &row.settings[0]
     cdef const be_param *param
     values = {}
@@ -113,7 +113,7 @@ cdef list _field_table(const be_field *field):
 
 
 cdef list _port_table(const be_env_type *env_type, be_role role):
-    """The ports of one role as the type's table gives them; "index" is their place in it."""
+    """The ports of one role, as rows of the type's table; "index" is the place in the table."""
     cdef const be_port *port
     cdef int index = 0
     rows = []
@@ -139,7 +139,7 @@ def type_info(str name):
 
 
 cdef double _param_number(dict row, object value, str what) except? -1:
-    """The double that stands for `value`, or TypeError/ValueError."""
+    """`value` as the double by which C knows it. Raises TypeError or ValueError if it is not a value of the param."""
     name = row["name"]
     if row["kind"] == "choice":
         if value not in row["choices"]:
@@ -158,7 +158,7 @@ cdef double _param_number(dict row, object value, str what) except? -1:
 
 
 cdef dict _spaces(const be_batch *batch, be_role role):
-    """{name: description of its space} of the ports of one role."""
+    """{name of a port: description of its space}, for the ports of one role."""
     return {row["name"]: _space(&batch.space[<int>row["index"]]) for row in _port_table(batch.type, role)}
 
 
