@@ -403,7 +403,7 @@ def test_check_says_where_the_c_code_breaks(walk, mistake, words):
         sanitizer_runtime()
         edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
         line = walk.read_text().splitlines().index(f"        {mistake}") + 1
-        result = run("check", walk, "-q", "--timeout", "10")
+        result = run("check", walk, "-q", "--timeout", "5")
         assert result.returncode == 1, result.stderr
         assert re.search(words, result.stdout), result.stdout
         assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
