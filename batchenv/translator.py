@@ -54,10 +54,10 @@ class Translator:
     # ---- the simulator below -------------------------------------------------------------------------------------
 
     def engine(self, num_envs: int, threads: int) -> Any:
-        """What the C type's open() is given of `num_envs` lanes that so many threads step, once `to_core` was called:
-        an object whose `source` are the bytes that it reads; None: nothing.
+        """An object whose `source`, a `_core.Engine`, is passed to the C type's open() for `num_envs` lanes stepped by
+        `threads` threads; None if the type needs nothing. To be called after `to_core`.
 
-        The batch keeps the object until its workers have ended. Whatever the bytes point to has to live as long."""
+        The batch keeps the object until its workers have ended. Whatever `source` points to must live as long."""
         return None
 
     def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
