@@ -1,4 +1,4 @@
-"""The backend for lanes of C types: the C core's batch, its translator and its transforms."""
+"""Lanes of C types: the C core's batch, with what stands beside it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,9 @@ class CoreBackend(Backend):
 
     Attributes:
         core: the C core's batch.
-        batch: what all calls go through: `core`, or a wrapper around it.
-        translator: the translator of the C type.
-        normalizers: {name of BatchEnv's attribute: the object that normalizes observations or rewards}.
-        transforms: BatchEnv's built-in transforms as they are in effect: {keyword: value}.
+        translator: of the C type.
+        normalizers: {name: what normalizes observations or rewards by running moments}.
+        transforms: BatchEnv's built-in ones as they are in effect: {keyword: value}.
 
     Args:
         env_id: used in messages and for pictures.
@@ -103,8 +102,7 @@ class CoreBackend(Backend):
             grid=grid,
             engine=translator.engine(num_envs, threads + 1),  # workers, and the caller, which helps them
         )
-        self.batch: Any = translator.wrap(self.core, self._transforms.core)
-        self.batch.set_queue(batch_size, cpus)
+        self.core.set_queue(batch_size, cpus)
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
         stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
@@ -142,43 +140,41 @@ class CoreBackend(Backend):
         return self._layout
 
     def _look_at_spaces(self) -> None:
-        observation, action = self.batch.spaces()
+        observation, action = self.core.spaces()
         raw = _space(observation)
         layout = Layout(self._transforms.space(raw), _space(action))
         coefficients = self._transforms.coefficients(raw)
         if coefficients is not None:
-            self.batch.rescale(*coefficients)
+            self.core.rescale(*coefficients)
         self._layout = layout
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
-        if self.batch is not self.core:
-            return Shortcuts()
         return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
-        return self.core.deliver(self.batch.reset(seeds, mask, options))
+        return self.core.deliver(self.core.reset(seeds, mask, options))
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
-        return self.core.deliver(self.batch.step(actions, out))
+        return self.core.deliver(self.core.step(actions, out))
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
-        return self.core.deliver(self.batch.step_some(actions, env_id, out))
+        return self.core.deliver(self.core.step_some(actions, env_id, out))
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
-        return self.batch.send(actions, env_id)
+        return self.core.send(actions, env_id)
 
     def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
         """See `Backend.send_reset`."""
-        self.batch.queue_reset(seeds, options)
+        self.core.queue_reset(seeds, options)
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
-        return self.core.deliver(self.batch.recv(timeout))
+        return self.core.deliver(self.core.recv(timeout))
 
     def in_flight(self) -> int:
         """See `Backend.in_flight`."""
@@ -190,44 +186,43 @@ class CoreBackend(Backend):
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""
-        return self.core.deliver(self.batch.rollout(actions, steps, key, first_step, out))
+        return self.core.deliver(self.core.rollout(actions, steps, key, first_step, out))
 
     # ---- snapshots -----------------------------------------------------------------------------------------------
 
     def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
         """See `Backend.snapshot`."""
-        return self.batch.snapshot(lanes)
+        return self.core.snapshot(lanes)
 
     def check_snapshot(self, data: bytes) -> int:
         """See `Backend.check_snapshot`."""
-        return self.batch.check_snapshot(data)
+        return self.core.check_snapshot(data)
 
     def restore(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`. Parameters come along."""
         chosen = np.zeros(self.num_envs, np.uint8)
         chosen[lanes] = 1
-        self.batch.refuse_in_flight("restore()", chosen)
-        params = self.batch.get_params()
+        self.core.refuse_in_flight("restore()", chosen)
+        params = self.core.get_params()
         changed = {}
-        for name, values in self.batch.snapshot_params(data, rows).items():
+        for name, values in self.core.snapshot_params(data, rows).items():
             present = np.broadcast_to(params[name], (self.num_envs,))
             if not np.array_equal(present[lanes], values):
                 changed[name] = present.astype(np.float64)
                 changed[name][lanes] = values
         if changed:
             self.set_params(changed, None)
-        return self.batch.load(data, rows, lanes)
+        return self.core.load(data, rows, lanes)
 
     # ---- parameters and attributes -------------------------------------------------------------------------------
 
     def get_params(self) -> dict[str, Any]:
         """See `Backend.get_params`."""
-        return self.batch.get_params()
+        return self.core.get_params()
 
     def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
-        """See `Backend.set_params`; `params` may also have the translator's `fields`. Either all changes are made or
-        none."""
-        before, fields = self.batch.get_params(), self.translator.fields
+        """See `Backend.set_params`; `params` may have the translator's `fields` too. All of it happens, or nothing."""
+        before, fields = self.core.get_params(), self.translator.fields
         for name in params:
             if name not in before and name not in fields:
                 raise TypeError(unknown_keyword(self._id, name, before, fields=fields))
@@ -240,19 +235,19 @@ class CoreBackend(Backend):
                 name: spread(name, value, shapes.get(name, ()), lanes, self.num_envs) for name, value in params.items()
             }
         model = {name: params[name] for name in fields if name in params}
-        self.batch.set_params({name: value for name, value in params.items() if name not in model}, mask)
+        self.core.set_params({name: value for name, value in params.items() if name not in model}, mask)
         try:
             self._look_at_spaces()
             if model:
                 self.translator.set_fields(np.arange(self.num_envs) if lanes is None else lanes, model)
-        except BaseException:  # a transform cannot handle the new spaces, or a model is refused
-            self.batch.set_params(before)
+        except BaseException:  # a transform cannot follow, or a model is refused
+            self.core.set_params(before)
             self._look_at_spaces()
             raise
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""
-        return {**self.batch.state(), "elapsed_steps": self.batch.elapsed()}
+        return {**self.core.state(), "elapsed_steps": self.core.elapsed()}
 
     def attributes(self) -> Sequence[str]:
         """See `Backend.attributes`."""
@@ -261,7 +256,7 @@ class CoreBackend(Backend):
     def attribute(self, name: str) -> Sequence[Any]:
         """See `Backend.attribute`. The attribute "state" is the fields of a lane's state as one array."""
         if name in self.translator.names:
-            return self.translator.attribute(name, self.batch)
+            return self.translator.attribute(name, self.core)
         state = self.state()
         if name != "state":
             return state[name].tolist()
@@ -273,13 +268,13 @@ class CoreBackend(Backend):
         generators = []
         for lane in range(self.num_envs):
             bits = np.random.PCG64(0)
-            bits.state = self.batch.rng_state(lane)
+            bits.state = self.core.rng_state(lane)
             generators.append(np.random.Generator(bits))
         return tuple(generators)
 
     def keywords(self) -> dict[str, Any]:
         """See `Backend.keywords`."""
-        return {**self.translator.keywords(), **self.batch.get_params()}
+        return {**self.translator.keywords(), **self.core.get_params()}
 
     def changes(self) -> Any:
         """See `Backend.changes`."""
@@ -292,4 +287,4 @@ class CoreBackend(Backend):
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
         shape = (self.num_envs, *(self._layout.action_space.shape or ()))
-        return self.translator.drawer(self._id, mode, shape, self.batch)
+        return self.translator.drawer(self._id, mode, shape, self.core)

@@ -60,10 +60,6 @@ class Translator:
         The batch keeps the object until its workers have ended. Whatever `source` points to must live as long."""
         return None
 
-    def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
-        """The C core's batch, or a wrapper around it. transforms: what the C core does to rewards."""
-        return batch
-
     def release(self) -> None:
         """Drops the reference to what `engine` made, which the batch keeps until its workers have ended."""
 

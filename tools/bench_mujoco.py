@@ -75,7 +75,7 @@ class Ours:
             self.env = batchenv.make(f"{task}-v5", lanes, num_threads=threads, **kwargs, **limit)
         self.env.reset(seed=0)
         if threads > 1:
-            self.env._backend.batch.force_parallel(True)
+            self.env._backend.core.force_parallel(True)
         self.actions = actions_of(self.env, lanes)
 
     def run(self, steps):

@@ -46,7 +46,7 @@ def sync_run():
     """[(lane, start, end)] in ms, and when each step returned."""
     env = batchenv.make("Synthetic-v0", LANES, **OPTIONS)
     env.reset(seed=4)
-    env._backend.batch.force_parallel(True)  # not to wait for the measurements on which it is chosen
+    env._backend.core.force_parallel(True)  # not to wait for the measurements on which it is chosen
     out = (np.zeros((LANES, 3)), np.zeros(LANES), np.zeros(LANES, bool), np.zeros(LANES, bool))
     actions = np.zeros(LANES, np.int64)
     env.step(actions, out=out)  # starts the workers

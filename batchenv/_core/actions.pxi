@@ -155,10 +155,13 @@ cdef class ActionPart:
         if not discrete:
             return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
         if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
-            row = int(np.argmax(array)) // self.row_size % shape[len(shape) - self.ndim - 1]
-            raise ValueError(f"action {array.max()} of lane {row if lanes == NULL else lanes[row]} is not in "
-                             f"{<int64_t>self.batch.space[self.port].low[0]}.."
-                             f"{<int64_t>self.batch.space[self.port].high[0]}; no lane has been stepped")
+            row, component = divmod(int(np.argmax(array)), self.row_size)
+            row %= shape[len(shape) - self.ndim - 1]
+            bound = be_bound_of(&self.batch.space[self.port], component)
+            whose = f" (component {component})" if self.ndim else ""
+            raise ValueError(f"action {array.max()} of lane {row if lanes == NULL else lanes[row]}{whose} is not in "
+                             f"{<int64_t>self.batch.space[self.port].low[bound]}.."
+                             f"{<int64_t>self.batch.space[self.port].high[bound]}; no lane has been stepped")
         return np.ascontiguousarray(array, np.int64)
 
 
@@ -172,7 +175,7 @@ cdef class Actions:
 
     cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:
         cdef ActionPart part
-        rows = _port_table(batch.type, BE_ACTION)
+        rows = _port_table(batch.type, (BE_ACTION,))
         self.tree = nested.tree_of([row["name"] for row in rows])
         self.parts = []
         for row in rows:

@@ -20,9 +20,6 @@ cdef extern from "engines/atari/atari.h" nogil:
         int32_t observation, height, width, stack, num_actions
         int32_t *actions
         uint64_t layout
-        double *rewards
-        int32_t *lives
-        int32_t *step_lives
 
 ATARI_SCREEN_WIDTH = BE_SCREEN_WIDTH
 ATARI_OBSERVATIONS = {"grayscale": BE_ATARI_GRAYSCALE, "rgb": BE_ATARI_RGB, "ram": BE_ATARI_RAM}
@@ -64,9 +61,3 @@ cdef class AtariSetup(Engine):
         for i, action in enumerate(actions):
             setup.actions[i] = action
         setup.layout = layout
-
-    def set_board(self, cnp.ndarray rewards, cnp.ndarray lives, cnp.ndarray step_lives):
-        """The arrays (lanes, players) that the C side writes in games for more than one: float64, int32, int32."""
-        self.setup.rewards = <double *>self.keep(rewards)
-        self.setup.lives = <int32_t *>self.keep(lives)
-        self.setup.step_lives = <int32_t *>self.keep(step_lives)

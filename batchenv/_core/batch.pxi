@@ -122,15 +122,15 @@ cdef class Batch:
             options.engine = self.engine.given
         options.look = _look_at_signals
         options.look_context = <void *>self.runner
+        self.params = Params()
+        self.params.start(env_type, num_lanes, params)
+        options.params, options.columns = self.params.numbers, self.params.pointers
         with nogil:
             self.batch = be_batch_create(&options, &error)
         self.runner.raise_signal()
         if self.batch == NULL:
             _raise(&error)
-        self.params = Params()
-        self.params.start(self.batch)
-        if params:
-            self.params.set(params, None)
+        self.params.batch = self.batch
         self.actions = Actions()
         self.actions.start(self.batch, self.isa_table, clip)
         self.layout = Layout()
@@ -593,7 +593,7 @@ cdef class Batch:
         cdef be_call call
         cdef object taken
         cdef Output output
-        cdef dict info = {}
+        cdef dict info
         cdef tuple shape = (steps, self.num_lanes)
         self._require_reset("env.rollout()")
         self._check_stage()
@@ -613,21 +613,20 @@ cdef class Batch:
         if self.layout.same_step:
             output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.kernel_dtype)
             output.final_more = [np.zeros_like(array) for array in output.more]
-            output.final_infos = [np.zeros_like(array) for array in output.infos]
+            output.final_infos = _new_finals(output, np.zeros_like)
         self._point(output, &arrays)
         self._run(&call)
         if self.layout.stage is not None or self.layout.treats_rewards:
             output.treat_steps()
         self._note_failures()
-        names = [row["name"] for row in self.layout.infos]
-        info.update(zip(names, output.infos, strict=True))
+        info = output.rollout_infos()
         if self.layout.recording:
             output.tell_episodes(info, output.terminated | output.truncated, True)
         if self.layout.same_step:
             finals = _parts(self.layout, output.final_observation, output.final_more)
             info["final_obs"] = self.layout.present(finals)
             info["_final_obs"] = output.terminated | output.truncated
-            info["final_info"] = dict(zip(names, output.final_infos, strict=True))
+            info["final_info"] = output.rollout_finals(info["_final_obs"])
         return output.observed(), output.reward, output.terminated, output.truncated, info, taken
 
     # -- snapshots ---------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ cdef extern from "batchenv.h" nogil:
         double low[BE_MAX_BOUNDS]
         double high[BE_MAX_BOUNDS]
     ctypedef enum be_role:
-        BE_ACTION, BE_OBSERVATION, BE_INFO
+        BE_ACTION, BE_OBSERVATION, BE_INFO, BE_REWARD
     ctypedef struct be_port:
         const char *name
         be_role role
@@ -228,6 +228,8 @@ cdef extern from "core/batch.h" nogil:
         int32_t max_episode_steps
         const be_grid *grid
         const be_transform *transform
+        const double *params
+        const double *const *columns
         const void *engine
         int (*look)(void *) noexcept nogil
         void *look_context
@@ -246,6 +248,7 @@ cdef extern from "core/batch.h" nogil:
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
+    int64_t be_bound_of(const be_space *, int64_t)
 
 cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_bytes(const be_batch *, int64_t)

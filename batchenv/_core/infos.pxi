@@ -1,4 +1,4 @@
-# The infos of a step in autoreset mode SameStep.
+# What a step says beside its four arrays: where it lies, and how it comes in autoreset mode SameStep.
 
 import numpy as np
 
@@ -8,6 +8,36 @@ from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 
 _LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()  # until final_obs is made
 _FINAL = "final_obs"
+
+
+cdef int _check_paths(list rows) except -1:
+    """ValueError where two infos have one name, or one is a dict in which another one lies."""
+    taken = set()
+    for row in rows:
+        if row["name"] in taken:
+            raise ValueError(f"two ports are infos of the name {row['name']!r}: give them a name each")
+        taken.add(row["name"])
+    for row in rows:
+        for depth in range(len(row["groups"])):
+            group = "/".join(row["groups"][:depth + 1])
+            if group in taken:
+                raise ValueError(f"the info {group!r} is an array, so there can be no {row['name']!r} in it: give one "
+                                 "of them another name")
+    return 0
+
+
+cdef int _tell(dict info, dict row, object values, object mask) except -1:
+    """Puts an info where its name says, with its mask (None: without). A dict on the way there has a mask too, of the
+    lanes that have something in it."""
+    cdef dict place = info
+    for group in row["groups"]:
+        if mask is not None:
+            place[f"_{group}"] = place[f"_{group}"] | mask if group in place else mask.copy()
+        place = place.setdefault(group, {})
+    place[row["key"]] = values
+    if mask is not None:
+        place[row["mask"]] = mask
+    return 0
 
 
 @cython.final

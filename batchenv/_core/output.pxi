@@ -12,6 +12,7 @@ _NAMES = ("observations", "rewards", "terminations", "truncations")
 
 cdef enum:
     MAX_POOL = 4  # sets of arrays that are kept to be used again
+    AS_REWARDS = -1  # Layout.when: in all steps and no resets
 
 
 @cython.final
@@ -35,8 +36,9 @@ cdef class Layout:
     cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
     cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
     cdef int num_more
-    cdef list infos  # rows of the type's table
-    cdef int when[BE_MAX_PORTS]
+    cdef list infos  # and further rewards: rows of the type's table, with the dtypes and shapes that this batch has
+    cdef int when[BE_MAX_PORTS]  # a be_when; of further rewards AS_REWARDS
+    cdef bint nested[BE_MAX_PORTS]  # in a dict of infos
     cdef int info_ports[BE_MAX_PORTS]
     cdef int num_infos
     cdef bint partial_infos  # some rows of some info are left out
@@ -47,7 +49,7 @@ cdef class Layout:
     cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
         cdef const be_space *space
         cdef int k
-        rows = _port_table(batch.type, BE_OBSERVATION)
+        rows = _port_table(batch.type, (BE_OBSERVATION,))
         self.port = rows[0]["index"]
         self.names = [row["name"] for row in rows]
         tree = nested.tree_of(self.names)
@@ -55,8 +57,7 @@ cdef class Layout:
         self.more = []
         for row in rows[1:]:
             k = row["index"]
-            space = &batch.space[k]
-            self.more.append((k, _dtypes[<int>space.dtype], tuple([space.shape[i] for i in range(space.ndim)])))
+            self.more.append((k, *_form(&batch.space[k])))
         space = &batch.space[self.port]
         shape = [space.shape[i] for i in range(space.ndim)]
         if changes.time_aware:
@@ -75,15 +76,30 @@ cdef class Layout:
             self.observation_dims[k] = shape[k]
         self.num_more = len(self.more)
         self.whole_numbers = not shape and not changes.convert
-        self.infos = _port_table(batch.type, BE_INFO)
-        self.num_infos = len(self.infos)
-        for k in range(self.num_infos):
-            self.info_ports[k] = self.infos[k]["index"]
-            self.when[k] = batch.type.ports[self.info_ports[k]].when
-            self.partial_infos |= self.when[k] != BE_ALWAYS
+        self._start_infos(batch)
         self.recording = changes.record_statistics
         self.goes_on = batch.type.goes_on != NULL
         self.same_step = same_step
+        return 0
+
+    cdef int _start_infos(self, const be_batch *batch) except -1:
+        cdef const be_port *port
+        cdef int k
+        rows = _port_table(batch.type, _TOLD)
+        _check_paths(rows)
+        self.infos = []
+        for row in rows:
+            port = &batch.type.ports[<int>row["index"]]
+            row["dtype"], row["shape"] = _form(&batch.space[<int>row["index"]])
+            if 0 in row["shape"]:
+                continue  # prepare() has left it out
+            k = len(self.infos)
+            self.infos.append(row)
+            self.info_ports[k] = row["index"]
+            self.nested[k] = bool(row["groups"])
+            self.when[k] = AS_REWARDS if port.role == BE_REWARD else <int>port.when
+            self.partial_infos |= self.when[k] == BE_IN_STEPS or self.when[k] == BE_WHERE_NOT_0
+        self.num_infos = len(self.infos)
         return 0
 
     cdef int set_stage(self, object stage, object reward_dtype) except -1:
@@ -264,6 +280,8 @@ cdef class Output:
             if self.layout.tree is not None:
                 _point_parts(self.layout, self.final_more, arrays.final)
             for k in range(self.layout.num_infos):
+                if self.layout.when[k] == AS_REWARDS:
+                    continue
                 port = self.layout.info_ports[k]
                 arrays.final[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.final_infos, k))
 
@@ -434,8 +452,11 @@ cdef class Output:
                     if memchr(mask, 1, rows) == NULL:
                         continue
                 row = <object>PyList_GET_ITEM(self.layout.infos, k)
-                info[row["name"]] = values
-                info[row["mask"]] = present
+                if self.layout.nested[k]:
+                    _tell(info, row, values, present)
+                else:
+                    info[row["key"]] = values
+                    info[row["mask"]] = present
         if finished and (self.layout.recording or self.layout.same_step):
             done = np.logical_or(self.terminated, self.truncated)
             if self.layout.recording:
@@ -452,8 +473,7 @@ cdef class Output:
             if self.layout.when[k] == BE_ALWAYS:
                 row = self.layout.infos[k]
                 self.masks[k][...] = True if mask is None else mask
-                info[row["name"]] = self.infos[k]
-                info[row["mask"]] = self.masks[k]
+                _tell(info, row, self.infos[k], self.masks[k])
         return info
 
     cdef int tell_episodes(self, dict info, object done, bint always) except -1:
@@ -494,17 +514,44 @@ cdef class Output:
         cdef cnp.ndarray array
         for k in range(self.layout.num_infos):
             row = self.layout.infos[k]
-            array = _new_column(row, (self.rows,))
-            memcpy(cnp.PyArray_DATA(array), arrays.final[self.layout.info_ports[k]], cnp.PyArray_NBYTES(array))
+            if self.layout.when[k] == AS_REWARDS:
+                array = self.infos[k].copy()
+            else:
+                array = _new_column(row, (self.rows,))
+                memcpy(cnp.PyArray_DATA(array), arrays.final[self.layout.info_ports[k]], cnp.PyArray_NBYTES(array))
             array[~done] = 0
             present = done.copy()
             if self.layout.when[k] == BE_WHERE_NOT_0:
                 present &= (<object>array) != 0
                 if not present.any():
                     continue
-            info[row["name"]] = array
-            info[row["mask"]] = present
+            _tell(info, row, array, present)
         return info
+
+    cdef dict rollout_infos(self):
+        """The infos of a rollout: arrays without masks."""
+        cdef dict info = {}
+        cdef int k
+        for k in range(self.layout.num_infos):
+            _tell(info, self.layout.infos[k], self.infos[k], None)
+        return info
+
+    cdef dict rollout_finals(self, object done):
+        """Likewise those of the lanes that end an episode, which are `done`; 0 in the others."""
+        cdef dict info = {}
+        cdef int k
+        for k in range(self.layout.num_infos):
+            array = self.final_infos[k]
+            if self.layout.when[k] == AS_REWARDS:
+                array = self.infos[k].copy()
+                array[~done] = 0
+            _tell(info, self.layout.infos[k], array, None)
+        return info
+
+
+cdef tuple _form(const be_space *space):
+    """The dtype of a port's array, and the shape of one lane's."""
+    return _dtypes[<int>space.dtype], tuple([space.shape[i] for i in range(space.ndim)])
 
 
 cdef object _parts(Layout layout, object observation, list more):
@@ -581,8 +628,14 @@ cdef Output _new_results(Layout layout, int64_t rows):
     if layout.same_step:
         output.final_observation = np.empty((rows, *layout.observation_shape), layout.kernel_dtype)
         output.final_more = _new_parts(layout, (rows,))
-        output.final_infos = [np.empty_like(array) for array in output.infos]
+        output.final_infos = _new_finals(output, np.empty_like)
     return output
+
+
+cdef list _new_finals(Output output, object make_like):
+    """Arrays for the final infos of a step. Of further rewards there are none: those of the step are the last ones."""
+    return [None if output.layout.when[k] == AS_REWARDS else make_like(output.infos[k])
+            for k in range(output.layout.num_infos)]
 
 
 @cython.final

@@ -10,15 +10,26 @@ cimport numpy as cnp
 cdef class Params:
     """A batch's parameters, and the options of its resets."""
 
-    cdef be_batch *batch
-    cdef list rows, option_rows  # rows of the type's tables
+    cdef be_batch *batch  # NULL: it is still to be made
+    cdef const be_env_type *type
+    cdef int64_t num_lanes
+    cdef list rows, option_rows  # of the type's tables
     cdef list columns  # a float64 array (num_lanes,) where lanes differ, else None
+    cdef double numbers[BE_MAX_PARAMS]  # the value; where lanes differ, the first lane's
+    cdef const double *column_pointers[BE_MAX_PARAMS]
+    cdef const double **pointers  # to the columns, as C takes them; NULL: there are none
 
-    cdef int start(self, be_batch *batch) except -1:
-        self.batch = batch
-        self.rows = _param_table(batch.type.params)
-        self.option_rows = _param_table(batch.type.options)
+    cdef int start(self, const be_env_type *env_type, int64_t num_lanes, dict values) except -1:
+        """The defaults, but for `values`, which `set` describes."""
+        cdef int i
+        self.type = env_type
+        self.num_lanes = num_lanes
+        self.rows = _param_table(env_type.params)
+        self.option_rows = _param_table(env_type.options)
         self.columns = [None] * len(self.rows)
+        for i in range(len(self.rows)):
+            self.numbers[i] = env_type.params[i].value
+        self._take(self._changed(values, None))
         return 0
 
     cdef dict get(self):
@@ -26,26 +37,50 @@ cdef class Params:
         params = {}
         for i, row in enumerate(self.rows):
             column = self.columns[i]
-            params[row["name"]] = (_param_value(&self.batch.type.params[i], self.batch.params[i]) if column is None
+            params[row["name"]] = (_param_value(&self.type.params[i], self.numbers[i]) if column is None
                                    else column.copy())
         return params
 
     cdef int set(self, dict values, lanes) except -1:
-        """Sets params. values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
-        cdef double numbers[BE_MAX_PARAMS]
-        cdef const double *pointers[BE_MAX_PARAMS]
+        """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
         cdef be_error error
-        cdef cnp.ndarray array
-        names = [row["name"] for row in self.rows]
-        columns = list(self.columns)
+        cdef Params changed = self._changed(values, lanes)
+        if be_batch_configure(self.batch, changed.numbers, changed.pointers, &error) != BE_OK:
+            _raise(&error)
+        self._take(changed)
+        return 0
+
+    cdef int _take(self, Params other) except -1:
+        """The values of another one."""
         cdef int i
-        for i in range(BE_MAX_PARAMS):
-            numbers[i] = self.batch.params[i]
-            pointers[i] = NULL
+        self.columns = other.columns
+        for i in range(len(self.rows)):
+            self.numbers[i] = other.numbers[i]
+        self._point()
+        return 0
+
+    cdef int _point(self) except -1:
+        """Points at the columns."""
+        cdef int i
+        self.pointers = NULL
+        for i in range(len(self.columns)):
+            self.column_pointers[i] = NULL
+            if self.columns[i] is not None:
+                self.column_pointers[i] = <const double *>cnp.PyArray_DATA(<cnp.ndarray>self.columns[i])
+                self.pointers = self.column_pointers
+        return 0
+
+    cdef Params _changed(self, dict values, lanes):
+        """These with other values, checked one by one."""
+        cdef Params other = Params()
+        cdef int i
+        other.columns = list(self.columns)
+        names = [row["name"] for row in self.rows]
+        for i in range(len(names)):
+            other.numbers[i] = self.numbers[i]
         for name, value in values.items():
             if name not in names:
-                raise TypeError(f"{self.batch.type.name.decode()} has no parameter {name!r}; it has: "
-                                f"{', '.join(names)}")
+                raise TypeError(f"{self.type.name.decode()} has no parameter {name!r}; it has: {', '.join(names)}")
             i = names.index(name)
             row = self.rows[i]
             try:
@@ -59,26 +94,14 @@ cdef class Params:
             if lanes is not None:
                 if not row["per_lane"]:
                     raise ValueError(f"{name} is one value for all lanes: set it without lanes")
-                old = numbers[i] if columns[i] is None else columns[i]
+                old = other.numbers[i] if other.columns[i] is None else other.columns[i]
                 new = np.where(lanes, new, old)
             if isinstance(new, np.ndarray) and (new == new[0]).all():
-                new = float(new[0])  # all lanes have the same value, for which the kernels are faster
-            if isinstance(new, np.ndarray):
-                columns[i] = new
-                numbers[i] = new[0]
-            else:
-                columns[i] = None
-                numbers[i] = new
-        cdef bint any_column = False
-        for i in range(len(columns)):
-            if columns[i] is not None:
-                array = columns[i]
-                pointers[i] = <const double *>cnp.PyArray_DATA(array)
-                any_column = True
-        if be_batch_configure(self.batch, numbers, pointers if any_column else NULL, &error) != BE_OK:
-            _raise(&error)
-        self.columns = columns
-        return 0
+                new = float(new[0])  # the same in all lanes after all: the faster path
+            other.columns[i] = new if isinstance(new, np.ndarray) else None
+            other.numbers[i] = new[0] if isinstance(new, np.ndarray) else new
+        other._point()
+        return other
 
     cdef cnp.ndarray _column(self, dict row, value):
         """`value` as a float64 array (num_lanes,) of our own."""
@@ -86,12 +109,12 @@ cdef class Params:
         try:
             array = np.array(value)
         except ValueError:
-            raise ValueError(f"{name} cannot be read as an array of shape ({self.batch.num_lanes},)") from None
+            raise ValueError(f"{name} cannot be read as an array of shape ({self.num_lanes},)") from None
         if not row["per_lane"]:
             raise ValueError(f"{name} is one value for all lanes, got an array of shape {array.shape}")
-        if array.shape != (self.batch.num_lanes,):
+        if array.shape != (self.num_lanes,):
             raise ValueError(f"{name} has shape {array.shape}, but must be one number, or have one value per "
-                             f"lane: shape ({self.batch.num_lanes},)")
+                             f"lane: shape ({self.num_lanes},)")
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{name} has dtype {array.dtype}, but must hold numbers")
         return array.astype(np.float64)

@@ -112,28 +112,33 @@ cdef list _field_table(const be_field *field):
     return rows
 
 
-cdef list _port_table(const be_env_type *env_type, be_role role):
-    """The ports of one role, as rows of the type's table; "index" is the place in the table."""
+_TOLD = (BE_INFO, BE_REWARD)  # the roles of ports that are found in infos
+
+
+cdef list _port_table(const be_env_type *env_type, tuple roles):
+    """The ports of these roles as the type's table gives them; "index" is their place in it. A name that is a path,
+    such as "arm/speed", has "groups", ["arm"], and a "key", "speed"; "mask" is the key of its mask."""
     cdef const be_port *port
     cdef int index = 0
     rows = []
     while env_type.ports[index].name != NULL:
         port = &env_type.ports[index]
-        if port.role == role:
+        if port.role in roles:
             name = port.name.decode()
+            *groups, key = name.split("/")
             shape = tuple([port.shape[i] for i in range(BE_MAX_DIMS) if port.shape[i] > 0])
-            rows.append({"name": name, "mask": f"_{name}", "dtype": str(_dtypes[<int>port.dtype]), "shape": shape,
-                         "size": math.prod(shape), "doc": port.doc.decode() if port.doc != NULL else "",
-                         "index": index})
+            rows.append({"name": name, "groups": groups, "key": key, "mask": f"_{key}", "shape": shape,
+                         "dtype": str(_dtypes[<int>port.dtype]), "size": math.prod(shape), "index": index,
+                         "doc": port.doc.decode() if port.doc != NULL else ""})
         index += 1
     return rows
 
 
 def type_info(str name):
-    """The tables of an env type: "state", "info", "params", "options" (each a list of dicts), and "grid" (the keyword
-    that gives its map, or None)."""
+    """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
+    and "grid" (the keyword that gives its map, or None)."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
-    return {"state": _field_table(env_type.state), "info": _port_table(env_type, BE_INFO),
+    return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "grid": None if env_type.grid == NULL else env_type.grid.decode()}
 
@@ -158,8 +163,8 @@ cdef double _param_number(dict row, object value, str what) except? -1:
 
 
 cdef dict _spaces(const be_batch *batch, be_role role):
-    """{name of a port: description of its space}, for the ports of one role."""
-    return {row["name"]: _space(&batch.space[<int>row["index"]]) for row in _port_table(batch.type, role)}
+    """{name: description of its space} of the ports of one role."""
+    return {row["name"]: _space(&batch.space[<int>row["index"]]) for row in _port_table(batch.type, (role,))}
 
 
 cdef object _space(const be_space *space):

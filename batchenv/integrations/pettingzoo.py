@@ -109,8 +109,9 @@ class ParallelBatchEnv:
         return converted(self._started, self.env.reset, seed=seed, options=options)
 
     def _started(self, observations: Any, infos: dict[str, Any]):
-        self._ended[infos["_player_lives"]] = False
-        self._lives = infos["player_lives"]
+        started = infos["_player_lives"]
+        self._ended[started] = False
+        self._lives = np.where(started[:, None], infos["player_lives"], self._lives)
         self._out = self._lives < 0
         nobody = np.zeros_like(self._out)
         return dict.fromkeys(self.possible_agents, observations), self._infos(infos, ~self._out, nobody, self._lives)
@@ -204,10 +205,9 @@ class ParallelBatchEnv:
     ):
         """{agent: the lanes' infos, with what is the agent's own in the place of player one's}."""
         common = {key: value for key, value in infos.items() if key not in _OF_ALL and key.lstrip("_") not in _OF_ALL}
-        lives = infos["player_lives"]
         told = {}
         for k, agent in enumerate(self.possible_agents):
-            own = {"lives": lives[:, k].copy(), "life_lost": lost[:, k].copy(), "active": active[:, k].copy()}
+            own = {"lives": self._lives[:, k].copy(), "life_lost": lost[:, k].copy(), "active": active[:, k].copy()}
             told[agent] = {**common, **own, "_active": np.ones(self.num_envs, bool)}
             if "final_info" in infos:
                 final, done = infos["final_info"], infos["_final_info"]

@@ -139,7 +139,8 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
         }
         for (int k = 0; k < inner->count; k++) {
             const be_array *array = &inner->arrays[k];
-            if (array->group & BE_ROWS_LANE) COLUMN(driver->stopped_rows.place[array->place], array->bytes);
+            if (array->place < BE_PLACE_PORT || array->group == BE_ROWS_ACTION) continue;
+            COLUMN(driver->stopped_rows.place[array->place], array->bytes);
         }
     }
     for (int k = 0; k < outer->count; k++) { /* only used with SAME_STEP */
@@ -183,7 +184,10 @@ static void make_tables(be_batch *batch) {
     be_table_add(inner, BE_PLACE_REWARD, BE_ROWS_RESULT, sizeof(double));
     be_table_add(inner, BE_PLACE_TERMINATED, BE_ROWS_RESULT, 1);
     for (int k = 0; k < driver->num_ports; k++) {
-        be_table_add(inner, BE_PLACE_PORT + k, 1 << ports[k].role, be_space_row_bytes(&batch->space[k]));
+        const size_t bytes = be_space_row_bytes(&batch->space[k]);
+        if (bytes == 0) continue; /* prepare() has left it out */
+        if (ports[k].role == BE_REWARD) driver->rewards[driver->num_rewards++] = k;
+        be_table_add(inner, BE_PLACE_PORT + k, 1 << ports[k].role, bytes);
     }
     *outer = *inner;
     for (int k = 0; k < outer->count; k++) {
@@ -258,7 +262,9 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     driver->max_episode_steps = options->max_episode_steps > 0 ? options->max_episode_steps : INT32_MAX;
     driver->transform = *transform;
     double params[BE_MAX_PARAMS] = {0};
-    for (int i = 0; type->params && type->params[i].name; i++) params[i] = type->params[i].value;
+    for (int i = 0; type->params && type->params[i].name; i++) {
+        params[i] = options->params ? options->params[i] : type->params[i].value;
+    }
     for (int i = 0; type->options && type->options[i].name; i++) driver->default_options[i] = type->options[i].value;
     while (type->ports[driver->num_ports].name) driver->num_ports++;
     driver->space = calloc(SPACES * (size_t)driver->num_ports, sizeof *driver->space);
@@ -276,7 +282,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
-        be_batch_configure(batch, params, NULL, error) != BE_OK) {
+        be_batch_configure(batch, params, options->columns, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }
@@ -409,16 +415,24 @@ static int check_values(const char *what, const be_param *table, const double *v
 /* Checks the spaces that prepare() has set. */
 static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *error) {
     for (int k = 0; batch->type->ports[k].name; k++) {
+        const be_port *port = &batch->type->ports[k];
         const be_space *space = &setup->space[k];
+        const int told = port->role == BE_INFO || port->role == BE_REWARD; /* has no bounds, and may be left out */
         int good = space->ndim >= 0 && space->ndim <= BE_MAX_DIMS;
-        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] > 0;
-        for (int64_t j = 0; good && batch->type->ports[k].role != BE_INFO && j < be_num_bounds(space); j++) {
-            good = space->low[j] <= space->high[j];
+        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] >= !told;
+        for (int64_t j = 0; good && !told && j < be_num_bounds(space); j++) good = space->low[j] <= space->high[j];
+        if (!good) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "port '%s' of %s must have a space of up to %d dimensions, each of at least 1, with low <= "
+                           "high",
+                           port->name, batch->type->name, BE_MAX_DIMS);
         }
-        if (good) continue;
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "port '%s' of %s must have a space of up to %d dimensions, each of at least 1, with low <= high",
-                       batch->type->ports[k].name, batch->type->name, BE_MAX_DIMS);
+        if (port->role == BE_REWARD && (space->kind != BE_SPACE_BOX || space->dtype != BE_F64)) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "port '%s' of %s has further rewards, which must be BE_VALUE(BE_F64) or BE_VALUES(BE_F64, "
+                           "...)",
+                           port->name, batch->type->name);
+        }
     }
     return BE_OK;
 }

@@ -58,13 +58,15 @@ typedef struct be_batch_options {
     be_autoreset autoreset;
     int32_t max_episode_steps;     /* 0: no limit */
     const be_grid *grid;           /* copied; NULL where the type has none */
-    const be_transform *transform; /* NULL: nothing is transformed */
+    const be_transform *transform; /* NULL: everything goes out as it is */
+    const double *params;          /* as be_batch_configure takes them; NULL: the type's defaults */
+    const double *const *columns;  /* the same */
     const void *engine;            /* for the type's open() */
     int (*look)(void *context);    /* or NULL; a long open() calls it every 50 ms, and gives up if it is not 0 */
     void *look_context;
 } be_batch_options;
 
-/* A new batch of zeroed lanes with the type's default params. */
+/* A new batch of zeroed lanes. Its params choose the shapes of its spaces, which stay as they are. */
 be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
@@ -176,13 +178,14 @@ struct be_driver {
     void *look_context;
     double next_look; /* seconds */
     be_autoreset autoreset;
-    int32_t max_episode_steps;           /* INT32_MAX: none (elapsed stops there) */
-    uint8_t *pending;                    /* finished, waiting for a reset */
-    int num_ports, observation;          /* observation: the index of the first port of the observation */
-    be_space *space;                     /* per port: what batch->space points at, then room for new ones */
-    be_table inner;                      /* what kernels read and write */
-    be_table outer;                      /* what comes in and goes out */
-    size_t raw_bytes, observation_bytes; /* per row of the observation: before the transforms and after them */
+    int32_t max_episode_steps;              /* INT32_MAX: none (elapsed stops there) */
+    uint8_t *pending;                       /* finished, waiting for a reset */
+    int num_ports, observation;             /* the latter: the first port of an observation */
+    int num_rewards, rewards[BE_MAX_PORTS]; /* ports of further rewards */
+    be_space *space; /* by port: what batch->space points at, and room for those of a configuration */
+    be_table inner;  /* what kernels read and write */
+    be_table outer;  /* what comes in and goes out */
+    size_t raw_bytes, observation_bytes; /* a row of the observation that is transformed, before and after */
     be_rows final;                       /* SAME_STEP: the batch's own rows */
     double default_options[BE_MAX_PARAMS];
     be_transform transform;

@@ -102,14 +102,25 @@ static int is_text(const char *text) {
     return 0;
 }
 
-/* Whether `text` can be the name of a keyword argument in Python. */
+/* How long the name is that a text starts with and that can be a keyword of Python's; 0: it starts with none. */
+static size_t word_length(const char *text) {
+    if (*text >= '0' && *text <= '9') return 0;
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
 static int is_word(const char *text) {
-    if (!is_text(text) || *text == '\0' || (*text >= '0' && *text <= '9')) return 0;
-    for (; *text; text++) {
-        const int letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_';
-        if (!letter && !(*text >= '0' && *text <= '9')) return 0;
+    const size_t length = is_text(text) ? word_length(text) : 0;
+    return length > 0 && text[length] == '\0';
+}
+
+/* Such names, divided by "/". */
+static int is_path(const char *text) {
+    size_t length = is_text(text) ? word_length(text) : 0;
+    while (length > 0 && text[length] == '/') {
+        text += length + 1;
+        length = word_length(text);
     }
-    return 1;
+    return length > 0 && text[length] == '\0';
 }
 
 static int is_twice(const char *name, const char *const *names, int count) {
@@ -119,8 +130,11 @@ static int is_twice(const char *name, const char *const *names, int count) {
     return 0;
 }
 
-#define NO_END "is beyond the last possible row: end the table with {0}"
-#define NO_WORD "has no good name: use letters, digits and _, not a digit first (or the {0} at the end is missing)"
+#define NO_END "is the last that is possible, and {0} has to end the table"
+#define NO_PATH                                                                                                        \
+    "has no good name: letters, digits and _, as a keyword of Python's, or several such with / between them (or {0} "  \
+    "is missing at the end)"
+#define NO_WORD "has no good name: letters, digits and _, as a keyword of Python's (or {0} is missing at the end)"
 
 static int check_fields(const be_field *table, place at) {
     const char *names[BE_MAX_FIELDS];
@@ -147,13 +161,14 @@ static int check_ports(const be_port *table, place at) {
         if (!is_text(port->name) || strlen(port->name) > 100) {
             return bad(&at, "has a name that is not a text of at most 100 letters (or the {0} at the end is missing)");
         }
-        if ((unsigned)port->role > BE_INFO) return bad(&at, "has a role that is not in be_role");
-        if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is not in be_space_kind");
-        if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is not in be_dtype");
-        if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is not in be_when");
-        if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that do not point to an array");
-        if (port->role == BE_INFO && !is_word(port->name)) return bad(&at, NO_WORD);
-        if (port->role == BE_INFO && !is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
+        if ((unsigned)port->role > BE_REWARD) return bad(&at, "has a role that is none of be_role");
+        if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is none of be_space_kind");
+        if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
+        if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
+        if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that are nowhere");
+        if (port->role != BE_INFO && port->role != BE_REWARD) continue;
+        if (!is_path(port->name)) return bad(&at, NO_PATH);
+        if (!is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
 }

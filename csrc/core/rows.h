@@ -30,7 +30,7 @@ enum {
     BE_ROWS_ACTION = 1 << BE_ACTION,
     BE_ROWS_OBSERVATION = 1 << BE_OBSERVATION,
     BE_ROWS_INFO = 1 << BE_INFO,
-    BE_ROWS_RESULT = 8, /* reward, terminated, truncated */
+    BE_ROWS_RESULT = 1 << BE_REWARD, /* reward, terminated, truncated, further rewards */
     BE_ROWS_DRIVER = 16,
     BE_ROWS_FINAL = 32,
     BE_ROWS_LANE = BE_ROWS_OBSERVATION | BE_ROWS_INFO, /* what a type writes about a lane */
@@ -39,7 +39,7 @@ enum {
 };
 
 typedef struct be_array {
-    size_t bytes; /* per row; 0: there is no such array */
+    size_t bytes; /* a row */
     int place, group;
 } be_array;
 

@@ -34,6 +34,7 @@ be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error
         .max_episode_steps = batch->driver->max_episode_steps == INT32_MAX ? 0 : batch->driver->max_episode_steps,
         .grid = batch->grid.cells ? &batch->grid : NULL,
         .transform = &batch->driver->transform,
+        .params = batch->params,
     };
     for (int i = 0; i < num_parts; i++) {
         part *own = &scattered->parts[i];

@@ -139,8 +139,10 @@ static inline int64_t be_space_choices(const be_space *space, int64_t j) {
 
 /* ---- ports ---------------------------------------------------------------------------------------- */
 
-/* What a port is for. */
-typedef enum be_role { BE_ACTION, BE_OBSERVATION, BE_INFO } be_role;
+/* What a port is for. BE_REWARD is for rewards beside the lane's own, such as those of several players: values of
+ * BE_F64 that each step writes and no reset does. The driver scales, clips and sums them as it does with the lane's
+ * reward, and users find them among the infos, in every step. */
+typedef enum be_role { BE_ACTION, BE_OBSERVATION, BE_INFO, BE_REWARD } be_role;
 
 /* When a lane reports an info. In steps where it does not, the info's value is 0 and its mask is False. */
 typedef enum be_when {
@@ -153,8 +155,8 @@ typedef enum be_when {
  * and truncated are in be_rows too; everything else is in the type's table of ports.
  *
  * A port's name is its place in the action or the observation: "" is the whole, "image" the part `image` of a Dict,
- * "0" the first part of a Tuple, "arm/0" the first part of the Tuple that is the part `arm` of a Dict. An info's name
- * is its key.
+ * "0" the first part of a Tuple, "arm/0" the first part of the Tuple that is the part `arm` of a Dict. The name of an
+ * info or of further rewards is their key in infos: "speed" is infos["speed"], "arm/speed" is infos["arm"]["speed"].
  *
  *     enum { ACTION, IMAGE, DIRECTION, STEPS_LEFT };
  *     static const be_port ports[] = {
@@ -165,7 +167,9 @@ typedef enum be_when {
  *         {0},
  *     };
  *
- * prepare() may change the spaces that the table gives, shapes included. */
+ * prepare() may change the spaces that the table gives, shapes included. It leaves an info or further rewards out by
+ * giving them a shape with a 0 in it; then their rows are not there to be written. So one type serves a game for one
+ * player, whose infos have no `rewards`, and the same game for two. */
 typedef struct be_port {
     const char *name; /* NULL ends a table */
     be_role role;
@@ -175,7 +179,7 @@ typedef struct be_port {
     double low, high;           /* the closed range of all values; an info needs none */
     const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() sets it */
     be_when when;               /* an info's */
-    const char *doc;            /* an info's */
+    const char *doc;            /* of infos and further rewards */
 } be_port;
 
 #define BE_BOX(dtype_, low_, high_, ...)                                                                               \
@@ -189,7 +193,7 @@ typedef struct be_port {
 #define BE_TUPLE(...)                                                                                                  \
     .kind = BE_SPACE_TUPLE, .dtype = BE_I64, .choices = (const int64_t[]){__VA_ARGS__},                                \
     .shape = {sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
-/* For infos: one value, or an array of this shape. */
+/* For infos and further rewards: one value, or an array of this shape. */
 #define BE_VALUE(dtype_) .dtype = (dtype_)
 #define BE_VALUES(dtype_, ...) .dtype = (dtype_), .shape = {__VA_ARGS__}
 
@@ -277,9 +281,8 @@ typedef struct be_rows {
             uint8_t *started, *failed;
             double *episode_return, *episode_seconds;
             int64_t *episode_length, *lane;
-            /* In the order of the type's table. Actions are set in step, and are checked before. Observations and infos
-             * must be written completely, in reset and in step. All rows are contiguous and have the dtype of the
-             * port's space. */
+            /* In the order of the type's table. Actions: in step, checked. Observations and infos: to be written whole,
+             * in reset and in step; further rewards: in step. All are contiguous, of the dtype of the port's space. */
             void *port[BE_MAX_PORTS];
             void *final[BE_MAX_PORTS]; /* the driver's */
         };

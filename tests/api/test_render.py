@@ -160,7 +160,7 @@ def test_precision_of_the_state():
 
     ours = batchenv.make("MountainCarContinuous-v0", 1)
     theirs = gymnasium.make("MountainCarContinuous-v0", render_mode="rgb_array")
-    batch = FromGymnasium([theirs.unwrapped], position, ours._backend.batch.get_params(), elapsed=1)
+    batch = FromGymnasium([theirs.unwrapped], position, ours._backend.core.get_params(), elapsed=1)
     theirs.reset(seed=0)
     theirs.unwrapped.state = np.array([-0.44350525736808777, 0.0], np.float32)
     renderer = GymnasiumDrawer(

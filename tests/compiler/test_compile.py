@@ -285,6 +285,8 @@ def test_warnings_are_warnings(walk):
         (".ports = ports,", "", r"\.ports is missing"),
         ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"1 of \.ports has a name that is not a text"),
         ('{"", BE_OBSERVATION,', '{"", 9,', r"row 1 of \.ports has a role"),
+        ("LENGTH)},", 'LENGTH)}, {"a//b", BE_INFO, .doc = "x"},', r"row 2 of \.ports has no good name.* with / betw"),
+        ("LENGTH)},", 'LENGTH)}, {"a/b", BE_REWARD},', r"row 2 of \.ports has no \.doc"),
         (".ids = ids,", "", r"\.ids is missing"),
         (".step = step,", "", r"\.step is missing"),
         ('"cell", BE_I64, 1,', '"cell", BE_I64, 0,', r"row 0 of \.state needs a size from 1"),
@@ -316,6 +318,21 @@ def test_a_bad_table_is_told(walk, old, new, match):
         batchenv.compile(walk)
     else:
         refuse(walk, old, new, match)
+
+
+@pytest.mark.parametrize(
+    ("ports", "match"),
+    [
+        ('{"a", BE_INFO, .doc = "x"}, {"a", BE_REWARD, BE_VALUE(BE_F64), .doc = "x"}', "two ports .* of the name 'a'"),
+        ('{"a", BE_INFO, .doc = "x"}, {"a/b/c", BE_INFO, .doc = "x"}', "'a' is an array, so there can be no 'a/b/c'"),
+        ('{"a", BE_REWARD, BE_VALUE(BE_F32), .doc = "x"}', r"'a' of \w+ has further rewards, which must be BE_VALUE"),
+    ],
+)
+def test_ports_that_make_no_infos_are_told(walk, ports, match):
+    edit(walk, "LENGTH)},", f"LENGTH)}}, {ports},")
+    (name,) = batchenv.compile(walk).ids
+    with pytest.raises(ValueError, match=match):
+        batchenv.make(name, 2)
 
 
 def test_an_id_of_another_is_refused(walk, tmp_path):

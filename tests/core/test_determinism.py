@@ -15,7 +15,7 @@ def parts(observation):
 
 def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=150):
     env = batchenv.make(env_id, lanes, num_threads=threads, autoreset_mode=mode, max_episode_steps=60)
-    env._backend.batch.force_parallel(parallel)
+    env._backend.core.force_parallel(parallel)
     rng = np.random.default_rng(3)
     outputs = [*parts(env.reset(seed=17)[0])]
     for _ in range(steps):
@@ -59,7 +59,7 @@ def test_instruction_sets(env_id, isa, monkeypatch):
         expected = run(env_id, lanes, parallel=False, threads=1)
         monkeypatch.setenv("BATCHENV_ISA", isa)
         env = batchenv.make(env_id, 1)
-        assert env._backend.batch.isa == isa
+        assert env._backend.core.isa == isa
         assert_same(run(env_id, lanes, parallel=False, threads=1), expected)
         monkeypatch.delenv("BATCHENV_ISA")
 

@@ -108,7 +108,7 @@ def shuffled(names):
 def cycle(held):
     """The env is in a cycle, which the collector finds."""
     env = held.pop()
-    env.myself = {"env": env, "batch": env._backend.batch}
+    env.myself = {"env": env, "batch": env._backend.core}
     del env
     gc.collect()
 
@@ -281,7 +281,7 @@ def exit_with_hopper():
 @attack(needs=("mujoco",))
 def exit_with_hopper_that_modules_hold():
     at_exit("Hopper-v5", 8, frame_skip=300)
-    left_over[-1].batch = left_over[-1]._backend.batch
+    left_over[-1].batch = left_over[-1]._backend.core
     sys.modules["numpy.hold"] = left_over[0]
     np.hold = left_over[1]  # modules are emptied in an order that nobody knows
 

@@ -351,7 +351,7 @@ def rounding(name, lanes, **options):
             env = make(name, lanes, num_threads=threads, **options)
             env.reset(seed=0)
             if threads > 1:
-                env._backend.batch.force_parallel(True)
+                env._backend.core.force_parallel(True)
             actions = zeros(env)
             steps = zeros(env, steps=3)
             library.fesetround(mode)

@@ -130,7 +130,7 @@ def two_threads_as_one():
         envs = [batchenv.make("CartPole-v1", 20_000, num_threads=threads) for threads in (1, 2)]
     for env in envs:
         env.reset(seed=0)
-    envs[1]._backend.batch.force_parallel(True)
+    envs[1]._backend.core.force_parallel(True)
     same(*(future(env) for env in envs))
 
 
@@ -166,7 +166,7 @@ def threads_bound_to_cores():
     allowed = min(allowed, math.ceil(cgroup.cpu_limit() or allowed))
     found = batchenv.build_info()["max_threads"]
     assert found == allowed, f"max_threads is {found} of {allowed} CPUs"
-    assert make("CartPole-v1", 64, num_threads=None)._backend.batch.num_threads > 1 or allowed == 1
+    assert make("CartPole-v1", 64, num_threads=None)._backend.core.num_threads > 1 or allowed == 1
     two_threads_as_one()
 
 

@@ -39,7 +39,7 @@ def test_unknown_nodes(tmp_path, monkeypatch, lists):
     describe(tmp_path, lists, monkeypatch)
     assert batchenv.build_info()["numa_nodes"] == {}
     with closing(batchenv.make("CartPole-v1", 256, num_threads=4)) as env:
-        assert env._backend.batch.numa_blocks() == []
+        assert env._backend.core.numa_blocks() == []
         env.reset(seed=0)
 
 
@@ -52,19 +52,19 @@ def test_this_machine():
 def test_blocks(tmp_path, monkeypatch):
     describe(tmp_path, {0: as_list(CPUS[:1]), 1: as_list(CPUS[1:2]), 2: as_list(CPUS[2:])}, monkeypatch)
     with closing(batchenv.make("CartPole-v1", 1000, num_threads=4)) as env:
-        blocks = env._backend.batch.numa_blocks()
+        blocks = env._backend.core.numa_blocks()
         if len(CPUS) == 2:
             assert blocks == [(0, 512, 2), (1, 1000, 4)]  # node, lanes up to, workers up to
         assert len(blocks) >= 1 and blocks == sorted(blocks) and blocks[-1][1:] == (1000, 4)
     one_node = [dict(num_threads=1), dict(num_threads=4, thread_affinity=CPUS), dict(num_threads=4, thread_affinity=0)]
     for options in one_node:
         with closing(batchenv.make("CartPole-v1", 1000, **options)) as env:
-            assert env._backend.batch.numa_blocks() == []
+            assert env._backend.core.numa_blocks() == []
     with closing(batchenv.make("CartPole-v1", 64, num_threads=4)) as env:  # a kernel steps 64 lanes at a time
-        assert env._backend.batch.numa_blocks() == []
+        assert env._backend.core.numa_blocks() == []
     monkeypatch.setenv("BATCHENV_NUMA", "0")
     with closing(batchenv.make("CartPole-v1", 1000, num_threads=4)) as env:
-        assert env._backend.batch.numa_blocks() == []
+        assert env._backend.core.numa_blocks() == []
 
 
 @needs_two_cpus
@@ -118,7 +118,7 @@ def test_results_do_not_depend_on_it(tmp_path, monkeypatch, name, lanes):
     expected = trajectories(name, lanes, **options)
     describe(tmp_path, {0: as_list(CPUS[:1]), 1: as_list(CPUS[1:])}, monkeypatch)
     with closing(batchenv.make(name, lanes, **options)) as env:
-        assert len(env._backend.batch.numa_blocks()) == 2
+        assert len(env._backend.core.numa_blocks()) == 2
     assert trajectories(name, lanes, **options) == expected
 
 
@@ -129,7 +129,7 @@ def test_fork(tmp_path, monkeypatch):
     program = """
 import os, numpy as np, batchenv
 env = batchenv.make("Synthetic-v0", 8, num_threads=4, cost_us=1.0)
-assert len(env._backend.batch.numa_blocks()) == 2
+assert len(env._backend.core.numa_blocks()) == 2
 env.reset(seed=0)
 env.step(np.zeros(8, np.int64))
 child = os.fork()

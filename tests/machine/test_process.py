@@ -29,7 +29,7 @@ def steps(env, n):
 
 env = batchenv.make("CartPole-v1", 20000, num_threads=2)
 env.reset(seed=0)
-env._backend.batch.force_parallel(PARALLEL)
+env._backend.core.force_parallel(PARALLEL)
 steps(env, 10)
 env.reset(seed=1)
 pid = os.fork()
@@ -90,7 +90,7 @@ import {first}, {second}
 import torch, numpy as np, threadpoolctl
 env = batchenv.make("CartPole-v1", 20000, num_threads=2)
 env.reset(seed=0)
-env._backend.batch.force_parallel(True)
+env._backend.core.force_parallel(True)
 env.step(np.zeros(20000, np.int64))
 torch.set_num_threads(2)
 torch.mm(torch.ones(500, 500), torch.ones(500, 500))

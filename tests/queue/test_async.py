@@ -67,7 +67,7 @@ def async_histories(env_id, lanes, steps, seed, **options):
     finals = [[] for _ in range(lanes)]
     unfinished = lanes
     while unfinished:
-        waiting = env._backend.batch.in_flight()
+        waiting = env._backend.core.in_flight()
         if waiting < env.batch_size:  # the last lanes: give idle ones something to do
             done = [lane for lane in range(lanes) if len(histories[lane]) > steps][: env.batch_size - waiting]
             env.send(np.stack([action_for(env, lane, 0) for lane in done]), done)
@@ -265,7 +265,7 @@ def test_nothing_wrong_is_sent(actions, env_id, error, words):
     env.send([1], [5])
     with pytest.raises(error, match=words):
         env.send(actions, env_id)
-    assert env._backend.batch.in_flight() == 1
+    assert env._backend.core.in_flight() == 1
     env.send([1], [2])
     assert sorted(env.recv()[4]["env_id"]) == [2, 5]
 
@@ -651,7 +651,7 @@ print("alive")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "alive", (done.returncode, done.stderr)
-    assert not gc.is_tracked(ready()._backend.batch)  # or the collector could empty the list of arrays being written
+    assert not gc.is_tracked(ready()._backend.core)  # or the collector could empty the list of arrays being written
 
 
 def test_a_refused_reset_drops_nothing():
@@ -894,7 +894,7 @@ def test_lanes_that_become_slow_go_one_by_one():
     env.async_reset(seed=0)
     for _ in range(400):
         env.send([0], env.recv(10)[4]["env_id"])
-    while env._backend.batch.in_flight():
+    while env._backend.core.in_flight():
         env.recv(10)
     env.set_params(cost_us=100_000.0)  # 1.6 s for all of them
     start = time.perf_counter()

@@ -95,7 +95,7 @@ class Lane:
         return row | {"failed": failed}
 
     def observation(self):
-        return self.env._backend.batch.observe()[0]
+        return self.env._backend.core.observe()[0]
 
 
 class Machine(RuleBasedStateMachine):
@@ -544,7 +544,7 @@ class Machine(RuleBasedStateMachine):
                 np.testing.assert_array_equal(values, expected)
             else:
                 assert all(value == values for value in expected)
-        assert self.env._backend.batch.in_flight() == len(self.flying)
+        assert self.env._backend.core.in_flight() == len(self.flying)
         if not self.started:
             return
         state, generators, seeds = self.env.state, self.env.np_random, self.env.np_random_seed

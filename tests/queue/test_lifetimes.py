@@ -49,7 +49,7 @@ LOSSES = {
 ENDS = {
     "global": "env = flying()",
     "cycle": "env = flying(); env.me = env; del env",
-    "leak": "env = flying(); ctypes.pythonapi.Py_IncRef(ctypes.py_object(env._backend.batch))",
+    "leak": "env = flying(); ctypes.pythonapi.Py_IncRef(ctypes.py_object(env._backend.core))",
     "sys.exit": "def run():\n    env = flying()\n    sys.exit(0)\nrun()",
     "another's atexit": "import atexit; env = flying(); atexit.register(lambda: (env.recv(), send(env)))",
     "daemon": """env = flying(); started = threading.Event()

@@ -51,7 +51,7 @@ assert "{threads} threads were asked for" in told[0] and "{name}" in told[0], to
 assert f"only {{env.num_threads}} can be had" in told[0], told
 assert 1 <= env.num_threads < {threads}, env.num_threads
 env.reset(seed=0)
-env._backend.batch.force_parallel(True)
+env._backend.core.force_parallel(True)
 actions = np.zeros(env.action_space.shape, env.action_space.dtype)
 expected = batchenv.make("{id}", {lanes}, num_threads=1)
 expected.reset(seed=0)
@@ -100,7 +100,7 @@ def test_threads_of_another_thread(tmp_path):
     import batchenv
     env = batchenv.make("CartPole-v1", 65536, num_threads=64)
     env.reset(seed=0)
-    env._backend.batch.force_parallel(True)
+    env._backend.core.force_parallel(True)
     actions = np.zeros(65536, np.int64)
     assert env.num_threads == 64
     env.step(actions)
@@ -175,7 +175,7 @@ def trajectory(env_id, threads, how):
     single = [actions if discrete else actions.astype(np.float32) for actions in drawn]
     how()
     env = batchenv.make(env_id, 300, num_threads=threads, reward_scale=0.1)
-    env._backend.batch.force_parallel(threads > 1)
+    env._backend.core.force_parallel(threads > 1)
     shown = [env.reset(seed=3)[0]]
     for k in range(30):
         actions = (drawn if k % 2 else single)[k]
@@ -185,7 +185,7 @@ def trajectory(env_id, threads, how):
             shown += env.recv()[:2]
         else:
             shown += env.step(actions)[:2]
-        if k == 15 and "g" in env._backend.batch.get_params():
+        if k == 15 and "g" in env._backend.core.get_params():
             env.set_params(g=9.7)
     shown += env.rollout(20, policy="random", seed=1)[:2]
     shown += env.rollout(np.array(drawn))[:2]

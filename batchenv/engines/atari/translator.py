@@ -15,7 +15,6 @@ from batchenv.backend import Drawer
 from batchenv.engines import memory
 from batchenv.engines.atari import games, players
 from batchenv.engines.atari.files import Rom, library_path
-from batchenv.engines.players_batch import PlayersBatch
 from batchenv.transforms import flag
 from batchenv.translator import Translator
 from batchenv.values import integer
@@ -63,7 +62,6 @@ class Atari(Translator):
     def __init__(self):
         self._values: dict[str, Any] = {}
         self._setup: Any = None
-        self._board: Any = None
         self.transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
@@ -134,10 +132,6 @@ class Atari(Translator):
         """
         rows = num_envs * _ROWS * self._observation_bytes()
         memory.check(f"{num_envs} lanes of Atari", num_envs * _LANE_BYTES + rows, num_envs * _LANE_ADDRESSES + rows)
-        count = self._values["players"]
-        if count > 1:
-            self._board = tuple(np.zeros((num_envs, count), dtype) for dtype in (np.float64, np.int32, np.int32))
-            self._setup.set_board(*self._board)
         return _Given(self._setup)
 
     def _observation_bytes(self) -> int:
@@ -146,14 +140,6 @@ class Atari(Translator):
             values["img_width"] or _core.ATARI_SCREEN_WIDTH
         )
         return (values["stack_num"] or 1) * {"grayscale": frame, "rgb": 3 * frame, "ram": 128}[values["obs_type"]]
-
-    def wrap(self, batch: Any, transforms: dict[str, Any]) -> Any:
-        """The batch, with actions, rewards and lives of all players where there are more than one."""
-        count = self._values["players"]
-        if count == 1:
-            return batch
-        scale, bounds = transforms.get("reward_scale", 1.0), transforms.get("clip_reward", (-np.inf, np.inf))
-        return PlayersBatch(batch, count, self._board, scale, bounds)
 
     def render_modes(self, env_id: str) -> list[str]:
         """See `Translator.render_modes`."""

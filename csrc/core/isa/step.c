@@ -65,7 +65,29 @@ static void count_steps(const block *b) {
     for (int64_t i = 0; lost && i < n; i++) truncated[i] |= lost[b->first + i];
 }
 
-/* Adds the env's rewards to the statistics, then scales and clips them. */
+/* Scales and clips n rewards. */
+static void transform_rewards(const be_transform *transform, double *restrict reward, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double value = reward[i] * transform->reward_scale;
+        value = value < transform->reward_low ? transform->reward_low : value;
+        reward[i] = value > transform->reward_high ? transform->reward_high : value;
+    }
+}
+
+/* Of the block's k-th further rewards: how many values a lane has, and those of all lanes. */
+static int64_t reward_size(const block *b, int k) {
+    return be_space_row_size(&b->batch->space[b->batch->driver->rewards[k]]);
+}
+static double *rewards_of(const block *b, int k) { return b->rows.port[b->batch->driver->rewards[k]]; }
+
+static void clear_rewards(const block *b, int k, const int64_t *lanes, int64_t count) {
+    const int64_t size = reward_size(b, k);
+    for (int64_t j = 0; j < count; j++) {
+        memset(rewards_of(b, k) + (lanes[j] - b->first) * size, 0, (size_t)size * sizeof(double));
+    }
+}
+
+/* Rewards as the env gave them go into the statistics, then they are scaled and clipped. */
 static void treat_rewards(const block *b) {
     const struct be_driver *driver = b->batch->driver;
     const be_transform *transform = &driver->transform;
@@ -75,10 +97,9 @@ static void treat_rewards(const block *b) {
         for (int64_t i = 0; i < b->n; i++) total[i] += reward[i];
     }
     if (transform->transform_reward) {
-        for (int64_t i = 0; i < b->n; i++) {
-            double value = reward[i] * transform->reward_scale;
-            value = value < transform->reward_low ? transform->reward_low : value;
-            reward[i] = value > transform->reward_high ? transform->reward_high : value;
+        transform_rewards(transform, reward, b->n);
+        for (int k = 0; k < driver->num_rewards; k++) {
+            transform_rewards(transform, rewards_of(b, k), b->n * reward_size(b, k));
         }
     }
 }
@@ -133,6 +154,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
             b->rows.reward[i] = 0.0;
             terminated[i] = truncated[i] = 0;
         }
+        for (int k = 0; k < driver->num_rewards; k++) clear_rewards(b, k, due, num_due);
         if (be_episodes_start(b->batch, due, num_due, b->inner, b->now, error) != BE_OK) return -1;
     }
     uint16_t finished = 0; /* a narrow type, so that a vector holds more lanes */
@@ -187,8 +209,7 @@ static void step_lane(const block *b, int64_t i) {
         b->batch->driver->lost[lane] = rows->truncated[i];
         return;
     }
-    rows->reward[i] = 0;
-    rows->terminated[i] = 0;
+    be_rows_clear(&b->batch->driver->inner, BE_ROWS_RESULT, rows, i);
     b->batch->driver->lost[lane] = 0;
     if (!rows->skip[i]) be_lane_fail(b->batch, lane, rows, &error);
 }
@@ -221,7 +242,23 @@ static void keep_lane(const block *b, int64_t i, int back) {
     }
 }
 
-/* Takes the same action several times and sums the rewards. A lane that finishes keeps its state. */
+/* Where the sums of the k-th further rewards are, with action_repeat: those of the block's lanes. */
+static double *sums_of(const block *b, int k) {
+    double *sums = b->batch->driver->stopped_rows.port[b->batch->driver->rewards[k]];
+    return sums + b->first * reward_size(b, k);
+}
+
+/* Adds what lane first + i has got to the sums. */
+static void sum_rewards(const block *b, int64_t i) {
+    for (int k = 0; k < b->batch->driver->num_rewards; k++) {
+        const int64_t size = reward_size(b, k);
+        double *sum = sums_of(b, k) + i * size;
+        const double *reward = rewards_of(b, k) + i * size;
+        for (int64_t j = 0; j < size; j++) sum[j] += reward[j];
+    }
+}
+
+/* The same action several times, rewards summed; a lane that finishes stays where it is. */
 static int repeat(block *b, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
     const int64_t n = b->n;
@@ -234,6 +271,9 @@ static int repeat(block *b, be_error *error) {
         terminated[i] = truncated[i] = 0;
     }
     b->rows.skip = b->own.skip = skip;
+    for (int k = 0; k < driver->num_rewards; k++) {
+        memset(sums_of(b, k), 0, (size_t)(n * reward_size(b, k)) * sizeof(double));
+    }
     for (int round = 0; round < driver->transform.action_repeat; round++) {
         int status = step_kernel(b, error);
         if (status != BE_OK) return status;
@@ -243,6 +283,7 @@ static int repeat(block *b, be_error *error) {
             int32_t *elapsed = &b->batch->elapsed[b->first + i];
             *elapsed += *elapsed != INT32_MAX;
             total[i] += b->rows.reward[i];
+            sum_rewards(b, i);
             terminated[i] = b->rows.terminated[i];
             truncated[i] = be_is_at_limit(driver, *elapsed) || (driver->lost && driver->lost[b->first + i]);
             if (terminated[i] | truncated[i]) {
@@ -256,6 +297,9 @@ static int repeat(block *b, be_error *error) {
         b->rows.reward[i] = total[i];
         b->rows.terminated[i] = terminated[i];
         b->rows.truncated[i] = truncated[i];
+    }
+    for (int k = 0; k < driver->num_rewards; k++) {
+        memcpy(rewards_of(b, k), sums_of(b, k), (size_t)(n * reward_size(b, k)) * sizeof(double));
     }
     return BE_OK;
 }

@@ -5,8 +5,8 @@
  * bytes then, which some games show); loading one costs a hundredth of another power-on. All randomness of a lane
  * (start state, no-ops, sticky actions) comes from its own stream.
  *
- * Games for more players have one action for all: player one's + n * player two's + ..., of n actions. Reward, lives
- * and what follows from them are player one's; those of all are in arrays that the caller has passed in.
+ * In games for several players an action is one for each. Reward, lives and what follows from them are player one's;
+ * those of all players have ports of their own, which games for one player do without.
  */
 #include "engines/atari/atari.h"
 
@@ -32,7 +32,18 @@ static const be_field state[] = {
 };
 
 /* prepare() says the spaces, which depend on the game and on the form of observations. */
-enum { ACTION, OBSERVATION, INFO_LIVES, INFO_EPISODE_FRAME, INFO_FRAME, INFO_LIFE_LOST };
+enum {
+    ACTION,
+    OBSERVATION,
+    INFO_LIVES,
+    INFO_EPISODE_FRAME,
+    INFO_FRAME,
+    INFO_LIFE_LOST,
+    /* One value for each player. */
+    REWARDS,
+    PLAYER_LIVES,
+    PLAYER_LANES,
+};
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION},
     [OBSERVATION] = {"", BE_OBSERVATION},
@@ -41,6 +52,10 @@ static const be_port ports[] = {
                             .doc = "frames since the game was started"},
     [INFO_FRAME] = {"frame_number", BE_INFO, BE_VALUE(BE_I32), .doc = "frames since the lane was made"},
     [INFO_LIFE_LOST] = {"life_lost", BE_INFO, BE_VALUE(BE_BOOL), .doc = "a life was lost in this step"},
+    [REWARDS] = {"rewards", BE_REWARD, BE_VALUE(BE_F64), .doc = "with several players: what each has got"},
+    [PLAYER_LIVES] = {"player_lives", BE_INFO, BE_VALUE(BE_I32),
+                      .doc = "with several players: lives left of each, -1 where he is out while others go on"},
+    [PLAYER_LANES] = {"players/env_id", BE_INFO, BE_VALUE(BE_I32), .doc = "with several players: the lane of each"},
     {0},
 };
 
@@ -152,10 +167,8 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
     a->setup = *setup;
     a->type = &be_emulator_ale;
     a->players = setup->cartridge.players;
-    if (a->players < 1 || a->players > BE_MAX_PLAYERS ||
-        (a->players > 1 && !(setup->rewards && setup->lives && setup->step_lives))) {
-        return be_fail(error, BE_ERROR_VALUE, -1, "players=%d must be 1 to %d, with arrays for more than one",
-                       a->players, BE_MAX_PLAYERS);
+    if (a->players < 1 || a->players > BE_MAX_PLAYERS) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "players=%d must be 1 to %d", a->players, BE_MAX_PLAYERS);
     }
     a->machines = calloc((size_t)b->num_lanes, sizeof *a->machines);
     if (a->machines == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
@@ -199,7 +212,14 @@ static int prepare(be_setup *setup, be_error *error) {
         if (a->channels == 3) shape[ndim++] = 3;
     }
     be_space_box(&setup->space[OBSERVATION], BE_U8, ndim, shape, 0, 255);
-    be_space_discrete(&setup->space[ACTION], to_power(a->num_actions, a->players));
+    const int several = a->players > 1;
+    const int64_t choices[BE_MAX_PLAYERS] = {a->num_actions, a->num_actions, a->num_actions, a->num_actions};
+    be_space_discrete(&setup->space[ACTION], a->num_actions);
+    if (several) be_space_multi_discrete(&setup->space[ACTION], a->players, choices);
+    for (int port = REWARDS; port <= PLAYER_LANES; port++) {
+        setup->space[port].ndim = 1;
+        setup->space[port].shape[0] = several ? a->players : 0; /* 0: the port is left out */
+    }
     return BE_OK;
 }
 
@@ -353,19 +373,15 @@ static void show(const lane *l, const uint8_t *before) {
 
 static void tell(const lane *l, int life_lost, const be_rows *rows) {
     const int64_t row = l->index - rows->first;
+    const int players = l->atari->players;
     ((int32_t *)rows->port[INFO_LIVES])[row] = I32(l, LIVES);
     ((int32_t *)rows->port[INFO_EPISODE_FRAME])[row] = I32(l, EPISODE_FRAME);
     ((int32_t *)rows->port[INFO_FRAME])[row] = I32(l, FRAME_NUMBER);
     ((uint8_t *)rows->port[INFO_LIFE_LOST])[row] = (uint8_t)life_lost;
-}
-
-/* What a step did to the players. */
-static void tell_players(const lane *l, const int *points) {
-    const atari *a = l->atari;
-    const int64_t first = l->index * a->players;
-    a->type->player_lives(l->machine, a->setup.step_lives + first);
-    memcpy(a->setup.lives + first, a->setup.step_lives + first, (size_t)a->players * sizeof *a->setup.lives);
-    for (int k = 0; k < a->players; k++) a->setup.rewards[first + k] += points[k];
+    if (players == 1) return;
+    l->atari->type->player_lives(l->machine, BE_ROW(int32_t, rows->port[PLAYER_LIVES], rows, l->index, players));
+    int32_t *lanes = BE_ROW(int32_t, rows->port[PLAYER_LANES], rows, l->index, players);
+    for (int k = 0; k < players; k++) lanes[k] = (int32_t)l->index;
 }
 
 /* ---- the type --------------------------------------------------------------------------------------- */
@@ -410,7 +426,6 @@ static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
         if (k != I32(l, NEWEST)) memcpy(frame, l->frames + (size_t)I32(l, NEWEST) * a->frame_bytes, a->frame_bytes);
     }
     I32(l, LIVES) = a->type->lives(l->machine);
-    if (a->players > 1) a->type->player_lives(l->machine, a->setup.lives + l->index * a->players);
     U8(l, LIFE_LOST) = 0;
     I64(l, MARK) = (int64_t)l->rng->state_lo;
     write_stack(l, observation_row(l, rows));
@@ -449,9 +464,9 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     uint8_t before[BE_SCREEN_BYTES];
     int points[BE_MAX_PLAYERS] = {0}, wanted[BE_MAX_PLAYERS], actions[BE_MAX_PLAYERS];
     int over = 0, truncated = 0, life_lost = 0, pooled = 0;
-    int64_t code = ((const int64_t *)rows->port[ACTION])[row];
+    const int64_t *action = BE_ROW(const int64_t, rows->port[ACTION], rows, begin, a->players);
     if (U8(&l, OVER)) return damaged(&l, error);
-    for (int k = 0; k < a->players; k++, code /= a->num_actions) wanted[k] = a->actions[code % a->num_actions];
+    for (int k = 0; k < a->players; k++) wanted[k] = a->actions[action[k]];
     for (int frame = 0; frame < skip && !over && !truncated && !(episodic && life_lost); frame++) {
         stick(&l, sticky, wanted, actions);
         take_frame(&l, actions, points);
@@ -469,8 +484,11 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     U8(&l, OVER) = (uint8_t)(over || truncated);
     U8(&l, LIFE_LOST) = (uint8_t)(episodic && life_lost);
     I64(&l, MARK) = (int64_t)l.rng->state_lo;
-    if (a->players > 1) tell_players(&l, points);
     rows->reward[row] = points[0];
+    if (a->players > 1) {
+        double *rewards = BE_ROW(double, rows->port[REWARDS], rows, begin, a->players);
+        for (int k = 0; k < a->players; k++) rewards[k] = points[k];
+    }
     rows->terminated[row] = (uint8_t)(over || (episodic && life_lost));
     rows->truncated[row] = (uint8_t)truncated;
     write_stack(&l, observation_row(&l, rows));

@@ -13,10 +13,6 @@ typedef struct be_atari_setup {
     int32_t stack;                                /* frames in an observation; 0: one, without an axis of its own */
     int32_t num_actions, actions[BE_NUM_ACTIONS]; /* what the agent may do; 0: the emulator's minimal actions */
     uint64_t layout;                              /* differs where snapshots of one must not go into the other */
-    /* Of games for more than one player, (lanes, players) each, otherwise NULL: the caller's, as long as the batch is.
-     * A step adds the players' points to their rewards, for the caller to read and to set back to 0. */
-    double *rewards;
-    int32_t *lives, *step_lives; /* written by steps and resets; by steps alone */
 } be_atari_setup;
 
 #endif

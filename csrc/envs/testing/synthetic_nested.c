@@ -1,4 +1,5 @@
-/* SyntheticNested-v0: nested Dicts and Tuples of observations and of actions, for tests of the code that moves them.
+/* SyntheticNested-v0: Dicts and Tuples in each other, on both sides, and rewards of a team of three, for tests of what
+ * moves them.
  *
  * What it shows depends on the lane's stream and on every part of every action so far, so that a part that is lost or
  * given to another lane is noticed. Its lanes are stepped one by one, and may fail.
@@ -8,7 +9,7 @@
 
 #include "batchenv.h"
 
-enum { GEAR, KEYS, PUSH, DIALS, ANGLE, SPEED, FLAGS, PRESSED };
+enum { GEAR, KEYS, PUSH, DIALS, ANGLE, SPEED, FLAGS, PRESSED, REWARDS, TEAM };
 static const be_port ports[] = {
     [GEAR] = {"0", BE_ACTION, BE_DISCRETE_FROM(1, 3)},
     [KEYS] = {"1/keys", BE_ACTION, BE_MULTI_BINARY(3)},
@@ -18,6 +19,8 @@ static const be_port ports[] = {
     [SPEED] = {"arm/1", BE_OBSERVATION, BE_BOX(BE_F64, -INFINITY, INFINITY, 2)},
     [FLAGS] = {"flags", BE_OBSERVATION, BE_MULTI_BINARY(3)},
     [PRESSED] = {"pressed", BE_INFO, BE_VALUE(BE_I64), .doc = "keys down"},
+    [REWARDS] = {"team/rewards", BE_REWARD, BE_VALUES(BE_F64, 3), .doc = "both speeds, and the keys down"},
+    [TEAM] = {"team/size", BE_INFO, BE_VALUE(BE_I32), .doc = "three"},
     {0},
 };
 
@@ -55,6 +58,7 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
         for (int j = 0; j < 2; j++) ((double *)b->state[S_SPEED])[2 * i + j] = be_rng_double(&b->rng[i]);
         memset((int8_t *)b->state[S_FLAGS] + 3 * i, 0, 3);
         *BE_ROW(int64_t, rows->port[PRESSED], rows, i, 1) = 0;
+        *BE_ROW(int32_t, rows->port[TEAM], rows, i, 1) = 3;
     }
     return observe(b, lanes, count, rows, error);
 }
@@ -80,6 +84,9 @@ static int step(be_batch *b, int64_t i, int64_t end, const be_rows *rows, be_err
     }
     ((int64_t *)rows->port[PRESSED])[k] = pressed;
     rows->reward[k] = speed[0] + (double)pressed;
+    memcpy((double *)rows->port[REWARDS] + 3 * k, speed, 2 * sizeof(double));
+    ((double *)rows->port[REWARDS])[3 * k + 2] = (double)pressed;
+    ((int32_t *)rows->port[TEAM])[k] = 3;
     rows->terminated[k] = u < be_param_of(b, END_PROBABILITY, i);
     return observe(b, &i, 1, rows, error);
 }

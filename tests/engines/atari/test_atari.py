@@ -198,7 +198,7 @@ def test_threads_change_nothing(mode):
     results = []
     for threads in (1, 2):
         env = batchenv.make("ALE/SpaceInvaders-v5", 70, num_threads=threads, autoreset_mode=mode, episodic_life=True)
-        env._backend.batch.force_parallel(threads > 1)
+        env._backend.core.force_parallel(threads > 1)
         env.reset(seed=4)
         results.append(run(env, 12))
     assert_same(*results)

@@ -180,7 +180,7 @@ def test_threads_change_nothing():
     results = []
     for threads in (1, 2):
         env = batchenv.make("Pong-v5", 20, players=4, num_threads=threads, max_episode_steps=7)
-        env._backend.batch.force_parallel(threads > 1)
+        env._backend.core.force_parallel(threads > 1)
         env.reset(seed=4)
         results.append(run(env, 20))
     assert_same(*results)
@@ -358,13 +358,14 @@ def test_agents_that_are_out():
 
 
 def test_masked_resets_and_closing():
-    env = batchenv.make_parallel("Pong-v5", 3, autoreset_mode="Disabled", max_episode_steps=5)
+    env = batchenv.make_parallel("Joust-v5", 3, autoreset_mode="Disabled", max_episode_steps=5)
     env.reset(seed=1)
     last = play(env, 5)[-1]
     assert last[3]["second_0"].all()
     mask = np.array([True, False, True])
     _, infos = env.reset(options={"reset_mask": mask})
     np.testing.assert_array_equal(infos["first_0"]["_lives"], mask)
+    assert infos["second_0"]["lives"][1] == last[4]["second_0"]["lives"][1] > 0  # a lane that goes on keeps its lives
     with pytest.raises(gymnasium.error.ResetNeeded):
         play(env, 1)
     env.reset()
@@ -412,14 +413,14 @@ def test_wrong_keywords(env_id, keywords, error, told):
 @pytest.mark.parametrize(
     "actions, error, told",
     [
-        (np.zeros(3, int), ValueError, r"shape \(3,\), but 3 lanes of 2 players need shape \(3, 2\)"),
-        (np.zeros((2, 3), int), ValueError, "one column per player"),
+        (np.zeros(3, int), ValueError, r"shape \(3,\), but 3 lanes need shape \(3, 2\)"),
+        (np.zeros((2, 3), int), ValueError, r"shape \(2, 3\), but 3 lanes need shape \(3, 2\)"),
         (np.zeros((3, 2)), TypeError, "float64"),
-        ([[0, 0], [0, 6], [0, 0]], ValueError, r"action 6 of lane 1, player 2, is not in 0\.\.5"),
-        ([[-1, 0], [0, 0], [0, 0]], ValueError, "action -1 of lane 0, player 1"),
-        (np.full((3, 2), 2**64 - 1, np.uint64), ValueError, "18446744073709551615"),
+        ([[0, 0], [0, 6], [0, 0]], ValueError, r"action 6 of lane 1 \(component 1\) is not in 0\.\.5"),
+        ([[-1, 0], [0, 0], [0, 0]], ValueError, r"action -1 of lane 0 \(component 0\)"),
+        (np.array([[0, 0], [0, 0], [0, 2**64 - 1]], np.uint64), ValueError, r"51615 of lane 2 \(component 1\) is not"),
         ([[0, 0], [0], [0, 0]], ValueError, "cannot be read"),
-        (None, ValueError, r"shape \(\)"),
+        (None, TypeError, r"None is a single value; pass an array of shape \(3, 2\)"),
     ],
     ids=str,
 )
@@ -428,14 +429,14 @@ def test_wrong_actions(actions, error, told):
     before, _ = env.reset(seed=1)
     with pytest.raises(error, match=told):
         env.step(actions)
-    np.testing.assert_array_equal(env._backend.batch.observe(), before)
+    np.testing.assert_array_equal(env._backend.core.observe(), before)
 
 
 def test_wrong_actions_of_sent_lanes_and_rollouts():
     env = batchenv.make("Pong-v5", 4, players=2, batch_size=2)
     env.async_reset(seed=1)
     env.recv(), env.recv()
-    with pytest.raises(ValueError, match=r"action 9 of lane 3, player 1.*nothing was sent"):
+    with pytest.raises(ValueError, match=r"action 9 of lane 3 \(component 0\) is not in 0\.\.5"):
         env.send([[0, 0], [9, 0]], [2, 3])
     with pytest.raises(ValueError, match=r"need shape \(2, 2\)"):
         env.send([0, 0], [2, 3])
@@ -444,9 +445,9 @@ def test_wrong_actions_of_sent_lanes_and_rollouts():
     env.close()
     env = batchenv.make("Pong-v5", 2, players=2)
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="player 2"):
+    with pytest.raises(ValueError, match=r"action 7 of lane 0 \(component 1\) .*step 0 of the rollout"):
         env.rollout(np.full((3, 2, 2), [0, 7]))
-    with pytest.raises(ValueError, match="3 steps"):
+    with pytest.raises(ValueError, match=r"out's rewards must have dtype float64 and shape \(3, 2\)"):
         env.rollout(3, policy="random", out=(None, np.empty((2, 2)), None, None))
     with pytest.raises(gymnasium.error.ResetNeeded):
         batchenv.make("Pong-v5", 2, players=2).step([[0, 0], [0, 0]])

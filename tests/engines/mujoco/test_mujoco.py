@@ -150,7 +150,7 @@ def test_threads_give_the_same():
     results = []
     for threads in (1, 2):
         env = batchenv.make("Hopper-v5", 130, num_threads=threads)
-        env._backend.batch.force_parallel(threads == 2)
+        env._backend.core.force_parallel(threads == 2)
         env.reset(seed=3)
         rng = np.random.default_rng(3)
         results.append([env.step(choose(env, rng)) for _ in range(30)])
