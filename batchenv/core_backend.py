@@ -1,4 +1,4 @@
-"""Lanes of C types: the C core's batch, with what stands beside it."""
+"""The backend for lanes of C types: the C core's batch, its translator and its transforms."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class CoreBackend(Backend):
 
     Attributes:
         core: the C core's batch.
-        translator: of the C type.
-        normalizers: {name: what normalizes observations or rewards by running moments}.
-        transforms: BatchEnv's built-in ones as they are in effect: {keyword: value}.
+        translator: the translator of the C type.
+        normalizers: {name of BatchEnv's attribute: the object that normalizes observations or rewards}.
+        transforms: BatchEnv's built-in transforms as they are in effect: {keyword: value}.
 
     Args:
         env_id: used in messages and for pictures.
@@ -221,7 +221,8 @@ class CoreBackend(Backend):
         return self.core.get_params()
 
     def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
-        """See `Backend.set_params`; `params` may have the translator's `fields` too. All of it happens, or nothing."""
+        """See `Backend.set_params`; `params` may also have the translator's `fields`. Either all changes are made or
+        none."""
         before, fields = self.core.get_params(), self.translator.fields
         for name in params:
             if name not in before and name not in fields:
@@ -240,7 +241,7 @@ class CoreBackend(Backend):
             self._look_at_spaces()
             if model:
                 self.translator.set_fields(np.arange(self.num_envs) if lanes is None else lanes, model)
-        except BaseException:  # a transform cannot follow, or a model is refused
+        except BaseException:  # a transform cannot handle the new spaces, or a model is refused
             self.core.set_params(before)
             self._look_at_spaces()
             raise
