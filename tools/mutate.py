@@ -2,31 +2,48 @@
 
     python tools/mutate.py --count 40            # 40 mutants, ten per room; a second call goes on where it stopped
     python tools/mutate.py --only 7              # number 7 again
+    python tools/mutate.py --survivors --thorough
+    python tools/mutate.py --judge 7 "sets again what is set"                # number 7 changes nothing
     python tools/mutate.py --by-hand csrc/core/queue/pool.c:230 'call_workers(pool, helpers);' ';'
 
 Each mutant is one change in one line of csrc/ or batchenv/: an operator, a comparison, a number, a condition or a
 deleted statement. It is built in a copy of the checkout (--work), where results-SEED.jsonl says what became of it:
 
-    killed       a test failed, twice, and passes without the mutant; or a set of tests was not over in --limit
+    killed       a test that passes without the mutant failed, crashed, or took many times as long
     survived     all of them passed: read the change, and either write the test or see that it changes nothing
-    equivalent   the machine code is the same
+    equivalent   the machine code is the same, or somebody said so, with --judge
 
 A mutant that does not build is replaced by another one. What is drawn depends on the files, --seed and the number
-alone. Tests run one after the other, in the order of TESTS, until one fails.
+alone. Sets of tests run one after the other, in the order of TESTS, until a test fails; within a set the likeliest to
+fail for its time comes first, and after some seconds the mutant counts as survived. So first find out what each test
+takes (--measure: a quarter of an hour; --work keeps it in seconds.json), and then give those that have survived all
+tests (--survivors --thorough).
 """
 
 import argparse
+import contextlib
+import faulthandler
 import hashlib
+import importlib
 import json
+import math
 import os
 import random
 import re
+import runpy
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = {
@@ -37,28 +54,39 @@ ROOMS = {
 }
 # Tables of numbers from elsewhere, and names that are only kept for old programs.
 NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h|csrc/envs/list\.h|.*/_moved/.*")
-# What is mutated, and what should notice it: arguments of pytest, and scripts of tests/c for what pytest has not
-# noticed. The first pattern that fits counts.
-CORE = ["tests/core", "tests/envs/test_synthetic.py", "tests/queue", "tests/envs"]
+# What is mutated, and what should notice it, quick sets first: a list is arguments of one pytest, a string is a test in
+# C. The first pattern that fits counts.
+POOL, ASYNC, FUZZ = "tests/c/test_pool.c", "tests/c/test_async.c", "tests/c/fuzz_snapshot.c"
+LEAKS = "tests/c/test_memory.c"
+CORE = ["tests/core", "tests/envs", "tests/queue"]
+ATARI = ["tests/engines/atari", "tests/engines/test_engine_memory.py"]
+CPU = "tests/engines/atari/test_atari_cpu.py::test_single_instructions_and_lines_equal_the_library[['-O2']]"
+MUJOCO = ["tests/engines/mujoco", "tests/engines/test_engine_memory.py"]
 TESTS = [
-    (r"csrc/core/queue/", ["tests/model/test_orders.py", "tests/queue", "tests/c/run_pool.sh", "tests/c/run_async.sh"]),
-    (r"csrc/core/place/", ["tests/machine", "tests/queue", "tests/c/run_pool.sh"]),
-    (r"csrc/core/(async|loop|run)", ["tests/queue", "tests/core", "tests/c/run_async.sh"]),
-    (r"csrc/(core|include)/", [*CORE, "tests/c/run.sh", "tests/c/run_async.sh"]),
-    (r"csrc/envs/classic/", ["tests/envs/test_parity.py", "tests/core", "tests/c/run.sh"]),
-    (r"csrc/envs/", ["tests/envs", "tests/core", "tests/c/run.sh"]),
-    (r"csrc/engines/mujoco/", ["tests/engines/mujoco", "tests/engines/test_engine_memory.py", "tests/core"]),
-    (r"csrc/engines/", ["tests/engines/atari", "tests/engines/test_engine_memory.py", "tests/core"]),
-    (r"batchenv/check/", ["tests/check"]),
-    (r"batchenv/integrations/", ["tests/integrations", "tests/api"]),
-    (r"batchenv/engines/.*mujoco", ["tests/engines/mujoco", "tests/engines/test_engine_memory.py", "tests/api"]),
-    (r"batchenv/engines/", ["tests/engines/atari", "tests/engines/test_engine_memory.py", "tests/api"]),
-    (r"batchenv/render", ["tests/api", "tests/engines"]),
-    (r"batchenv/_core", [*CORE, "tests/api", "tests/machine"]),
-    (r"batchenv/", ["tests/api", *CORE, "tests/integrations", "tests/project", "tests/machine"]),
+    (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], POOL),
+    (r"csrc/core/place/", ["tests/machine"], ["tests/queue"], POOL),
+    (r"csrc/core/(async|loop|run|team)", ASYNC, LEAKS, CORE, ["tests/machine"]),
+    (r"csrc/core/library", ["tests/compiler"], CORE),
+    (r"csrc/core/snapshot", CORE, FUZZ, ["tests/api", "tests/engines"]),
+    (r"csrc/core/", CORE, ASYNC, LEAKS, ["tests/api", "tests/engines", "tests/machine"]),
+    (r"csrc/include/", CORE, ASYNC, FUZZ),
+    (r"csrc/envs/", ["tests/envs", "tests/core"], FUZZ, ["tests/queue"]),
+    (r"csrc/engines/mujoco/", MUJOCO, ["tests/core"]),
+    (r"csrc/engines/atari/ale_fast/", [CPU], ATARI),
+    (r"csrc/engines/", ATARI, ["tests/core"]),
+    (r"batchenv/check/", ["tests/check"], ["tests/compiler"]),
+    (r"batchenv/compiler/", ["tests/compiler"], ["tests/check"]),
+    (r"batchenv/integrations/pettingzoo", ["tests/engines/atari/test_atari_players.py"]),
+    (r"batchenv/integrations/", ["tests/integrations"], ["tests/api"]),
+    (r"batchenv/engines/.*mujoco", MUJOCO, ["tests/api", "tests/core"]),
+    (r"batchenv/engines/", ATARI, ["tests/api", "tests/core"]),
+    (r"batchenv/(render|bench|__main__)", ["tests/api"], ["tests/engines"]),
+    (r"batchenv/(cgroup|_built)", ["tests/machine"], ["tests/api", "tests/project"]),
+    (r"batchenv/", [*CORE, "tests/api", "tests/integrations"], ["tests/machine", "tests/check", "tests/engines"]),
 ]  # fmt: skip
-
-PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+UNSTEADY = re.compile(r"tests/(queue|machine)")  # where time decides: what fails runs again
+SPENT = 75  # exit status of tests that have not been over in their time
+MEMORY = 6 << 30  # bytes that a process of tests may use
 
 # ---- mutations ---------------------------------------------------------------------------------------------------
 
@@ -167,12 +195,96 @@ def draw(seed: int, number: int, attempt: int) -> dict:
 # ---- running -----------------------------------------------------------------------------------------------------
 
 
+def limit(seconds: dict[str, float], name: str) -> float:
+    """How long a test may take: many times as long as it does without a mutant, on a busy machine too."""
+    return 15 + 5 * seconds.get(name, 6)
+
+
+class Limits(NamedTuple):
+    """What is run of the tests that could see a mutant."""
+
+    dearest: float  # seconds of the longest test; ten times that for those that have to do with the file
+    cases: int  # of a test's cases, those that have to do with the file apart
+    budget: float  # seconds for a set of tests
+    sets: int  # of a row of TESTS
+
+
+QUICK, THOROUGH = Limits(0.5, 3, 20.0, 2), Limits(1000.0, 1000, 3600.0, 9)
+
+
+class Order:
+    """A plugin of pytest's. What is likeliest to fail for its time runs first: a quick test, one that has to do with
+    the mutated file by its name, one that has killed others, the first cases of a function. What is too dear does not
+    run, and a test that takes far too long ends the process. `log` gets a line before and after each test."""
+
+    def __init__(self, seconds, kills, mutated: str, limits: Limits, asked_for: list[str], log: Path):
+        self.seconds, self.kills, self.limits = seconds, kills, limits
+        self.words = {Path(mutated).stem.replace("_", ""), Path(mutated).parent.name} - {"core", "batchenv", "init"}
+        self.asked_for = asked_for  # by their full names: these always run
+        self.log = log.open("w", buffering=1)
+        self.spent = self.end = 0.0
+
+    def pytest_collection_modifyitems(self, items):
+        ranks: Counter = Counter()
+        order = []
+        for item in items:
+            name, function = item.nodeid, item.nodeid.split("[")[0]
+            if name in self.asked_for:
+                order.append((0.0, len(order), item))
+                continue
+            related = any(word in name.lower().replace("_", "") for word in self.words)
+            ranks[function, related] += 1
+            rank, seconds = ranks[function, related], self.seconds.get(name, 0.2)
+            if (related and seconds <= 10 * self.limits.dearest) or (
+                rank <= self.limits.cases and seconds <= self.limits.dearest
+            ):
+                likeliness = (1 + 9 * related) * (1 + self.kills[name]) / rank
+                order.append(((seconds + 0.01) / likeliness, len(order), item))
+        items[:] = [item for *_, item in sorted(order, key=lambda row: row[:2])]
+        self.end = time.monotonic() + self.limits.budget
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.spent = 0.0
+        print(json.dumps(["starts", nodeid]), file=self.log)
+        faulthandler.dump_traceback_later(limit(self.seconds, nodeid), exit=True, file=self.log)
+
+    def pytest_runtest_logreport(self, report):
+        self.spent += report.duration
+        if report.failed:
+            said = str(report.longrepr).strip().splitlines()
+            said = [line for line in said if line.startswith("E ")] or said
+            print(json.dumps(["failed", report.nodeid, said[0][:160] if said else ""]), file=self.log)
+
+    def pytest_runtest_logfinish(self, nodeid):
+        faulthandler.cancel_dump_traceback_later()
+        print(json.dumps(["took", nodeid, round(self.spent, 3)]), file=self.log)
+        if time.monotonic() > self.end:
+            pytest.exit("the budget is spent", SPENT)
+
+
+def run_pytest(arguments: list[str], order: Order) -> int:
+    sys.argv = ["pytest"]
+    sys.path.insert(0, os.getcwd())
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", *arguments], [order]))
+
+
+def run_setup() -> int:
+    sys.argv = ["setup.py", "-q", "build_ext", "--inplace"]
+    runpy.run_path("setup.py", run_name="__main__")
+    return 0
+
+
+def wrapped() -> list[str]:
+    """The flags that let a test decide which allocation fails."""
+    return [f"-Wl,--wrap={name}" for name in re.findall(r"\b__wrap_(\w+)\(", (ROOT / LEAKS).read_text())]
+
+
 class Copy:
     """A copy of the checkout, built in place, in which mutants are tried."""
 
-    def __init__(self, folder: Path, limit: float):
-        self.folder, self.limit = folder, limit
-        self.sound: set[str] = set()  # tests that pass without a mutant
+    def __init__(self, folder: Path, limits: Limits):
+        self.folder, self.limits = folder, limits
+        self.kills: Counter = Counter()  # by test
         tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
         names = set(tracked.splitlines())
         for room in ("csrc", "batchenv", "tests"):  # what has been there since an older commit
@@ -183,64 +295,183 @@ class Copy:
             source, target = ROOT / name, folder / name
             if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source, target)
-        if (ROOT / "build").is_dir() and not (folder / "build").exists():
-            shutil.copytree(ROOT / "build", folder / "build", ignore=shutil.ignore_patterns("mutants"))
+                shutil.copy2(source, target)
+        self.compiler = folder / "cc"  # what is last in a command counts: mutants are built with little optimisation
+        self.compiler.write_text(f'#!/bin/sh\nexec {os.environ.get("CC", "cc")} "$@" -O1 -w\n')
+        self.compiler.chmod(0o755)
         if not self.build():
-            sys.exit(f"{folder} does not build")
+            sys.exit(f"{folder} does not build: {self.said()}")
         self.code = self.machine_code()
+        self.kept = folder / "kept"
+        self.keep(self.folder, self.kept)
+        self.times = folder / "seconds.json"  # of each test that has passed here
+        self.seconds: dict[str, float] = json.loads(self.times.read_text()) if self.times.exists() else {}
+
+    # ---- processes
+
+    def run(self, work: Callable[[], int] | list[str], limit: float, **environment: str) -> int | None:
+        """The exit status of a function or a command in a process of its own; None where it is ended, after `limit`
+        seconds. A child of this process has pytest, NumPy and Gymnasium loaded already."""
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                os.chdir(self.folder)
+                said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                for stream in (1, 2):
+                    os.dup2(said, stream)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                os.environ.update(environment, PYTHONPATH=str(self.folder))
+                os.environ.pop("BATCHENV_WERROR", None)
+                if isinstance(work, list):
+                    os.execvp(work[0], work)
+                status = work()
+            except SystemExit as error:
+                status = error.code if isinstance(error.code, int) else int(error.code is not None)
+            except BaseException:
+                traceback.print_exc()
+                status = 70
+            finally:
+                for stream in (sys.stdout, sys.stderr):
+                    stream.flush()
+                os._exit(status)
+        watch = os.pidfd_open(child)
+        try:
+            end = time.monotonic() + limit
+            while not (over := bool(select.select([watch], [], [], 0.5)[0])) and time.monotonic() < end:
+                pages = int(Path(f"/proc/{child}/statm").read_text().split()[1])
+                if (
+                    pages * os.sysconf("SC_PAGE_SIZE") > MEMORY
+                ):  # no limit of the system's: sanitizers reserve terabytes
+                    break
+        finally:
+            os.close(watch)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)  # what it has left running, too
+            _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status) if over else None
+
+    def said(self) -> str:
+        lines = (self.folder / "said.txt").read_text(errors="replace").strip().splitlines()
+        return (lines or ["nothing"])[-1][:200]
+
+    # ---- building
 
     def build(self) -> bool:
-        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, timeout=1200).returncode == 0
+        return self.run(run_setup, 600, CC=str(self.compiler)) == 0
 
     def machine_code(self) -> str:
         (library,) = (self.folder / "batchenv").glob("_core.*.so")
         return hashlib.sha256(library.read_bytes()).hexdigest()
 
-    def run(self, test: str) -> tuple[str, str] | None:
-        """None if a test, a set of tests or a script passes; or which test fails, and what it says."""
-        command = ["bash", test] if test.endswith(".sh") else [*PYTEST, test]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(
-            command, cwd=self.folder, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True, text=True
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=self.limit)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return test, f"not over after {self.limit:.0f} s"
-        if process.returncode == 0:
-            return None
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.M)
-        last = said.strip().splitlines()[-1:] or ["nothing"]
-        return (failed or [test])[0], last[0][:200]
+    @staticmethod
+    def keep(source: Path, target: Path) -> None:
+        """Copies what takes long to make: the module, and what Cython's code is compiled from and to. The rest is in
+        ccache."""
+        for pattern in (
+            "batchenv/_core.*.so",
+            "build/cython/batchenv/_core.*",
+            "build/objects/*/common/build-cython-*",
+        ):
+            for path in source.glob(pattern):
+                copy = target / path.relative_to(source)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.unlink(missing_ok=True)
+                shutil.copy2(path, copy)
 
-    def verdict(self, mutant: dict, tests: list[str] | None = None) -> tuple[str, str] | None:
+    # ---- testing
+
+    def run_driver(self, source: str) -> tuple[str, str] | None:
+        """A test of tests/c over the mutant's own objects, which looks for leaks; no other sanitizers."""
+        objects = sorted((self.folder / "build" / "objects").glob("*/*/csrc-*.o"))
+        if source.endswith("fuzz_snapshot.c"):  # it includes the file
+            objects = [path for path in objects if path.name != "csrc-core-snapshot.c.o"]
+        flags = ["-std=gnu11", "-DBE_ISA=BE_ISA_BASELINE", "-DBE_HAVE_X86_VECTORS=1", "-Icsrc", "-Icsrc/include"]
+        command = [str(self.compiler), *flags, source, *map(str, objects), "-o", "driver"]
+        command += ["-fopenmp", "-lm", "-ldl", *(wrapped() if source == LEAKS else ["-fsanitize=leak"])]
+        if self.run(command, 120) != 0:
+            return source, "does not link"
+        start = time.monotonic()
+        status = self.run(["./driver"], limit(self.seconds, source))
+        if status == 0:
+            self.seconds[source] = time.monotonic() - start
+            return None
+        return source, "not over in time" if status is None else f"exit status {status}: {self.said()}"
+
+    def run_tests(self, tests: list[str], mutated: str) -> tuple[str, str] | None:
+        """None if they pass; or which one fails, and what it says."""
+        log = self.folder / "log.txt"
+        log.unlink(missing_ok=True)
+        order = Order(self.seconds, self.kills, mutated, self.limits, tests, log)
+        status = self.run(lambda: run_pytest(tests, order), 1800)
+        now = failed = None
+        for line in log.read_text().splitlines() if log.exists() else []:
+            if not line.startswith('["'):
+                continue  # of a traceback
+            what, name, *rest = json.loads(line)
+            if what == "starts":
+                now = name
+            elif what == "failed":
+                failed = failed or (name, rest[0])
+            elif failed is None or failed[0] != name:
+                now = None
+                self.seconds[name] = min(rest[0], self.seconds.get(name, rest[0]))
+        if status in (0, 5, SPENT) and not failed:  # 5: there are no such tests
+            return None
+        self.times.write_text(json.dumps(self.seconds))
+        if failed:
+            return failed
+        if status == 4:
+            sys.exit(f"pytest: {self.said()}")
+        if now:
+            text = log.read_text()
+            return now, "takes too long" if "Timeout" in text else f"ends the process: {status}"
+        return tests[0], f"exit status {status}: {self.said()}"
+
+    def check(self, tests: str | list[str], mutated: str) -> tuple[str, str] | None:
+        failed = self.run_driver(tests) if isinstance(tests, str) else self.run_tests(tests, mutated)
+        if failed and UNSTEADY.match(failed[0]) and self.check_one(failed[0], mutated) is None:
+            failed = self.check(tests, mutated)  # a test that fails once in a while, on a busy machine
+        return failed
+
+    def check_one(self, name: str, mutated: str) -> tuple[str, str] | None:
+        return self.run_driver(name) if name.endswith(".c") else self.run_tests([name], mutated)
+
+    def verdict(self, mutant: dict, tests: list[str | list[str]] | None = None) -> tuple[str, str] | None:
         """What became of a mutant, and who says so; None if it does not build."""
-        tests = tests or next(tests for pattern, tests in TESTS if re.match(pattern, mutant["file"]))
+        sets = tests or next(row for pattern, *row in TESTS if re.match(pattern, mutant["file"]))
+        sets, failed = sets[: self.limits.sets], None
         try:
             if not self.change(mutant):
                 return None
             if self.machine_code() == self.code and not mutant["file"].endswith(".py"):
                 return "equivalent", "the same machine code"
-            failed = None
-            for test in tests:
-                failed = self.run(test)
-                if failed and "::" in failed[0] and self.run(failed[0]) is None:
-                    failed = self.run(test)  # a test that fails once in a while, on a busy machine
-                if failed:
+            for some in sets:
+                if failed := self.check(some, mutant["file"]):
                     break
         finally:
             self.restore(mutant)
         if not failed:
-            return "survived", f"{len(tests)} sets of tests"
-        if failed[0] not in self.sound:
-            if said := self.run(failed[0]):
-                sys.exit(f"without a mutant: {said[0]}: {said[1]}")
-            self.sound.add(failed[0])
+            return "survived", f"{len(sets)} sets of tests"
+        if failed[0] not in self.seconds:  # it has not been seen to pass
+            self.build()  # the objects, which tests in C are linked with
+            if said := self.check_one(failed[0], mutant["file"]):
+                print(f"fails without a mutant, and is left out from now on: {said[0]}: {said[1]}", flush=True)
+                self.seconds[failed[0]] = math.inf
+                return self.verdict(mutant, tests)
+            self.seconds.setdefault(failed[0], 1.0)
+        self.kills[failed[0]] += 1
         return "killed", f"{failed[0]}: {failed[1]}"
+
+    def measure(self) -> None:
+        """Runs all tests without a mutant, so that their order is known."""
+        for tests in dict.fromkeys(
+            test for _, *row in TESTS for some in row if isinstance(some, list) for test in some
+        ):
+            if failed := self.run_tests([tests], ""):
+                sys.exit(f"without a mutant: {failed[0]}: {failed[1]}")
+            self.times.write_text(json.dumps(self.seconds))
 
     def change(self, mutant: dict) -> bool:
         """Makes the mutant; False if it does not build."""
@@ -257,10 +488,9 @@ class Copy:
         return True
 
     def restore(self, mutant: dict) -> None:
-        path = self.folder / mutant["file"]
-        shutil.copy(ROOT / mutant["file"], path)
-        if path.suffix != ".py" and not self.build():
-            sys.exit(f"{self.folder} does not build any more")
+        shutil.copy2(ROOT / mutant["file"], self.folder / mutant["file"])  # its time, too: Python looks at it
+        if not mutant["file"].endswith(".py"):
+            self.keep(self.kept, self.folder)
 
 
 def told(mutant: dict) -> str:
@@ -282,51 +512,81 @@ def by_hand(words: list[str]) -> dict:
 
 
 def shares(results: list[dict]) -> str:
-    """Per room, how many of those that change anything were killed."""
+    """Per room, how many of those that change anything were killed, now and when they were first tried."""
     rows = []
     for room in [*ROOMS, "all"]:
-        verdicts = [result["verdict"] for result in results if room in (result["room"], "all")]
-        killed, survived = verdicts.count("killed"), verdicts.count("survived")
-        if killed + survived:
-            rows.append(f"{room:8} {killed:4} of {killed + survived:4} killed: {killed / (killed + survived):4.0%}")
+        found = [result for result in results if room in (result["room"], "all") and result["verdict"] != "equivalent"]
+        if found:
+            killed = sum(result["verdict"] == "killed" for result in found)
+            first = sum(result.get("first", result["verdict"]) == "killed" for result in found)
+            share, before = killed / len(found), first / len(found)
+            rows.append(f"{room:8} {killed:4} of {len(found):4} killed: {share:4.0%} (at first {before:4.0%})")
     return "\n".join(rows)
+
+
+def read(log: Path) -> dict[int, dict]:
+    """What became of each mutant: of several lines with a number the last one holds."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return {result["number"]: result for result in map(json.loads, lines)}
+
+
+def write(log: Path, result: dict, before: dict | None = None) -> None:
+    if before:
+        result["first"] = before.get("first", before["verdict"])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        print(json.dumps(result), file=file)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, metavar="NUMBER")
+    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these, again")
+    parser.add_argument("--survivors", action="store_true", help="those that have survived, again")
+    parser.add_argument("--judge", nargs=2, metavar=("NUMBER", "REASON"), help="records that it changes nothing")
     parser.add_argument("--by-hand", nargs=3, metavar=("FILE:LINE", "OLD", "NEW"))
-    parser.add_argument("--tests", nargs="+", help="with --by-hand: these instead of those in TESTS")
+    parser.add_argument("--tests", nargs="+", help="sets of tests instead of those in TESTS")
+    parser.add_argument("--measure", action="store_true", help="first run all tests once, to know which are quick")
+    parser.add_argument("--thorough", action="store_true", help="all tests that could see it, however long they take")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutants", help="a folder for the copy")
-    parser.add_argument(
-        "--limit", type=float, default=1800.0, help="seconds for a set of tests: beyond, it counts as failed"
-    )
+    parser.add_argument("--results", type=Path, help="the file of verdicts (in --work: results-SEED.jsonl)")
     options = parser.parse_args()
-    copy = Copy(options.work.resolve(), options.limit)
-    log = options.work / f"results-{options.seed}.jsonl"
-    results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    tests = [test if test.endswith(".c") else [test] for test in options.tests or []]
+    log = options.results or options.work / f"results-{options.seed}.jsonl"
+    results = read(log)
+    if options.judge:
+        before = results[int(options.judge[0])]
+        write(log, {**before, "verdict": "equivalent", "by": options.judge[1]}, before)
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    for name in ("setuptools", "numpy", "gymnasium", "hypothesis"):
+        importlib.import_module(name)  # for all children
+    copy = Copy(options.work.resolve(), THOROUGH if options.thorough or tests else QUICK)
+    copy.kills.update(result["by"].split(": ")[0] for result in results.values() if result["verdict"] == "killed")
+    if options.measure:
+        copy.measure()
     if options.by_hand:
         one = by_hand(options.by_hand)
-        verdict = copy.verdict(one, options.tests) or ("does not build", "")
+        verdict = copy.verdict(one, tests) or ("does not build", "")
         print(*verdict, told(one), sep="  ")
         return verdict[0] == "survived"
-    done = {result["number"] for result in results}
-    numbers = [options.only] if options.only is not None else [k for k in range(options.count) if k not in done]
+    numbers = options.only or [k for k in range(options.count) if k not in results]
+    if options.survivors:
+        numbers = [number for number, result in sorted(results.items()) if result["verdict"] == "survived"]
     for number in numbers:
         start = time.monotonic()
-        for attempt in range(100):
+        one = results.get(number)
+        if one:
+            verdict = copy.verdict(one, tests)
+        for attempt in range(0 if one else 100):
             one = draw(options.seed, number, attempt)
             if verdict := copy.verdict(one):
                 break
         result = {**one, "verdict": verdict[0], "by": verdict[1], "seconds": round(time.monotonic() - start)}
         print(f"{number} {verdict[0]} {told(one)}\n    {verdict[1]} ({result['seconds']} s)", flush=True)
-        if options.only is None:
-            results.append(result)
-            with log.open("a") as file:
-                print(json.dumps(result), file=file)
-    print(shares(results))
+        write(log, result, results.get(number))
+    print(shares(list(read(log).values())))
     return 0
 
 

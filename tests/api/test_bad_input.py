@@ -53,6 +53,33 @@ def test_make(arguments, text):
         batchenv.make(**{"env_id": "CartPole-v1", "num_envs": 2, **arguments})
 
 
+# Keyword, the least and the greatest number that may be said: None where a try would take too much memory.
+LIMITS = [
+    ("num_envs", 1, None),
+    ("num_threads", 1, 1024),
+    ("batch_size", 1, 3),
+    ("max_episode_steps", 1, 2**31 - 2),
+    ("action_repeat", 1, 2**20),
+    ("frame_stack", 1, 1024),
+]
+
+
+@pytest.mark.filterwarnings("ignore:num_threads=1024")
+@pytest.mark.parametrize("name, low, high", LIMITS)
+def test_limits_of_make_are_exact(name, low, high):
+    given = {"env_id": "CartPole-v1", "num_envs": 3}
+    for value in filter(None, (low, high)):
+        env = batchenv.make(**{**given, name: value})
+        env.reset(seed=1)
+        env.step(env.action_space.sample())
+        env.close()
+    with pytest.raises(ValueError, match=f"^{name}={low - 1} must be at least {low}"):
+        batchenv.make(**{**given, name: low - 1})
+    high = high or 2**31 - 1
+    with pytest.raises(ValueError, match=f"^{name}={high + 1} must be at most {high}"):
+        batchenv.make(**{**given, name: high + 1})
+
+
 @pytest.fixture(params=["CartPole-v1", "Pendulum-v1"])
 def env(request):
     env = batchenv.make(request.param, 100)

@@ -172,6 +172,7 @@ static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool,
     be_call_begin(&call, fixed ? always : measured, 3, pool);
     const int status = be_call_run(&call);
     CHECK(!call.stopped && call.left == 0);
+    CHECK(!pool || call.placement == be_batch_placement(batch)); /* results do not show where lanes are stepped */
     return status;
 }
 

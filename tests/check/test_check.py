@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import walk_envs
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import ClipReward
 
@@ -15,6 +16,8 @@ import batchenv
 from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
+from batchenv.check.steps import _misfit as misfit
+from batchenv.check.target import resolve
 from batchenv.check.trial import same
 from helpers import ids
 from helpers.project import ROOT
@@ -66,6 +69,18 @@ def test_spaces_of_several_parts_are_alike_part_by_part(broken):
     report = check_vector_env(broken)
     assert {result.name for result in report.failures} == {"observation_space_is_batched"}
     assert all("for 3 lanes of Dict(" in result.detail for result in report.failures)
+
+
+def test_the_name_of_what_has_none_is_cut():
+    name = resolve(functools.partial(batchenv.make, "CartPole-v1", seed=10**70), 2, None).name
+    assert len(name) == 60 and name.endswith("...")
+
+
+def test_shape_and_dtype_are_each_looked_at():
+    space = spaces.Box(0, 1, (2,), np.float32)
+    assert misfit(space, np.zeros(2, np.float32)) == misfit(space, np.zeros(2, np.float16)) == ""
+    for wrong in (np.zeros(3, np.float32), np.zeros(2), np.zeros((2, 1), np.float32)):
+        assert misfit(space, wrong) == f"{wrong.dtype} of shape {wrong.shape} where the space is float32 of shape (2,)"
 
 
 def test_a_dict_is_like_no_array():

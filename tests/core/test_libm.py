@@ -13,6 +13,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from helpers import compiled
 from helpers.project import ROOT
 
 ARGUMENTS = np.random.default_rng(1).uniform(-10, 10, 1000)
@@ -138,6 +139,32 @@ def test_a_whole_build_with_a_foreign_sine_is_exact(tmp_path, isa):
     shutil.copytree(ROOT / "batchenv", package, ignore=shutil.ignore_patterns("*.so"), dirs_exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "lib"), "BATCHENV_ISA": isa}
     subprocess.run([sys.executable, "-c", LINKED], cwd=tmp_path, check=True, env=environment)
+
+
+FUNCTIONS = [("sin", 0), ("cos", 1), ("pow", 2), ("powf", 3), ("fmod", 4)]
+
+
+@pytest.mark.skipif("avx2" not in batchenv.build_info()["isas"], reason="the plain code calls the C library itself")
+@pytest.mark.parametrize("name, place", FUNCTIONS)
+def test_the_probe_counts_where_vectors_differ_from_the_c_library(name, place):
+    library = compiled.library("probe.c", "rng.c", "libm.c", isa="AVX2")
+    names = ["sin", "cos", "exp", "log1p", "pow", "fmod", "remainder", "sincos", "fma", "sinf", "cosf", "powf", "fmaf"]
+    table = (ctypes.c_void_p * len(names)).in_dll(library, "be_math")
+    number = ctypes.c_float if name == "powf" else ctypes.c_double
+    function = ctypes.CFUNCTYPE(number, *[number] * (1 if name in ("sin", "cos") else 2))
+    right = function(table[names.index(name)])
+    calls = iter(range(10**9))
+    wrong = function(lambda *values: right(*values) + (next(calls) % 2))
+    counts = (ctypes.c_int64 * 5)()
+    try:
+        library.be_isa_probe_avx2(counts)
+        assert list(counts) == [0] * 5
+        table[names.index(name)] = ctypes.cast(wrong, ctypes.c_void_p).value
+        library.be_isa_probe_avx2(counts)
+    finally:
+        table[names.index(name)] = ctypes.cast(right, ctypes.c_void_p).value
+    assert counts[place] > 8 * 2048 * 0.4
+    assert not any(counts[other] for _, other in FUNCTIONS if other != place)
 
 
 def test_build_info_says_all_agree_here():

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 import batchenv
-from batchenv import nested
+from batchenv import core_backend, nested
 
 LANES = 5
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
@@ -331,7 +331,10 @@ def test_actions_are_checked_by_part():
     env.reset(seed=0)
     before = env.snapshot()
     gear, hand, dials = env.action_space.sample()
+    beyond = dials.copy()
+    beyond[3, 1] = 3
     bad = [
+        ((gear, hand, beyond), ValueError, r"action 3 of lane 3 \('2', component 1\) is not in 0\.\.2"),
         ((gear, hand), TypeError, "actions must be a tuple of 3 parts, got tuple of 2"),
         ((gear, {"keys": hand["keys"]}, dials), TypeError, r"actions\[1\] must be a dict with the keys 'keys', 'push'"),
         ((gear * 0, hand, dials), ValueError, r"action 0 of lane 0 \('0'\) is not in 1\.\.3"),
@@ -403,8 +406,24 @@ def test_threads_make_no_difference(env_id):
 
 
 @ids
+def test_lanes_do_not_depend_on_how_many_there_are(env_id):
+    env, last = batchenv.make(env_id, 300), batchenv.make(env_id, 3)
+    assert same(each(lambda leaf: leaf[297:], env.reset(seed=1)[0]), last.reset(seed=298)[0])
+    for action in actions_of(env, 10):
+        ours, theirs = env.step(action), last.step(each(lambda leaf: leaf[297:], action))
+        assert same(tuple(each(lambda leaf: leaf[297:], part) for part in ours[:4]), theirs[:4])
+
+
+@ids
 def test_the_checker_finds_nothing(env_id):
     batchenv.check_vector_env(env_id).raise_on_failure()
+
+
+def test_spaces_with_a_start():
+    space = core_backend._space(
+        {"a": ("multi_discrete", "int64", (2,), (-1, 2), (3, 2)), "b": ("discrete", "int64", (), (4,), (6,))}
+    )
+    assert space == spaces.Dict(a=spaces.MultiDiscrete([5, 1], start=[-1, 2]), b=spaces.Discrete(3, start=4))
 
 
 def test_trees():

@@ -174,6 +174,16 @@ def test_a_combination_that_is_wrong_in_one_lane():
         batchenv.make("MountainCar-v0", 2, min_position=[-1.2, 1.0])
 
 
+@pytest.mark.parametrize("env_id", ["MountainCar-v0", "MountainCarContinuous-v0"])
+def test_two_bounds_may_be_one(env_id):
+    env = batchenv.make(env_id, 2, min_position=0.25, max_position=0.25)
+    env.reset(seed=1)
+    observations = env.step(env.action_space.sample())[0]
+    np.testing.assert_array_equal(observations[:, 0], np.float32(0.25))
+    with pytest.raises(ValueError, match=r"min_position=0\.25 must not be above max_position=0\.2499"):
+        batchenv.make(env_id, 2, min_position=0.25, max_position=0.2499)
+
+
 # ---- a value per chosen lane ---------------------------------------------------------------------------------------
 
 

@@ -36,6 +36,12 @@ CASES = {
     "CartPole-short": Case("CartPole-v1", both={"max_episode_steps": 7}),
     "MountainCar-v0": Case("MountainCar-v0", starts=NEAR),
     "MountainCar-goal": Case("MountainCar-v0", both={"goal_velocity": 0.02}, starts=NEAR),
+    "MountainCar-wall": Case(
+        "MountainCar-v0", physics={"goal_position": 0.6}, starts=NEAR
+    ),  # where the position is clipped
+    "MountainCarContinuous-wall": Case(
+        "MountainCarContinuous-v0", physics={"goal_position": 0.6}, starts=NEAR, ends=False
+    ),
     "MountainCarContinuous-v0": Case("MountainCarContinuous-v0", starts=NEAR, ends=False),
     "MountainCarContinuous-goal": Case(
         "MountainCarContinuous-v0", both={"goal_velocity": 0.01}, starts=NEAR, ends=False

@@ -44,6 +44,11 @@ def test_a_failing_lane_is_named_and_leaves_the_others_alone(mode):
     assert failures >= 3  # it starts again, and fails again
 
 
+def test_lane_0_fails_alone():
+    *_, (_, error) = run(9, 3, keep_errors=True, fail_step=3, fail_lane=0, end_probability=0.0)
+    np.testing.assert_array_equal(error.env_id, [0])
+
+
 def test_every_lane_fails():
     (_, error), *_ = run(300, 1, keep_errors=True, fail_step=1)
     assert len(error.env_id) == 300 and "300 of the lanes" in str(error)

@@ -22,7 +22,7 @@ def library(*sources, isa="BASELINE"):
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip(f"needs the C compiler {compiler[0]}")
-    known = ["tests/c/streams.c", *build_config.COMMON_SOURCES, *build_config.KERNEL_SOURCES]
+    known = ["tests/c/streams.c", "tests/c/plan.c", *build_config.COMMON_SOURCES, *build_config.KERNEL_SOURCES]
     paths = [next(path for path in known if path.endswith(f"/{source}")) for source in sources]
     flags = [*build_config.C_FLAGS, *build_config.ISA_FLAGS[isa], f"-DBE_ISA=BE_ISA_{isa}"]
     flags += ["-fPIC", "-shared", "-fvisibility=default", *(f"-I{path}" for path in build_config.INCLUDE)]

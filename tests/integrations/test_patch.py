@@ -42,6 +42,7 @@ def test_gives_ours(env_id):
         assert is_ours(env) and env.num_envs == 8 and env.spec.id == env_id
         assert repr(env) == f"BatchEnv({env_id}, num_envs=8)"
     assert is_ours(gymnasium.make_vec(gymnasium.spec(env_id), 3))
+    assert is_ours(gymnasium.make_vec(env_id)) and gymnasium.make_vec(env_id).num_envs == 1
     assert type(gymnasium.make(env_id).unwrapped).__module__.startswith("gymnasium.")
     batchenv.unpatch_gymnasium()
     assert type(gymnasium.make_vec(env_id, 2)) is own

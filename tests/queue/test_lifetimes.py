@@ -1,5 +1,6 @@
 """What the C side reads and writes lives as long as it does so, in whatever order Python lets go of things."""
 
+import gc
 import subprocess
 import sys
 
@@ -112,3 +113,13 @@ def test_sending_with_pictures_to_come(env_id, needs):
     env.reset(seed=0)
     env.send(env.action_space.sample(), np.arange(2))
     assert len(env.recv()[0]) == 2
+
+
+def test_nothing_is_kept_of_what_is_gone():
+    """What a fork or the end of Python has to look after is a list of batches that lives as long as the process."""
+    alive = batchenv._core._alive
+    env = batchenv.make("CartPole-v1", 2)
+    (address,) = [address for address, reference in alive.items() if reference() is env._backend.core]
+    del env
+    gc.collect()
+    assert address not in alive

@@ -254,7 +254,9 @@ def test_data_of_lanes_that_sleep_are_their_own():
 
 
 @can_sleep
-@pytest.mark.parametrize("forged", [[7, 0, 0, 0, 0], [1, 1, -1, -1, -1], [1, -1, -1, -1, -1], [2**31 - 1] * 5])
+@pytest.mark.parametrize(
+    "forged", [[7, 0, 0, 0, 0], [5, 0, 0, 0, 0], [1, 1, -1, -1, -1], [1, -1, -1, -1, -1], [2**31 - 1] * 5]
+)
 def test_forged_sleep(forged):
     """MuJoCo would follow such numbers out of its arrays, or for ever."""
     env = batchenv.make_mujoco(SLEEPY, 1)
@@ -587,6 +589,23 @@ def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
 def test_bad_keywords(env_id, kwargs, error, words):
     with pytest.raises(error, match=words):
         batchenv.make(env_id, 2, **kwargs)
+
+
+SMALLEST = """<mujoco><worldbody><body><joint name="a" type="slide"/><geom size=".1" mass="1"/></body></worldbody>
+<actuator>{}</actuator></mujoco>"""
+
+
+def test_the_smallest_model(tmp_path):
+    """One number to see, one actuator; none is too few."""
+    path = tmp_path / "smallest.xml"
+    path.write_text(SMALLEST.format('<motor joint="a" ctrlrange="-1 1"/>'))
+    env = batchenv.make_mujoco(str(path), 2, observation=["qpos"])
+    env.reset(seed=1)
+    assert env.observation_space.shape == env.action_space.shape == (2, 1)
+    assert env.step(env.action_space.high)[0].all()  # it has moved
+    path.write_text(SMALLEST.format(""))
+    with pytest.raises(ValueError, match="1 positions, 1 velocities and 0 actuators, but at least 0, 0 and 1 are"):
+        batchenv.make_mujoco(str(path), 2, observation=["qpos"])
 
 
 def test_a_file_that_is_no_model(tmp_path):
