@@ -23,11 +23,11 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
     """Changes parameters at once, in the middle of episodes too.
 
     Args:
-        lanes: which lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+        lanes: which lanes to change: a bool mask (num_envs,), an index, a list of indices or a slice; None: all.
         **params: name=value for all these lanes, or an array with one value per lane. Such an array has one value
             per chosen lane, in the order of `lanes`, or shape (num_envs,): then lane i takes value i, if it is
-            chosen. Where `lanes` are as many as all lanes but are not 0, 1, 2, ... in this order, these two would
-            differ, and an array is refused. Choices and flags must be the same for all lanes.
+            chosen. If `lanes` names all lanes in another order than 0, 1, 2, ..., the two meanings would differ, and an
+            array is refused. Choices and flags must be the same for all lanes.
 
     MuJoCo's lanes also take fields of mjModel (gravity, geom_friction, body_mass and so on), either of the model's
     shape, or with one row per lane, as above; see docs/mujoco.md. The lanes get models of their own, which snapshots
@@ -64,10 +64,10 @@ def snapshot(self: Any, lanes: Any = None) -> Snapshot:
     """Everything that decides what some lanes do next, to `restore` later, in the same lanes or in others.
 
     Args:
-        lanes: bool mask (num_envs,), index, list of indices or slice; None: all.
+        lanes: a bool mask (num_envs,), an index, a list of indices or a slice; None: all.
 
     Raises:
-        TypeError, ValueError: wrong or no lanes.
+        TypeError, ValueError: `lanes` is wrong, or names no lane.
         gymnasium.error.ResetNeeded: before the first reset.
     """
     self._check_open()
@@ -79,16 +79,18 @@ def snapshot(self: Any, lanes: Any = None) -> Snapshot:
 
 
 def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
-    """Puts lanes of a snapshot into lanes of this env; they go on bit for bit as the ones it was taken from would.
+    """Puts lanes of a snapshot into lanes of this env, which then go on bit for bit as the original lanes would.
 
-    Also between lanes, and from another BatchEnv of the same environment with the same built-in options (whatever
-    its num_envs, threads, time limit or autoreset mode). One lane may be put into many (branching, as in a tree
-    search). Parameters come along: lanes may differ in them afterwards.
+    The lanes may be other ones than those of the snapshot, and it may come from another BatchEnv of the same
+    environment with the same built-in options; num_envs, threads, time limit and autoreset mode may differ. One lane
+    may be put into many (branching, as in a tree search). Parameters are restored as well, so lanes may differ in them
+    afterwards.
 
     Args:
-        snapshot: of `BatchEnv.snapshot`, or its bytes.
-        lanes: where to put them: bool mask (num_envs,), index, list of indices or slice; None: all lanes.
-        rows: which of the snapshot's lanes to take, in the same forms; None: all of them. As many as `lanes`, or one.
+        snapshot: what `BatchEnv.snapshot` returned, or its bytes.
+        lanes: where to put them: a bool mask (num_envs,), an index, a list of indices or a slice; None: all lanes.
+        rows: which of the snapshot's lanes to take, in the same forms; None: all. There must be as many as `lanes`, or
+            one.
 
     Returns:
         observations (num_envs, ...) of all lanes.
@@ -98,7 +100,7 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
         ValueError: a damaged or foreign snapshot, numbers of lanes that do not fit, a lane twice. Nothing has
             changed.
         RuntimeError: one of these lanes is in flight. Nothing has changed.
-        gymnasium.error.ResetNeeded: some lanes before the first reset.
+        gymnasium.error.ResetNeeded: only some lanes are restored, before the first reset.
     """
     self._check_open()
     if isinstance(snapshot, (bytes, bytearray, memoryview)):
@@ -141,7 +143,8 @@ def np_random(self: Any) -> tuple[np.random.Generator, ...]:
 
 
 def get_attr(self: Any, name: str) -> tuple[Any, ...]:
-    """An attribute of each lane: a parameter, a state variable, or one of the environment's own such as `spec`.
+    """The value of an attribute in each lane: a parameter, a state variable, or an attribute of the environment such as
+    `spec`.
 
     Raises:
         AttributeError: lanes have no such attribute; the message lists those they have.

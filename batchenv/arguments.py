@@ -13,7 +13,7 @@ from batchenv.values import brief, integer
 
 
 def check_autoreset(value: Any) -> AutoresetMode:
-    """The autoreset mode that `value` names, or is. ValueError: there is no such mode."""
+    """The autoreset mode that `value` is or names. Raises ValueError if there is no such mode."""
     try:
         return AutoresetMode(value)
     except ValueError:
@@ -24,7 +24,7 @@ def check_autoreset(value: Any) -> AutoresetMode:
 
 
 def affinity(value: Any, workers: int) -> list[int] | None:
-    """The CPU of each worker, for thread_affinity=value.
+    """The CPU for each worker that thread_affinity=value asks for; None: no worker is bound.
 
     Raises:
         TypeError, ValueError: it is neither None, an int (an offset into the CPUs this process may use) nor a list of
@@ -46,7 +46,7 @@ def affinity(value: Any, workers: int) -> list[int] | None:
 
 
 def check_options(options: Any, count: int) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
-    """The "reset_mask" of `options`, or None, and the rest of them.
+    """Divides a reset's options: returns their "reset_mask" (or None) and a dict of the others.
 
     Raises:
         TypeError, ValueError: a wrong mask, or no dict.

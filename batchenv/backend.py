@@ -1,7 +1,7 @@
-"""The seam between BatchEnv and what steps its lanes: a table of verbs, and the errors that both sides know.
+"""The interface between BatchEnv and the backend that steps its lanes, and the errors that both sides know.
 
-`core_backend.CoreBackend` is one: lanes of C types. Another may step environments that are written in Python, in this
-process or in others. BatchEnv checks shapes of arguments, seeds and masks, has Gymnasium's API, and knows nothing of
+`core_backend.CoreBackend` is a backend for lanes of C types. Another backend may step environments written in Python,
+in this process or in others. BatchEnv has Gymnasium's API and checks shapes, seeds and masks; it knows nothing about
 how a lane is stepped.
 """
 
@@ -30,8 +30,8 @@ class Layout(NamedTuple):
 
 
 class Shortcuts(NamedTuple):
-    """`step`, `send` and `recv` of a backend that hold the lanes by themselves, for BatchEnv to call directly; where
-    there is None, BatchEnv holds the lanes around a call."""
+    """Functions of a backend that hold the lanes themselves, so that BatchEnv can call them directly for `step`, `send`
+    and `recv`. If one is None, BatchEnv holds the lanes during the call."""
 
     step: Callable[..., Any] | None = None
     send: Callable[..., Any] | None = None
@@ -39,13 +39,13 @@ class Shortcuts(NamedTuple):
 
 
 class Drawer:
-    """What draws lanes. This one draws nothing, for an env without a render mode."""
+    """Draws lanes. This base class draws nothing; it is for envs without a render mode."""
 
     def watch(self, actions: Any, lanes: Any = None) -> None:
-        """These actions have been taken, by these lanes; None: by all."""
+        """Is told that these lanes (None: all) have taken these actions."""
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
-        """A picture per lane, of its present state; None where a window shows it."""
+        """A picture of each lane in its present state, or None if a window shows it."""
         return None
 
     def close(self) -> None:
@@ -55,16 +55,16 @@ class Drawer:
 class Backend(Protocol):
     """Steps `num_envs` lanes of one environment.
 
-    All calls but `hold`, `closed`, `close` and `num_threads` are made while BatchEnv holds the lanes. Arrays that are
-    returned belong to the caller: none is written again while the caller has it, unless the backend was asked for that.
-    A call that raises has changed nothing; but a LaneError says that some lanes failed and the others went on: its
-    `result` is what would have been returned, its `env_id` says which lanes.
+    All calls except `hold`, `closed`, `close` and `num_threads` are made while BatchEnv holds the lanes. Returned
+    arrays belong to the caller: none is written again while the caller has it, unless the user has asked for that. A
+    call that raises has changed nothing. The exception is a LaneError, which says that some lanes failed while the
+    others went on: its `result` is what would have been returned, and its `env_id` says which lanes failed.
 
     A backend that inherits from this class must have `hold`, `layout`, `reset`, `step`, `state`, `generators` and
-    `close`. Of the other verbs it may leave some out: they raise NotImplementedError, or say that there is nothing.
+    `close`. It may leave out any other method, which then raises NotImplementedError or returns an empty result.
 
     Attributes:
-        num_envs, num_threads: how many lanes, and how many threads or processes may step them.
+        num_envs, num_threads: the number of lanes, and of threads or processes that may step them.
         closed: whether `close` has ended it.
         needs_reset: whether lanes have to be reset before anything else.
     """
@@ -76,33 +76,35 @@ class Backend(Protocol):
 
     @abstractmethod
     def hold(self, settle: bool = True) -> AbstractContextManager[Any]:
-        """Keeps other calls out while a `with` block lasts. settle: and refuses where lanes are in flight.
+        """A context manager that keeps other calls out. settle: also wait until no lane is being stepped.
 
         Raises:
-            RuntimeError: another call runs, in another thread or in a handler; it is closed.
+            RuntimeError: another call is running, in another thread or interrupted by a signal handler; or the backend
+                is closed.
         """
 
     @abstractmethod
     def layout(self) -> Layout:
-        """The lanes' spaces. The same object, as long as they are the same: parameters may change them."""
+        """The spaces of a lane. Returns the same object until they change; parameters may change them."""
 
     def shortcuts(self) -> Shortcuts:
-        """The ways past `hold`."""
+        """Functions that need no `hold`; see `Shortcuts`."""
         return Shortcuts()
 
     @abstractmethod
     def reset(
         self, seeds: int | list[int | None] | None, mask: NDArray[np.bool_] | None, options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts new episodes. With all lanes, those in flight are waited for, and their results dropped.
+        """Starts new episodes. If all lanes are reset, lanes in flight are waited for, and their results are dropped.
 
         Args:
-            seeds: an int s: lane i gets s + i; a list: one per lane, None: its stream goes on; None: all go on.
+            seeds: an int s: lane i gets seed s + i. A list: one int per lane, or None where the lane's random stream
+                goes on. None: all streams go on.
             mask: which lanes; None: all.
             options: the environment's; unknown ones are ignored.
 
         Returns:
-            observations (num_envs, ...) and infos; of lanes that were not reset, the present observation.
+            observations (num_envs, ...) and infos. Lanes that were not reset give their present observation.
 
         Raises:
             TypeError, ValueError: a wrong option.
@@ -126,22 +128,24 @@ class Backend(Protocol):
         """
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """As `step`, of the lanes numbered in `env_id` alone: row k is lane `infos["env_id"][k]`, in that order."""
+        """Like `step`, but only for the lanes listed in `env_id`; row k belongs to lane `infos["env_id"][k]`, in the
+        order given."""
         raise self._lacks("step(actions, env_id)")
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
-        """Sends lanes off to be stepped; returns which. env_id None: those that were last received."""
+        """Sends lanes to be stepped and returns their numbers. env_id: the numbers; None: the lanes last received."""
         raise self._lacks("send()")
 
     def send_reset(self, seeds: int | list[int | None] | None, options: dict[str, Any]) -> None:
-        """Sends all lanes off to be reset; those in flight are waited for, and their results dropped."""
+        """Sends all lanes to be reset. Lanes in flight are waited for, and their results are dropped."""
         raise self._lacks("async_reset()")
 
     def recv(self, timeout: float | None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """As `step`, the lanes that are finished first: row k is lane `infos["env_id"][k]`.
+        """Like `step`, for the lanes that are finished first; row k belongs to lane `infos["env_id"][k]`.
 
         Raises:
-            TimeoutError: nothing is lost. RuntimeError: fewer lanes are in flight than are to be received.
+            TimeoutError: the batch was not complete in time; nothing is lost. RuntimeError: fewer lanes are in flight
+                than a batch has.
         """
         raise self._lacks("recv()")
 
@@ -166,11 +170,11 @@ class Backend(Protocol):
         raise self._lacks("rollout()")
 
     def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
-        """All that decides the future of these lanes."""
+        """Everything that decides what these lanes do next, as bytes."""
         raise self._lacks("snapshot()")
 
     def check_snapshot(self, data: bytes) -> int:
-        """How many lanes a snapshot holds. ValueError: it is damaged, or another environment's."""
+        """How many lanes a snapshot holds. Raises ValueError if it is damaged or belongs to another environment."""
         raise self._lacks("restore()")
 
     def restore(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
@@ -178,7 +182,7 @@ class Backend(Protocol):
         raise self._lacks("restore()")
 
     def get_params(self) -> dict[str, Any]:
-        """{name: one value, or an array (num_envs,) where lanes differ}; copies."""
+        """Copies of all parameters: {name: one value, or an array (num_envs,) if lanes differ}."""
         return {}
 
     def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
@@ -191,14 +195,14 @@ class Backend(Protocol):
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
-        """{field: (num_envs, ...)}, with "elapsed_steps"; copies."""
+        """Copies of the state: {field: array (num_envs, ...)}, including "elapsed_steps"."""
 
     def attributes(self) -> Sequence[str]:
-        """Names of what lanes have beside parameters."""
+        """Names of the attributes of lanes other than parameters."""
         return ()
 
     def attribute(self, name: str) -> Sequence[Any]:
-        """One of `attributes`: one value per lane."""
+        """The value of one of `attributes` in each lane."""
         raise KeyError(name)
 
     @abstractmethod
@@ -206,15 +210,15 @@ class Backend(Protocol):
         """The lanes' random streams, in their present state; copies."""
 
     def keywords(self) -> dict[str, Any]:
-        """What makes the same lanes again, beside the keywords of every environment: {keyword: value}."""
+        """{keyword: value} that makes the same lanes again, without the keywords that every environment takes."""
         return {}
 
     def changes(self) -> Any:
-        """What `set_params` has changed and `keywords` does not tell, for `take_changes`; None: nothing."""
+        """Changes by `set_params` that `keywords` does not include, for `take_changes`; None if there are none."""
         return None
 
     def take_changes(self, changes: Any) -> None:
-        """Makes the changes that another backend of the same lanes has told."""
+        """Makes the changes that `changes` of another backend of the same lanes returned."""
 
     def drawer(self, mode: str) -> Drawer:
         """What draws the lanes in this render mode."""

@@ -72,7 +72,7 @@ def measure(
     rates: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, contestant in contestants.items():
-            time.sleep(0.002)  # the threads of the one before stop spinning
+            time.sleep(0.002)  # until the threads of the previous contestant stop spinning
             contestant.run(contestant.calls // 20 + 1)
             rates[name].append(lanes * contestant.calls / contestant.run(contestant.calls))
     return rates
@@ -159,7 +159,7 @@ def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: b
 
 
 def environment() -> dict[str, Any]:
-    """What the figures depend on."""
+    """The software and the machine on which the figures depend."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -280,7 +280,7 @@ def plot(rows: list[dict[str, Any]], path: str) -> None:
         rates = {name: [r["steps_per_second"].get(name, np.nan) for r in rows] for name in names}
         if len(names) == 1:
             axes.bar(range(len(ids)), rates[OURS], 0.6)
-        else:  # thousands to one: a bar's length would mean nothing on a logarithmic axis
+        else:  # rates differ by factors of thousands: on a logarithmic axis the length of a bar means nothing
             for name, values in rates.items():
                 axes.plot(range(len(ids)), values, "o", label=name)
             axes.set_yscale("log")

@@ -1,4 +1,5 @@
-"""How much CPU time and how many threads this process's control groups leave it: a container's limits on Linux."""
+"""How much CPU time and how many threads this process may use by its control groups: the limits of a container on
+Linux."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def _least(name: str, read: Callable[[Path], float | None], mount: str, membersh
             roots = [Path(mount, controllers), Path(mount, name)]
         else:
             continue
-        # In a container the path may be the host's, where only its top can be seen: what is not there has no limit.
+        # In a container the path may be one of the host's, of which only the top can be seen. Groups that cannot be
+        # seen set no limit here.
         own = PurePosixPath("/", *(part for part in PurePosixPath(group).parts if part not in ("/", "..")))
         for root in roots:
             limits += [read(root / str(path).lstrip("/")) for path in (own, *own.parents)]

@@ -1,4 +1,4 @@
-"""Lanes of C types: the C core's batch, with what stands beside it."""
+"""The backend for lanes of C types: the C core's batch, its translator and its transforms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RING = 4
 
 
 def _space(ports: dict[str, tuple]) -> spaces.Space:
-    """What ports of these names make together."""
+    """The space that the ports with these names form together."""
     leaves = [_space_of_port(description) for description in ports.values()]
     return nested.build(nested.tree_of(list(ports)), leaves, spaces.Dict, spaces.Tuple)
 
@@ -46,14 +46,15 @@ class CoreBackend(Backend):
 
     Attributes:
         core: the C core's batch.
-        translator: of the C type.
-        normalizers: {name: what normalizes observations or rewards by running moments}.
-        transforms: BatchEnv's built-in ones as they are in effect: {keyword: value}.
+        translator: the translator of the C type.
+        normalizers: {name of BatchEnv's attribute: the object that normalizes observations or rewards}.
+        transforms: BatchEnv's built-in transforms as they are in effect: {keyword: value}.
 
     Args:
-        env_id: for messages, and for pictures.
-        translator: a new one.
-        autoreset_mode, num_envs, threads, limit, batch_size, cpus: as BatchEnv checked them. limit 0: none.
+        env_id: used in messages and for pictures.
+        translator: a new translator of the C type.
+        autoreset_mode, num_envs, threads, limit, batch_size, cpus: as BatchEnv has checked them; limit=0 means no
+            limit.
         copy, clip_actions, transforms, params: as the user gave them.
         builtin: names of the keywords of every environment, for messages.
     """
@@ -99,7 +100,7 @@ class CoreBackend(Backend):
             flag("clip_actions", clip_actions),
             transform=self._transforms.core,
             grid=grid,
-            engine=translator.engine(num_envs, threads + 1),  # one more than workers: the caller lends a hand
+            engine=translator.engine(num_envs, threads + 1),  # workers, and the caller, which helps them
         )
         self.core.set_queue(batch_size, cpus)
         self._look_at_spaces()
@@ -220,7 +221,8 @@ class CoreBackend(Backend):
         return self.core.get_params()
 
     def set_params(self, params: dict[str, Any], lanes: NDArray[np.int64] | None) -> None:
-        """See `Backend.set_params`; `params` may have the translator's `fields` too. All of it happens, or nothing."""
+        """See `Backend.set_params`; `params` may also have the translator's `fields`. Either all changes are made or
+        none."""
         before, fields = self.core.get_params(), self.translator.fields
         for name in params:
             if name not in before and name not in fields:
@@ -239,7 +241,7 @@ class CoreBackend(Backend):
             self._look_at_spaces()
             if model:
                 self.translator.set_fields(np.arange(self.num_envs) if lanes is None else lanes, model)
-        except BaseException:  # a transform cannot follow, or a model is refused
+        except BaseException:  # a transform cannot handle the new spaces, or a model is refused
             self.core.set_params(before)
             self._look_at_spaces()
             raise
@@ -253,7 +255,7 @@ class CoreBackend(Backend):
         return [*self.translator.names, *self.state(), "state"]
 
     def attribute(self, name: str) -> Sequence[Any]:
-        """See `Backend.attribute`. "state": the fields of a lane's state as one array."""
+        """See `Backend.attribute`. The attribute "state" is the fields of a lane's state as one array."""
         if name in self.translator.names:
             return self.translator.attribute(name, self.core)
         state = self.state()

@@ -18,9 +18,9 @@ from batchenv import _core, hints
 from batchenv.engines.atari import games
 from batchenv.registry import TABLE, Entry
 
-MANY = 65536  # lanes at which fixed costs no longer show in the bytes per lane
-_NO_BOUND = 1e300  # C tables hold finite numbers: beyond it there is no bound
-_ROWS = 40  # a family of at most so many is shown with spaces: finding them means making each env
+MANY = 65536  # with so many lanes, fixed costs do not matter in the bytes per lane
+_NO_BOUND = 1e300  # C tables hold finite numbers only: larger ones mean no bound
+_ROWS = 40  # families with at most so many ids are shown with spaces, since each env must be made to know them
 _MODULES = {"mujoco": ("mujoco",), "atari": ("multi_agent_ale_py", "ale_py")}
 _NOTES = {"MuJoCo": "models of your own: batchenv.make_mujoco"}
 
@@ -29,8 +29,8 @@ _NOTES = {"MuJoCo": "models of your own: batchenv.make_mujoco"}
 
 
 def matching(pattern: str | None) -> list[str]:
-    """The ids of a family ("mujoco", "toy text"), those that match a pattern with `*` or `?`, those that begin with
-    `pattern`, or those that contain it; capitals do not matter.
+    """The ids of the family that `pattern` names ("mujoco", "toy text"), or that match it as a pattern with `*` or `?`,
+    begin with it, or contain it; the first of these that finds any. Case does not matter.
 
     Raises:
         ValueError: there is none.
@@ -163,7 +163,7 @@ def info_lines(env_id: str) -> Iterator[str]:
 
 
 def _meanings(entry: Entry, env: Any) -> str:
-    """What the actions of an Atari game are called, where ale-py can say it."""
+    """The names of the actions of an Atari game, if ale-py is installed."""
     if entry.extra != "atari" or not isinstance(env.single_action_space, spaces.Discrete):
         return ""
     from batchenv.engines.atari.files import minimal_actions

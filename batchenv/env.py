@@ -41,14 +41,14 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     do not depend on the number of threads nor on the CPU's vector width.
 
     Args:
-        env_id: an id of `batchenv.list_envs()`.
+        env_id: one of `batchenv.list_envs()`.
         num_envs: number of lanes, 1 to 2**31 - 1.
         num_threads: the most threads that a call may use; None: one per CPU that this process may run on (fewer if
             OMP_NUM_THREADS or a container's CPU limit say so). If the system does not allow so many, a RuntimeWarning
             says so, and the attribute `num_threads` says how many are used. How many a call really uses depends on
             measured cost. A child of os.fork() always uses one, unless the environment's steps take microseconds.
         autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
-        seed: for the first reset that is given none.
+        seed: the seed of the first reset to which none is passed.
         max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
         render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
             where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
@@ -60,7 +60,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "t": seconds}, and the mask `infos["_episode"]`, as gymnasium.wrappers.vector.RecordEpisodeStatistics.
             Rewards count before they are scaled and clipped; a repeated action counts as one step.
         reward_scale: rewards are multiplied by this number.
-        clip_reward: (low, high): then clipped; None in a place: no bound.
+        clip_reward: (low, high): then they are clipped; None in place of a bound: no bound.
         action_repeat: steps taken with each action, their rewards summed; fewer where the episode ends. The time limit
             counts every one of them.
         rescale_observation: (low, high), numbers or arrays: Box observations are mapped onto these bounds, as
@@ -68,11 +68,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         time_aware: True: steps since the reset are appended to the flattened observation, as
             gymnasium.wrappers.TimeAwareObservation.
         observation_dtype: "uint8", "int32", "int64", "float32" or "float64": as gymnasium.wrappers.DtypeObservation.
-        frame_stack: k: an observation is the last k, shape (k, ...), as gymnasium.wrappers.FrameStackObservation.
+        frame_stack: k: an observation consists of the last k frames, shape (k, ...), as
+            gymnasium.wrappers.FrameStackObservation.
         normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
             gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
             (pickles do).
-        clip_observation: (low, high): observations of floats are then clipped; None in a place: no bound.
+        clip_observation: (low, high): observations of floats are then clipped; None in place of a bound: no bound.
         normalize_reward: gamma, a discount factor: rewards are divided by the deviation of discounted returns, as
             gymnasium.wrappers.vector.NormalizeReward; see `reward_normalizer`. After `clip_reward`.
         reward_dtype: "float64", or "float32": rewards are rounded to it last.
@@ -100,7 +101,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
-    _backend: Any = None  # there is nothing to close before it is made
+    _backend: Any = None  # None until it is made: then close() has nothing to do
     _drawer: Drawer = Drawer()
 
     def __init__(
@@ -232,7 +233,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         metadata: dict[str, Any],
         arguments: dict[str, Any],
     ) -> None:
-        """Takes what was checked. arguments: the same and more as keywords, for `config`."""
+        """Takes what was checked. arguments: these and other keywords, for `config`."""
         self._id = id
         self.num_envs, self.batch_size = backend.num_envs, batch_size
         self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
@@ -249,7 +250,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._backend = backend
         self._set_spaces()
         self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
-        # Straight to the lanes; None where something is to be done here before the next call may come.
+        # Functions that step the lanes directly; None if BatchEnv has something to do first.
         ways = backend.shortcuts() if render_mode is None else Shortcuts()
         self._step_alone, self._send_alone, self._recv_alone = ways
 
@@ -266,14 +267,14 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return {"render_modes": translator(entry.type_name).render_modes(name), "render_fps": entry.render_fps}
 
     def _set_spaces(self) -> None:
-        """Takes the backend's spaces, where they have changed."""
+        """Takes over the backend's spaces if they have changed."""
         layout = self._backend.layout()
         if layout is self._layout:
             return
         observation_space = batch_space(layout.observation_space, self.num_envs)
         action_space = batch_space(layout.action_space, self.num_envs)
         if isinstance(layout.action_space, spaces.Discrete):
-            action_space.n = layout.action_space.n  # where EnvPool's loops look for it
+            action_space.n = layout.action_space.n  # EnvPool's training loops read it there
         self.single_observation_space, self.single_action_space = layout
         self.observation_space, self.action_space = observation_space, action_space
         self._layout = layout
@@ -343,7 +344,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         seeds = check_seed(seed, self.num_envs)
         mask, values = check_options(options, self.num_envs)
         if mask is not None and mask.all():
-            mask = None  # all lanes: may be the first reset
+            mask = None  # a mask of all lanes may come before the first full reset
         with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
             result = self._held_reset(seeds, mask, values)
         self._show()
@@ -386,7 +387,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
                 `observation_space`'s dtype, float64 (or `reward_dtype`), bool, bool; C-contiguous. NumPy arrays, or
                 what has the buffer protocol or `__dlpack__` in main memory, such as torch tensors: then NumPy arrays
-                over the same memory are returned. None in a place: a new array. For a Tuple space: one int64
+                over the same memory are returned. None in place of an array: a new array. For a Tuple space: one int64
                 array (num_envs, parts), whose columns are returned.
 
         Returns:
@@ -549,8 +550,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         return backend
 
     def _hold(self, *, settle: bool = True) -> Any:
-        """A context manager that keeps other calls out; see `Backend.hold`. Everything public looks and acts inside
-        of one, so that a call that is refused or fails has changed nothing."""
+        """A context manager that keeps other calls out; see `Backend.hold`. Every public method checks and acts inside
+        one, so that a call that is refused or fails has changed nothing."""
         return self._open().hold(settle)
 
     def _check_open(self) -> None:
@@ -565,7 +566,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @closed.setter
     def closed(self, value: bool) -> None:
-        if value and not self.closed:  # Gymnasium's wrappers set it
+        if value and not self.closed:  # Gymnasium's wrappers set this attribute
             self.close()
 
     def close(self, **kwargs: Any) -> None:

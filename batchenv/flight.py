@@ -19,12 +19,12 @@ from batchenv.values import number
 def async_reset(
     self: Any, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
 ) -> None:
-    """Sends all lanes off to be reset; `recv` gives their first observations.
+    """Sends all lanes to be reset; `recv` returns their first observations.
 
-    Lanes in flight are waited for, and their results dropped.
+    Lanes in flight are waited for, and their results are dropped.
 
     Args:
-        seed, options: as `reset` takes them; without "reset_mask".
+        seed, options: as in `reset`, but without "reset_mask".
 
     Raises:
         TypeError, ValueError: a wrong seed or option.
@@ -45,10 +45,10 @@ def async_reset(
 
 
 def send(self: Any, actions: Any, env_id: Any = None) -> None:
-    """Sends lanes off to be stepped, and returns at once.
+    """Sends lanes to be stepped, and returns at once.
 
     Args:
-        actions: a row for each lane sent, as `step` takes them.
+        actions: one row per lane sent, in the form that `step` takes.
         env_id: the lanes' numbers, int array or list; None: those last received, in their order.
 
     Raises:
@@ -69,7 +69,7 @@ def recv(self: Any, timeout: float | None = None):
     """Waits for the first `batch_size` lanes to be finished.
 
     Args:
-        timeout: seconds; None: as long as it takes. Ctrl-C is answered either way.
+        timeout: seconds; None: wait forever. Ctrl-C is answered in both cases.
 
     Returns:
         observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
@@ -77,9 +77,9 @@ def recv(self: Any, timeout: float | None = None):
         the order of the lanes.
 
     Raises:
-        TimeoutError: nothing is lost; call `recv` again.
+        TimeoutError: the batch was not complete in time. Nothing is lost; call `recv` again.
         LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
-        RuntimeError: fewer than batch_size lanes are in flight: that batch would never come.
+        RuntimeError: fewer than batch_size lanes are in flight, so the batch would never be complete.
     """
     if timeout is not None:
         timeout = number("timeout", timeout, "a number of seconds, or None")
@@ -95,17 +95,17 @@ def recv(self: Any, timeout: float | None = None):
     except LaneError:
         self._step_pending = False
         raise
-    self._step_pending = False  # if there was one, this is it
+    self._step_pending = False  # if a step was pending, these are its results
     if self.render_mode == "human":
         self.render()
     return result
 
 
 def step_async(self: Any, actions: Any) -> None:
-    """Sends all lanes off to be stepped, so that other things can be done before `step_wait`.
+    """Sends all lanes to be stepped, so that other work can be done before `step_wait`.
 
     Raises:
-        As `send`; gymnasium.error.AlreadyPendingCallError: a step is waited for already.
+        As `send`; gymnasium.error.AlreadyPendingCallError: a step is already pending.
     """
     self._check_open()
     if self.is_async:
@@ -120,8 +120,8 @@ def step_wait(self: Any, timeout: float | None = None):
     """Waits for the step that `step_async` has begun, and returns what `step` would.
 
     Raises:
-        gymnasium.error.NoAsyncCallError: there is none.
-        TimeoutError: not done after `timeout` seconds; nothing is lost.
+        gymnasium.error.NoAsyncCallError: no step is pending.
+        TimeoutError: the step was not done after `timeout` seconds. Nothing is lost.
         LaneError: as `step`.
     """
     self._check_open()
@@ -131,7 +131,7 @@ def step_wait(self: Any, timeout: float | None = None):
 
 
 def _without_ids(*result: Any):
-    """What `recv` returns, as `step` does."""
+    """The result of `recv` in the form that `step` returns, without "env_id"."""
     del result[4]["env_id"]
     return result
 
@@ -139,17 +139,17 @@ def _without_ids(*result: Any):
 def fileno(self: Any) -> int:
     """A file descriptor that is readable when `recv` would not wait, for selectors and event loops.
 
-    It belongs to the env: only wait on it, and not after `close`.
+    It belongs to the env: only wait on it, and do not use it after `close`.
 
     Raises:
-        OSError: the system gives none.
+        OSError: the system has no such descriptor.
     """
     with self._hold(settle=False):
         return self._backend.fileno()
 
 
 async def arecv(self: Any):
-    """`recv` for asyncio: other tasks run while lanes are stepped. Needs no thread.
+    """`recv` for asyncio: other tasks run while lanes are stepped. It needs no additional thread.
 
     Raises:
         As `recv`; RuntimeError: another task is waiting for this env.
@@ -160,7 +160,7 @@ async def arecv(self: Any):
 
 
 async def __aiter__(self: Any) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
-    """Batches as they come, as long as enough lanes are in flight: send the next actions inside the loop."""
+    """Yields batches of results as long as enough lanes are in flight: send the next actions inside the loop."""
     self._check_open()
     while not self.closed and self._backend.in_flight() >= self.batch_size:
         yield await self.arecv()

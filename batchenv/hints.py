@@ -14,17 +14,17 @@ SCOPE = (
     "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco)"
 )
 OWN_C = "or write it in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
-_CLOSE = 0.82  # of difflib's ratio: a slip of the keyboard or two, not another word
+_CLOSE = 0.82  # a ratio of difflib: allows one or two typing errors, but not another word
 
 
 def _family(env_id: str) -> str:
-    """What ids of one environment have in common: "ALE/Pong-v5" and "pong-v4" are both "pong"."""
+    """The name that all ids of an environment share: "pong" for "ALE/Pong-v5" and "pong-v4"."""
     return re.sub(r"-v\d+$", "", env_id.rpartition("/")[2]).lower()
 
 
 def similar_ids(env_id: str, known: Iterable[str]) -> list[str]:
     """The ids of `known` that `env_id` may be meant for: other versions of the same name, or names that are nearly the
-    same. Where some have its namespace, or its version, only those."""
+    same. If some of them have its namespace or its version, only those."""
     families: dict[str, list[str]] = {}
     for name in known:
         families.setdefault(_family(name), []).append(name)
@@ -37,11 +37,11 @@ def similar_ids(env_id: str, known: Iterable[str]) -> list[str]:
 
 
 def unknown_id(env_id: str, known: Iterable[str]) -> str:
-    """The message for an id that is none of `known`: what was meant, or what can be done instead."""
+    """The message for an id that is not in `known`: which id may be meant, or what can be done instead."""
     shown = repr(env_id) if len(env_id) <= 100 else f"{env_id[:100]!r}..."
     head = f"no environment {shown} in batchenv"
     module, colon, name = env_id.rpartition(":")
-    # Gymnasium lists the old versions of MuJoCo's tasks, and has them no more.
+    # Gymnasium still lists the old versions of MuJoCo's tasks, but no longer has them.
     moved = "mujoco" in str(getattr(gymnasium.registry.get(name), "entry_point", "")) and name.endswith(("-v2", "-v3"))
     elsewhere = bool(colon) or (name in gymnasium.registry and not moved)
     instead = f"gymnasium.make_vec({shown}, num_envs) steps it"

@@ -43,11 +43,11 @@ def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int6
 
 
 def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.int64], count: int) -> Any:
-    """`values` of a parameter of this shape. If there is one value per chosen lane: an array (count, *shape). If one
-    value is for all chosen lanes, or there is one per lane already: `values` as they are.
+    """Spreads values of a parameter of this shape over all lanes. If there is one value per chosen lane, returns an
+    array (count, *shape). If there is one value for all chosen lanes, or already one per lane, returns `values`.
 
     Raises:
-        ValueError: an array of another length, or one of which it is not clear which lane a value is for.
+        ValueError: the array has another length, or it is not clear which lane each value is for.
     """
     try:
         array = np.asarray(values)
@@ -81,7 +81,7 @@ def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> 
 
 
 def rows_of(value: Any, lanes: NDArray[Any]) -> Any:
-    """The rows of these lanes, of arrays in tuples and dicts too."""
+    """The rows of these lanes, also for arrays in tuples and dicts."""
     return nested.each(lambda part: part[lanes], value)
 
 

@@ -1,4 +1,4 @@
-"""Makes environments: `make` and its sisters. Nothing else brings ids, BatchEnv and other APIs together."""
+"""Makes environments: `make` and its sisters. Only this module knows ids, BatchEnv and the other APIs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     if wrap is not None:
         kwargs = {**wrap.DEFAULTS, **kwargs}
     env = BatchEnv(name, num_envs, **kwargs)
-    # The spec that make_vec would leave, so that make_vec(env.spec) makes this env again.
+    # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
     if env.spec.max_episode_steps is not None:
         env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
@@ -55,7 +55,7 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
 
 
 def _wrapper(env_type: Any) -> Any:
-    """The class that `make(env_type=...)` puts around a BatchEnv; None for "gymnasium", which needs none.
+    """The class that `make(env_type=...)` wraps around a BatchEnv, or None for "gymnasium".
 
     Raises:
         ValueError: there is no such env_type.
@@ -140,6 +140,6 @@ def make_dm(env_id: str, num_envs: int = 1, **kwargs: Any):
 
 
 def make_spec(env_id: str, num_envs: int = 1, **kwargs: Any) -> PoolSpec:
-    """The spaces and the configuration of what `make` would make of the same arguments; see `PoolSpec`."""
+    """The spaces and the configuration of the env that `make` would make from the same arguments; see `PoolSpec`."""
     with contextlib.closing(make_gymnasium(env_id, num_envs, **kwargs)) as env:
         return PoolSpec(env)

@@ -1,7 +1,7 @@
 """Nested observations and actions: how the ports of an env type make a Dict or a Tuple.
 
-A port's name is a path whose parts are divided by "/"; a number is a place in a Tuple, and "" is the whole. A *tree* is
-what such names make together: the index of one of them, or a dict or a tuple of trees.
+A port's name is a path whose parts are separated by "/". A number is a place in a Tuple, and "" is the whole. A *tree*
+is the structure that such names form: the index of one of them, or a dict or a tuple of trees.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _collect(tree: Any, value: Any, what: str, found: dict[int, Any]) -> None:
     elif isinstance(tree, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(tree):
             raise TypeError(f"{what} must be a tuple of {len(tree)} parts, got {_brief(value)}")
-        parts = tuple(value)  # a list's class may be the user's, and give others the second time
+        parts = tuple(value)  # only once: a list of a user's class may give other parts the second time
         for place, part in enumerate(tree):
             _collect(part, parts[place], f"{what}[{place}]", found)
     else:
@@ -76,14 +76,14 @@ def _collect(tree: Any, value: Any, what: str, found: dict[int, Any]) -> None:
 
 
 def each(function: Callable[[Any], Any], value: Any) -> Any:
-    """`function` of every leaf of dicts and tuples, nested as they are."""
+    """Applies `function` to every leaf of nested dicts and tuples, and returns the results in the same structure."""
     if isinstance(value, Mapping):
         return {name: each(function, part) for name, part in value.items()}
     return tuple(each(function, part) for part in value) if isinstance(value, tuple) else function(value)
 
 
 def any_leaf(value: Any) -> Any:
-    """One of the leaves of dicts and tuples; None: there is none."""
+    """One of the leaves of nested dicts and tuples, or None if there is none."""
     while isinstance(value, (Mapping, tuple)):
         value = next(iter(value.values() if isinstance(value, Mapping) else value), None)
     return value

@@ -1,4 +1,4 @@
-"""Observations and rewards normalized by running moments: the last stage of the transforms."""
+"""Normalizes observations and rewards by running moments: the last stage of the transforms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Normalizer:
         return f"Normalizer(obs_rms: {moments}; update_running_mean={self.update_running_mean})"
 
     def update(self, rows: NDArray[Any]) -> None:
-        """Counts rows (n, *shape) in, n >= 1."""
+        """Updates the moments with rows (n, *shape), n >= 1."""
         if not self.update_running_mean:
             return
         rows = self._floating(rows)
@@ -43,7 +43,7 @@ class Normalizer:
             self.obs_rms.update_from_moments(*_core.moments(rows), len(rows))
 
     def apply(self, rows: NDArray[Any], out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """Rows (n, *shape) normalized, in `out` or a new float32 array."""
+        """Normalizes rows (n, *shape). Returns `out`, or a new float32 array."""
         if out is None:
             out = np.empty(rows.shape, np.float32)
         rows = self._floating(rows)
@@ -54,7 +54,7 @@ class Normalizer:
         return out
 
     def check(self) -> None:
-        """TypeError or ValueError where a user has set moments that are no numbers of an observation's shape."""
+        """Raises TypeError or ValueError if a user has set moments that are not numbers in an observation's shape."""
         self._moment("mean", self._shape)
         self._moment("var", self._shape)
         self._moment("count", ())
@@ -96,7 +96,7 @@ class RewardNormalizer:
         self.gamma = gamma
         self.update_running_mean = True
         self._same_step = same_step
-        self._idle = np.zeros(num_envs, np.bool_)  # whose next step is a reset
+        self._idle = np.zeros(num_envs, np.bool_)  # True: the lane's next step is a reset
         self._epsilon = epsilon
 
     def __repr__(self) -> str:
@@ -108,12 +108,12 @@ class RewardNormalizer:
         )
 
     def start(self, lanes: Any, *, sent: bool) -> None:
-        """Episodes begin in `lanes`. sent: the reset itself is still to come, as a step of reward 0."""
+        """Notes that episodes begin in `lanes`. sent: the reset itself is still to come, as a step with reward 0."""
         self.accumulated_reward[lanes] = 0
         self._idle[lanes] = sent
 
     def count(self, rewards: Any, terminations: Any, truncations: Any, lanes: Any) -> None:
-        """Counts a step of `lanes` in."""
+        """Updates the returns and their moments with a step of `lanes`."""
         active = ~self._idle[lanes]
         stepped = lanes[active]
         returns = self.accumulated_reward[stepped] * self.gamma * (1 - terminations[active]) + rewards[active]
@@ -132,7 +132,7 @@ class RewardNormalizer:
         return rewards / np.sqrt(self.return_rms.var + self._epsilon)
 
     def check(self) -> None:
-        """TypeError or ValueError where a user has set moments that are no numbers."""
+        """Raises TypeError or ValueError if a user has set moments that are not numbers."""
         for name in ("mean", "var", "count"):
             value = np.asarray(getattr(self.return_rms, name))
             if value.dtype.kind not in "iuf" or value.shape != ():
@@ -140,15 +140,15 @@ class RewardNormalizer:
 
 
 class Stage:
-    """What observations and rewards go through last, after everything that is done in C: see `Transforms`.
+    """The last transforms of observations and rewards, after those that are done in C: see `Transforms`.
 
-    A reset counts the observations of the lanes it resets, a step those it returns. Final observations (SameStep) are
-    treated by the same moments as their step's, and not counted.
+    The moments are updated with the observations of lanes that are reset, and with those that a step returns. Final
+    observations (SameStep) are normalized by the same moments as those of their step, but do not update them.
 
     Args:
         observations, rewards: normalizers, or None.
-        bounds: (low, high) of observations that go out, or None.
-        dtype: of observations that go out; None: they are left alone.
+        bounds: (low, high), to which observations are clipped, or None.
+        dtype: of the observations that are returned; None: they are not changed.
     """
 
     def __init__(
@@ -169,29 +169,29 @@ class Stage:
         return {name: normalizer for name, normalizer in both.items() if normalizer is not None}
 
     def check(self) -> None:
-        """TypeError or ValueError where a user has set moments that are none."""
+        """Raises TypeError or ValueError if a user has set invalid moments."""
         for normalizer in (self.observations, self.rewards):
             if normalizer is not None:
                 normalizer.check()
 
     def start(self, lanes: Any, *, sent: bool = False) -> None:
-        """Episodes begin in `lanes` (numbers or a mask; None: all)."""
+        """Notes that episodes begin in `lanes` (numbers or a mask; None: all)."""
         if self.rewards is not None:
             self.rewards.start(slice(None) if lanes is None else lanes, sent=sent)
 
     def count_observations(self, rows: NDArray[Any]) -> None:
-        """Counts rows (n, *shape) in, n >= 1."""
+        """Updates the moments with rows (n, *shape), n >= 1."""
         if self.observations is not None:
             self.observations.update(rows)
 
     def count_step(self, rows: Any, rewards: Any, terminations: Any, truncations: Any, lanes: Any) -> None:
-        """Counts a step in. lanes: of the rows; None: all."""
+        """Updates the moments with a step. lanes: the lanes of the rows; None: all."""
         self.count_observations(rows)
         if self.rewards is not None:
             self.rewards.count(rewards, terminations, truncations, self._lanes if lanes is None else lanes)
 
     def observe(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
-        """Writes rows (n, *shape) into `out` as they go out."""
+        """Writes rows (n, *shape), transformed, into `out`."""
         if self.observations is not None:
             self.observations.apply(rows, out)
         else:
@@ -200,5 +200,5 @@ class Stage:
             np.clip(out, *self._bounds, out=out)
 
     def reward(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rewards as they go out."""
+        """The rewards, transformed."""
         return rewards if self.rewards is None else self.rewards.apply(rewards)

@@ -1,4 +1,4 @@
-"""Environment ids: those that C types say of themselves, those of the engines, and what is looked up in them."""
+"""Environment ids: those in the tables of C types, those of the engines, and how an id is looked up."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_
 class Entry:
     """An environment id: its type in the C core, and its limits.
 
-    kwargs: the keywords that make this id of its type.
-    family: what `python -m batchenv list` puts it under.
-    extra: the extra of this package that it needs: pip install 'batchenv[extra]'; or None.
+    kwargs: the keywords that this id sets for its type.
+    family: the heading under which `python -m batchenv list` shows it.
+    extra: the extra that it needs (pip install 'batchenv[extra]'), or None.
     """
 
     type_name: str
@@ -37,7 +37,7 @@ class Entry:
 
 
 def _kernels() -> dict[str, Entry]:
-    """The ids that C types say of themselves."""
+    """The ids in the tables of C types."""
     return {
         row["name"]: Entry(
             kind["name"],
@@ -89,18 +89,18 @@ _add_mujoco()
 def list_envs(extra: str | None = "any") -> list[str]:
     """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none.
 
-    Those that were compiled or loaded, and those of other packages (docs/your-own-env.md), are among them.
+    They include ids that were compiled or loaded, and those of other packages (docs/your-own-env.md).
     """
     _libraries().load_packages()
     return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 
-# Are told the id whose entry has come, changed or gone.
+# Functions that are called with each id whose entry is added, changed or removed.
 watchers: list[Callable[[str], None]] = []
 
 
 def put(name: str, entry: Entry | None) -> None:
-    """Gives an id an entry, in the place of the one that it has; None: takes the id away."""
+    """Sets the entry of an id, replacing the one that it has; None removes the id."""
     if entry is None:
         del TABLE[name]
     else:
@@ -110,7 +110,7 @@ def put(name: str, entry: Entry | None) -> None:
 
 
 def _libraries() -> Any:
-    """What knows envs that are not built in: imported when somebody asks for one."""
+    """The module for envs that are not built in, which is imported when one is asked for."""
     return importlib.import_module("batchenv.compiler.libraries")
 
 

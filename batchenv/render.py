@@ -1,4 +1,4 @@
-"""Pictures of lanes: Gymnasium's own environments draw them, and are given batchenv's state."""
+"""Pictures of lanes: Gymnasium's own environments draw them from batchenv's state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Lane = dict[str, Any]
 
 
 def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
-    """ValueError where `mode` is none of `modes`, or is "human" for more than one lane."""
+    """Raises ValueError if `mode` is not in `modes`, or is "human" for more than one lane."""
     if not isinstance(mode, str) or mode not in modes:
         names = ", ".join(map(repr, modes))
         raise ValueError(f"render_mode={mode!r} of {env_id} must be None" + (f" or one of {names}" if modes else ""))
@@ -44,7 +44,7 @@ class Drawn(Translator):
     watches_actions = False
 
     def put(self, env: Any, lane: Lane, params: Lane, action: Any) -> None:
-        """Gives the Gymnasium environment what its `render` reads.
+        """Sets what the Gymnasium environment's `render` reads.
 
         lane: one value per state field, and "elapsed_steps"; their dtypes matter, since the sine of a float32 is not
         that of the float64. action: the lane's last, with `watches_actions`; else None.

@@ -1,4 +1,4 @@
-"""Converting what a call returns, also where a LaneError carries it."""
+"""Converts what a call returns or, if lanes fail, what its LaneError carries."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Rollout(NamedTuple):
 
 
 class ActionStream:
-    """The random actions of an env's rollouts, which go on from call to call.
+    """The stream of random actions of an env's rollouts, which goes on from call to call.
 
     position: (key, steps that were drawn); a key of 0: not started.
     """
@@ -43,7 +43,7 @@ class ActionStream:
             start = entropy() if seed is None else seed
             key, first = int(np.random.SeedSequence(start).generate_state(1, np.uint64)[0]) or 1, 0
 
-        def advance(*result: Any) -> Rollout:  # though lanes may have failed: the steps were taken
+        def advance(*result: Any) -> Rollout:  # also if lanes have failed, because the steps were taken
             self.position = (key, first + steps)
             return Rollout(*result)
 
@@ -65,7 +65,7 @@ def rollout(
         policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
             goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
         seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
-        out: (observations, rewards, terminations, truncations) to write into; None in a place: a new array.
+        out: (observations, rewards, terminations, truncations) to write into; None in place of an array: a new array.
 
     Returns:
         Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions

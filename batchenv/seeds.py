@@ -1,4 +1,4 @@
-"""Seeds: what users give, checked, and which of them each lane has."""
+"""Checks the seeds that users pass, and remembers the seed of each lane."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_seed(seed: Any, count: int) -> Any:
 class Seeder:
     """The seed of each of `count` lanes, as of its last seeded reset.
 
-    first: the seed for the first reset that is given none; None: one from the operating system.
+    first: the seed of the first reset to which none is passed; None: one from the operating system.
     known: None before the first reset; an int s: lane i has s + i; a list: one per lane.
     """
 
@@ -45,7 +45,7 @@ class Seeder:
         self._first = first
 
     def fill(self, seeds: Any) -> Any:
-        """Checked `seeds` of a reset, with seeds for lanes that have none yet."""
+        """The checked `seeds` of a reset, completed with seeds for lanes that have none yet."""
         if self.known is not None:
             return seeds
         if seeds is None:
@@ -56,7 +56,7 @@ class Seeder:
         return seeds
 
     def note(self, seeds: Any, mask: NDArray[np.bool_] | None) -> None:
-        """The lanes of `mask` (None: all) were reset with these seeds (None: their streams go on)."""
+        """Notes that the lanes of `mask` (None: all) were reset with these seeds (None: their streams go on)."""
         if seeds is None:
             return
         if isinstance(seeds, int) and mask is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-_HEADER = struct.Struct("<8sIIQq")  # as far as it is read here; csrc/core/snapshot.h has the whole layout
+_HEADER = struct.Struct("<8sIIQq")  # the part that is read here; csrc/core/snapshot.h has the whole layout
 
 
 class Snapshot:

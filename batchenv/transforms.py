@@ -36,7 +36,7 @@ _MAX_REPEAT = 2**20
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value`, or TypeError where it is not a bool."""
+    """`value`. Raises TypeError if it is not a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be True or False, not {type(value).__name__}")
     return bool(value)
@@ -50,7 +50,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _limits(name: str, value: Any) -> tuple[float, float]:
-    """A pair of bounds, of which one may be None: no bound."""
+    """A pair of bounds; None, which is allowed for one of them, means no bound."""
     ends = _pair(name, value)
     if ends == (None, None):
         raise ValueError(f"{name}=(None, None) clips nothing: give a lower or an upper bound")
@@ -68,7 +68,7 @@ def _pair(name: str, value: Any) -> tuple[Any, Any]:
 
 
 class Transforms:
-    """What an env's keywords ask for, checked, and what it does to the spaces.
+    """The transforms that an env's keywords ask for, checked, and how they change the spaces.
 
     The order is fixed. Rewards: summed over repeated actions, recorded, scaled, clipped, normalized, converted.
     Observations: rescaled, the time appended, converted, stacked, normalized, clipped.
@@ -128,7 +128,7 @@ class Transforms:
         self.core.update(reward_scale=scale, clip_reward=(low, high))
 
     def stage(self, num_envs: int, same_step: bool, space: spaces.Space) -> Stage | None:
-        """What is done last, to observations of this space and to rewards; None: nothing."""
+        """The last transforms of observations of this space and of rewards, or None if there are none."""
         if not self.normalize and self.gamma is None and self.clip is None:
             return None
         return Stage(
@@ -140,7 +140,8 @@ class Transforms:
         )
 
     def space(self, raw: spaces.Space) -> spaces.Space:
-        """The space of transformed observations, by Gymnasium's own wrappers. ValueError, TypeError: it has none."""
+        """The space of transformed observations, computed by Gymnasium's own wrappers. Raises ValueError or TypeError
+        if the transforms do not suit the space."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bounds that lose precision in the new dtype
             return self._space(raw)
@@ -200,8 +201,8 @@ class Transforms:
             yield np.broadcast_to(values.astype(raw.dtype), raw.shape)
 
     def coefficients(self, raw: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """(gradient, intercept) of rescaled observations, rounded as gymnasium.wrappers.utils.rescale_box has them:
-        components with an unbounded side are shifted, the others scaled too. None: nothing is rescaled."""
+        """(gradient, intercept) of rescaled observations, rounded as in gymnasium.wrappers.utils.rescale_box:
+        components with an unbounded side are only shifted, the others also scaled. None if nothing is rescaled."""
         if self._bounds is None:
             return None
         low, high = self._ends(raw)

@@ -1,4 +1,4 @@
-"""What an environment has beside the parameters and state of its C type."""
+"""What an environment has in addition to the parameters and the state of its C type."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from batchenv.backend import Drawer
 class Translator:
     """Translates what is not a number for a C type: keywords and lane attributes (a map, a ROM, a model), and pictures.
 
-    One per BatchEnv. This class is that of a type that has nothing of the kind: each hook does what is right there, and
-    a family overrides those that it needs.
+    One per BatchEnv. This class is for types that have none of this: each hook does what is right for them, and a
+        family of types overrides those that it needs.
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords.
-    names: the lane attributes that `attribute` answers.
-    fields: names of what `set_fields` sets: arrays of a simulator's model, which lanes may have of their own.
+    names: the lane attributes that `attribute` knows.
+    fields: what `set_fields` can set: names of arrays of a simulator's model, which may differ from lane to lane.
     type_name: the C type. It is the id's own, unless `to_core` chooses another.
-    transforms: what keywords mean for BatchEnv's own ones, once `to_core` was called: {keyword: value}.
+    transforms: BatchEnv's built-in transforms that the keywords ask for, {keyword: value}; set by `to_core`.
     """
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
@@ -35,7 +35,7 @@ class Translator:
     # ---- keywords ------------------------------------------------------------------------------------------------
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
-        """The C type's params, and its map or None, that the user's keywords stand for.
+        """Translates the user's keywords: returns the C type's params, and its map or None.
 
         Raises:
             TypeError, ValueError: a wrong keyword or value.
@@ -43,29 +43,30 @@ class Translator:
         return keywords, None
 
     def keywords(self) -> dict[str, Any]:
-        """Values of KEYWORDS that make the same environment again, once `to_core` was called."""
+        """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
         return {}
 
     def lanes_differ(self, keywords: dict[str, Any]) -> bool:
-        """Whether Gymnasium, with these keywords, makes lanes that differ in something that all lanes share here."""
+        """Whether Gymnasium's lanes would, with these keywords, differ in something that all lanes share in
+        batchenv."""
         return False
 
     # ---- the simulator below -------------------------------------------------------------------------------------
 
     def engine(self, num_envs: int, threads: int) -> Any:
-        """What the C type's open() is given of `num_envs` lanes that so many threads step, once `to_core` was called:
-        an object whose `source` are the bytes that it reads; None: nothing.
+        """An object whose `source`, a `_core.Engine`, is passed to the C type's open() for `num_envs` lanes stepped by
+        `threads` threads; None if the type needs nothing. To be called after `to_core`.
 
-        The batch keeps the object until its workers have ended. Whatever the bytes point to has to live as long."""
+        The batch keeps the object until its workers have ended. Whatever `source` points to must live as long."""
         return None
 
     def release(self) -> None:
-        """Lets go of what `engine` made; the batch keeps that until its workers have ended."""
+        """Drops the reference to what `engine` made, which the batch keeps until its workers have ended."""
 
     # ---- lanes ---------------------------------------------------------------------------------------------------
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute of `names`, as Gymnasium's environment has it: one value per lane."""
+        """The values of a lane attribute of `names`, one per lane, as Gymnasium's environment would give them."""
         raise NotImplementedError(name)
 
     def field_shape(self, name: str) -> tuple[int, ...]:
@@ -73,32 +74,33 @@ class Translator:
         raise NotImplementedError(name)
 
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
-        """Gives lanes values of `fields`: {name: one for all of them, or one each}.
+        """Sets `fields` of lanes. values: {name: one value for all these lanes, or one per lane}.
 
         Raises:
             TypeError, ValueError: a wrong shape or value. Nothing has changed.
         """
 
     def changes(self) -> Any:
-        """What `set_fields` has changed, for `take_changes` of another BatchEnv's translator; None: nothing."""
+        """What `set_fields` has changed, for `take_changes` of another BatchEnv's translator; None if nothing."""
         return None
 
     def take_changes(self, changes: Any) -> None:
-        """Makes the changes that `changes` told."""
+        """Makes the changes that `changes` returned."""
 
     # ---- pictures ------------------------------------------------------------------------------------------------
 
     def render_modes(self, env_id: str) -> list[str]:
-        """The render modes that lanes of this id have. Asked for before `to_core`, and imports no graphics library."""
+        """The render modes of lanes of this id. May be called before `to_core`, and imports no graphics library."""
         return []
 
     def check_drawing(self, mode: str) -> None:
-        """Nothing, where the libraries are installed that draw in this one of `render_modes`.
+        """Checks that the libraries are installed which draw in this one of `render_modes`.
 
         Raises:
             gymnasium.error.DependencyNotInstalled: they are not.
         """
 
     def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Drawer:
-        """What draws the lanes of `batch` in this one of `render_modes`. action_shape: that of all lanes."""
+        """The object that draws the lanes of `batch` in this one of `render_modes`. action_shape: the shape of actions
+        for all lanes."""
         raise NotImplementedError(mode)

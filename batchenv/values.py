@@ -9,7 +9,7 @@ import numpy as np
 
 
 def integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
-    """`value` as an int in low..high, or TypeError/ValueError."""
+    """`value` as an int in low..high. Raises TypeError or ValueError if it is not one."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
     try:
@@ -27,7 +27,7 @@ def number(name: str, value: Any, rule: str = "a number") -> float:
     str, complex numbers, dates and arrays of one component are not.
 
     Raises:
-        TypeError: it is no number.
+        TypeError: it is not a number.
         ValueError: it is too large for a float, or a signaling NaN.
     """
     wrong = isinstance(value, (bool, str, bytes, bytearray)) or getattr(value, "shape", ()) != ()

@@ -10,18 +10,19 @@ from typing import Any
 
 
 class Waiter:
-    """The one task that may wait for an env's lanes."""
+    """Keeps track of the only task that may wait for an env's lanes."""
 
     def __init__(self) -> None:
         self._wake: Callable[[], Any] | None = None
 
     def check_free(self) -> None:
-        """RuntimeError where another task is waiting."""
+        """Raises RuntimeError if another task is waiting."""
         if self._wake is not None:
             raise RuntimeError("another task is waiting for this env: let one task receive, and share what it gets")
 
     async def wait(self, descriptor: int, recv: Callable[[float], Any]) -> Any:
-        """What `recv(0)` gives as soon as it raises no TimeoutError; `descriptor` is readable when it may not."""
+        """Waits until `recv(0)` raises no TimeoutError, and returns its result. `descriptor` is readable when that may
+        be so."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         while True:
@@ -38,7 +39,7 @@ class Waiter:
                 loop.remove_reader(descriptor)
 
     def wake(self) -> None:
-        """Lets the task look again: the env is closed."""
+        """Lets the task look again, because the env was closed."""
         if self._wake is not None:
-            with contextlib.suppress(RuntimeError):  # its loop is closed, too
+            with contextlib.suppress(RuntimeError):  # its event loop is closed, too
                 self._wake()

@@ -65,7 +65,7 @@ static void fill_actions(const be_batch *batch, void *actions, int64_t count) {
 }
 
 /* Both see the same lanes: before each slice of BATCHES calls the kernel's lanes take over the state of the driver's,
- * whose finished lanes have started again. (Left alone, a kernel's lanes would fall and spin faster for ever.) */
+ * whose finished lanes have started again. (Otherwise the kernel's lanes would fall and spin faster and faster.) */
 static void measure(const be_isa *isa, const be_env_type *type, int64_t lanes, double seconds) {
     be_error error = {0};
     size_t padded = (size_t)(lanes + 63) / 64 * 64;

@@ -235,7 +235,7 @@ def timed(contender, steps, clock):
 
 
 def ratios(contenders, steps, rounds, clock, threads):
-    """{name: median over rounds of theirs / ours} and our median seconds a step."""
+    """{name: median over rounds of theirs / ours} and our median seconds per step."""
     costs = {name: [] for name in contenders}
     names = list(contenders)
     for r in range(rounds):

@@ -4,7 +4,7 @@
  *         csrc/core/place/{fork,numa}.c -o bench_pool -lpthread
  *     ./bench_pool [workers [rounds]]        2 workers, 5 rounds of the long comparison by default
  *
- * Work is spinning by the thread's own CPU clock, so that a thread that is put off its core does not work meanwhile. */
+ * Work is spinning by the thread's own CPU clock, so a thread that has lost its core does no work meanwhile. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -104,7 +104,7 @@ static be_pool *pool_new(lanes *l, int64_t num_lanes, int workers) {
 }
 
 /* Receives and sends again for `seconds`, in items of `chunk` lanes; lane-steps per second. A lane's place in the list
- * is its own number, so the ids of a batch that follow each other make an item. */
+ * is its number, so consecutive ids of a batch form an item. */
 static int64_t kept_waiting(int main_too);
 
 static double go_round(be_pool *pool, lanes *l, int64_t num_lanes, int32_t chunk, unsigned flags, double seconds,
@@ -233,7 +233,7 @@ typedef struct figures {
     double rate, busy; /* busy: of the workers' time; or, where known, of the time in which they were given a core */
 } figures;
 
-/* How long a thread stood ready to run and was given no core (Linux, 0 elsewhere): other programs' doing. */
+/* How long a thread was ready to run but had no core because of other programs (on Linux; 0 elsewhere). */
 static int64_t waited_in(const char *path) {
     long long waited = 0;
     FILE *file = fopen(path, "r");
@@ -276,7 +276,7 @@ static figures run_sync(int tail, double seconds) {
     return f;
 }
 
-/* The yardstick of lock step: every thread has its fixed share of the lanes, and all wait for the last. */
+/* The reference for lock step: each thread has a fixed share of the lanes, and all wait for the last one. */
 static figures run_static(int tail, double seconds) {
     lanes *l = lanes_new(100000, tail, 1);
     be_pool *pool = pool_new(l, 1, num_workers - 1);
@@ -313,8 +313,8 @@ static pid_t neighbour(void) {
     return child;
 }
 
-/* What the machine gives: as many threads, each on its own, no pool. Other programs run on it too, so that the figures
- * above are to be read against this one. */
+/* The machine's own limit: as many threads without a pool, each working for itself. Other programs also use the
+ * machine, so the figures above should be compared with this one. */
 typedef struct lonely {
     pthread_t thread;
     int tail;
@@ -346,7 +346,7 @@ static figures run_bare(int tail, double seconds) {
     return (figures){(double)steps / SECONDS(took), SECONDS(busy) / SECONDS(took * num_workers - waited)};
 }
 
-/* In turns, so that all see the same weather; the best of a few rounds. */
+/* All take turns, so that other programs disturb them equally; the best of a few rounds counts. */
 static void uneven(int rounds) {
     enum { WAYS = 4 };
     static const struct {

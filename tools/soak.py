@@ -49,7 +49,7 @@ class Traffic:
 
     def reset(self):
         self.env.async_reset(seed=int(self.rng.integers(2**31)))
-        self.elapsed[:] = -1  # the next result is the first observation
+        self.elapsed[:] = -1  # the next result will be the first observation
         self.done[:] = False
         self.sent[:] = True
 
@@ -69,11 +69,11 @@ class Traffic:
         return ids
 
     def check(self, ids, numbers, done):
-        """Every step moves its lane on by one, and nothing else does."""
+        """Checks that every step moves its lane on by one, and that nothing else does."""
         expected = np.where(self.done[ids], 0, self.elapsed[ids] + 1)
         if self.mode == "SameStep":
             expected = np.where(done, 0, self.elapsed[ids] + 1)
-        unsure = done & (numbers == 0)  # of a failed lane there is no observation
+        unsure = done & (numbers == 0)  # a failed lane has no observation
         wrong = (numbers != expected) & ~unsure
         if wrong.any():
             k = int(np.flatnonzero(wrong)[0])
@@ -81,7 +81,7 @@ class Traffic:
         self.elapsed[ids] = expected
 
     def turn(self):
-        """Some batches, then something else for a change."""
+        """Receives some batches, and then does something else."""
         for _ in range(50):
             if self.sent.sum() >= self.env.batch_size:
                 self.receive()
@@ -94,7 +94,7 @@ class Traffic:
         getattr(self, ("reset", "pause", "look", "clone", "fork_off")[self.rng.integers(5)])()
 
     def pause(self):
-        """All that can be received is; then a reset of some lanes, a snapshot and a return to it."""
+        """Receives all that can be received; then resets some lanes, takes a snapshot and returns to it."""
         while self.sent.sum() >= self.env.batch_size:
             self.receive()
         free = ~self.sent
@@ -104,7 +104,7 @@ class Traffic:
         mask = free & (self.rng.random(len(free)) < 0.3)
         if mask.any():
             self.env.reset(options={"reset_mask": mask})
-        # Where the lanes stand now. Lanes to be reset by their next step are in the state they ended in.
+        # The present step of each lane. Lanes that their next step will reset are in the state in which they ended.
         at = self.env.state["elapsed_steps"]
         self.elapsed[free] = at[free]
         self.done[mask] = False
@@ -185,7 +185,8 @@ def construct(i):
 def run_constructions(count, report):
     """Makes and closes `count` envs. Returns the least resources of the first half, after a warm-up, and of the second.
 
-    Of many samples the least: what the allocator keeps for later comes and goes by a megabyte or two, a leak stays.
+    The least of many samples is taken: memory that the allocator keeps for later varies by a megabyte or two, but a
+        leak stays.
     """
     start = last = time.perf_counter()
     samples = []

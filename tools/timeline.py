@@ -2,11 +2,11 @@
 
 python tools/timeline.py [docs/timeline.png] [--runs 7]
 
-Of several runs of each the shortest is drawn: other programs that want the cores make a run longer.
+The shortest of several runs of each is drawn, since other programs that use the cores make a run longer.
 
 What is measured is when lanes get finished. With `step` a second thread watches the rows of `out` being written; with
-batches of one lane it is when `recv` returns. How long a step takes is known: Synthetic-v0 sleeps, and for how long
-follows from the lane's random stream, which is foretold here (and compared with what the env then shows).
+batches of one lane it is when `recv` returns. How long a step takes is known beforehand: Synthetic-v0 sleeps for a time
+that follows from the lane's random stream, which is predicted here (and compared with what the env then shows).
 """
 
 import argparse

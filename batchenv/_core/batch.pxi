@@ -20,7 +20,7 @@ cdef enum:
 
 @cython.final
 cdef class Hold:
-    """Takes a batch for the length of a `with` block: see Batch.hold."""
+    """Holds a batch while a `with` block runs: see Batch.hold."""
 
     cdef Batch batch
     cdef bint settle, held
@@ -40,7 +40,7 @@ cdef class Hold:
         self._leave()
 
     def __dealloc__(self):
-        self._leave()  # where an exception came between __enter__ and the block
+        self._leave()  # if an exception came between __enter__ and the block
 
     cdef void _leave(self) noexcept:
         if self.held:
@@ -54,13 +54,14 @@ cdef bytes _seed_words(object seed):
 
 
 @cython.final
-@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
+@cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class Batch:
-    """num_lanes lanes of one env type, stepped together, or sent off some at a time and received as they get finished.
+    """`num_lanes` lanes of one env type. They are stepped together, or some are sent and received when they are
+    finished.
 
-    One call at a time: whoever calls takes the batch first, and a second one (another thread, or a signal handler) gets
-    a RuntimeError, having changed nothing. `step_alone`, `send_alone` and `recv_alone` take it themselves. For all
-    other methods the caller holds it: `with batch.hold(): ...`, which may stand around several of them.
+    Only one call runs at a time. A caller holds the batch first; a second one (in another thread, or in a signal
+    handler) gets a RuntimeError and changes nothing. `step_alone`, `send_alone` and `recv_alone` hold the batch
+    themselves. All other methods must be called inside `with batch.hold(): ...`, which may contain several calls.
     """
 
     cdef be_batch *batch
@@ -75,14 +76,14 @@ cdef class Batch:
     cdef Outputs outputs
     cdef Runner runner
     cdef Queue queue
-    cdef be_scattered *scattered  # of kernels, for steps of some lanes; NULL until it is needed
+    cdef be_scattered *scattered  # for steps of some lanes of a kernel; NULL until it is needed
     cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
     cdef unsigned long holder  # the thread
     cdef bint has_reset
-    cdef str torn  # why lanes have to be reset although they once were
-    cdef public object failed  # numbers of the lanes that failed in the last call; None: none did
-    cdef Engine engine  # None: the type needs nothing
-    cdef int process  # be_fork_count() when it was made
+    cdef str torn  # why lanes must be reset again although they were reset before
+    cdef public object failed  # the numbers of the lanes that failed in the last call; None: no lane failed
+    cdef Engine engine  # None: the type has no simulator
+    cdef int process  # be_fork_count() when the batch was made
     cdef object __weakref__
 
     def __cinit__(self, str type_name, int64_t num_lanes, int autoreset, int32_t max_episode_steps, dict params,
@@ -116,7 +117,7 @@ cdef class Batch:
         options.transform = &changes
         options.engine = NULL
         if engine is not None:
-            # Attributes go after __dealloc__, which ends the workers: so the C side may use these as long as it lives.
+            # Attributes are released after __dealloc__, which ends the workers, so the C side can use them until then.
             self.engine = engine.source
             options.engine = self.engine.given
         options.look = _look_at_signals
@@ -142,10 +143,10 @@ cdef class Batch:
         _alive[<size_t><void *>self] = weakref.ref(self)
 
     def __dealloc__(self):
-        PyObject_ClearWeakRefs(self)  # or another thread could bring this back to life while workers end
+        PyObject_ClearWeakRefs(self)  # otherwise another thread could revive this object while the workers end
         if _alive is not None:
             _alive.pop(<size_t><void *>self, None)
-        self._end_workers()  # before the arrays go that they write
+        self._end_workers()  # before the arrays that they write are released
         be_scattered_destroy(self.scattered)
         be_batch_destroy(self.batch)
 
@@ -157,47 +158,48 @@ cdef class Batch:
 
     @property
     def nbytes(self):
-        """Bytes held in C for state, random numbers and bookkeeping (not the arrays handed out)."""
+        """Bytes held in C for state, random streams and bookkeeping, without the arrays handed out to users."""
         return be_batch_bytes(self.batch)
 
     @property
     def parallel(self):
-        """Whether the next step would run on several threads, and the measured ns a call: (bool, serial, parallel)."""
+        """(Whether the next step would run on several threads, measured ns per call on one thread, and on several.)"""
         cdef be_plan *plan = &self.runner.plans[<int>BE_STEP]
         return bool(plan.parallel), plan.cost[0] * self.num_lanes, plan.cost[1] * self.num_lanes
 
     @property
     def num_threads(self):
-        """Most threads that a call uses."""
+        """The most threads that a call uses."""
         return self.runner.num_threads
 
     def numa_blocks(self):
-        """[(node, end of its lanes, end of its workers)]; [] where all lanes are treated alike."""
+        """[(node, end of its lanes, end of its workers)], in ascending order; [] if there is no NUMA placement."""
         cdef const be_placement *placement = be_batch_placement(self.batch)
         return [] if placement == NULL else [(placement.blocks[i].node, placement.blocks[i].end_lane,
                                               placement.blocks[i].end_worker) for i in range(placement.num_blocks)]
 
     def force_parallel(self, bint parallel):
-        """Fixes the choice that is otherwise measured (for tests and benchmarks); 1 lane stays serial."""
+        """Fixes the choice between one thread and several, which is otherwise made by measurement. For tests and
+        benchmarks. A single lane always uses one thread."""
         self.runner.force(parallel)
 
     def set_stage(self, stage, reward_dtype):
-        """stage: a batchenv.normalize.Stage that observations and rewards go through on their way out, or None.
-        reward_dtype: float64 or float32. Before any call."""
+        """Sets what happens last to results. To be called before any other call. stage: a batchenv.normalize.Stage for
+        observations and rewards, or None. reward_dtype: float64 or float32."""
         self.layout.set_stage(stage, reward_dtype)
 
     cdef int _check_stage(self) except -1:
-        """Before a call that needs it: users may have set its moments to what is none."""
+        """Checks the moments before a call that uses them, since users can set them to anything."""
         if self.layout.stage is not None:
             self.layout.stage.check()
         return 0
 
     def spaces(self):
-        """Of the observation and of the action: {name of a port: (kind, dtype, shape, low, high)}."""
+        """Spaces of the observation and of the action: {name of a port: (kind, dtype, shape, low, high)} for each."""
         return _spaces(self.batch, BE_OBSERVATION), _spaces(self.batch, BE_ACTION)
 
     def rescale(self, gradient, intercept):
-        """New coefficients for rescaled observations: an array each, with one number per component."""
+        """Sets new coefficients for rescaled observations: two arrays, with one number per component."""
         cdef double[::1] gradients = np.ascontiguousarray(gradient, np.float64)
         cdef double[::1] intercepts = np.ascontiguousarray(intercept, np.float64)
         cdef int64_t size = be_space_row_size(&self.batch.space[self.layout.port])
@@ -226,7 +228,7 @@ cdef class Batch:
         return columns
 
     def picture(self, int64_t lane):
-        """What the C type draws of a lane: uint8 (rows, columns, 3)."""
+        """The picture of a lane that the C type draws: uint8 (rows, columns, 3)."""
         cdef int rows, columns
         if self.batch.type.picture == NULL:
             raise NotImplementedError(f"{self.type_name} has no pictures of its own")
@@ -247,7 +249,7 @@ cdef class Batch:
         return column
 
     def rng_state(self, int64_t lane):
-        """numpy.random.PCG64().state of a lane's stream."""
+        """The state of a lane's random stream, in the form of numpy.random.PCG64().state."""
         cdef be_rng *rng = &self.batch.rng[lane]
         return {
             "bit_generator": "PCG64",
@@ -260,10 +262,10 @@ cdef class Batch:
     # -- one call at a time ------------------------------------------------------------------------------------------
 
     def hold(self, bint settle=True):
-        """A context manager that takes the batch. settle: waits until no lane is being worked on.
+        """A context manager that holds the batch. settle: first wait until no lane is being worked on.
 
         Raises (on entering):
-            RuntimeError: somebody else has it.
+            RuntimeError: another call holds it.
             gymnasium.error.ClosedEnvironmentError: it is closed.
         """
         return Hold(self, settle)
@@ -273,7 +275,7 @@ cdef class Batch:
         return be_look(&self.busy) == CLOSED
 
     def close(self):
-        """Ends the workers; nobody can take the batch any more. May be called again, and at exit."""
+        """Ends the workers; the batch cannot be held afterwards. May be called again, and at exit."""
         if be_swap(&self.busy, EXITED, CLOSED) or be_look(&self.busy) == CLOSED:
             return
         self._enter_only()
@@ -281,7 +283,7 @@ cdef class Batch:
         be_set(&self.busy, CLOSED)
 
     cdef int _enter(self) except -1:
-        """Takes the batch; no lane is being worked on then."""
+        """Holds the batch, and waits until no lane is being worked on."""
         self._enter_only()
         if self.queue.handle != NULL:
             try:
@@ -292,7 +294,7 @@ cdef class Batch:
         return 0
 
     cdef int _enter_only(self) except -1:
-        """Takes the batch."""
+        """Holds the batch."""
         cdef int here = 1 + be_fork_count()
         if not be_swap(&self.busy, 0, here):
             self._enter_elsewhere(here)
@@ -300,7 +302,8 @@ cdef class Batch:
         return 0
 
     cdef int _enter_elsewhere(self, int here) except -1:
-        """Takes the batch from a thread that a fork has left behind in the parent; else it is taken, or closed."""
+        """Holds the batch after all if a fork has left its holder behind in the parent process. Raises if another call
+        holds it, or if it is closed."""
         cdef int seen = be_look(&self.busy)
         if seen == CLOSED:
             raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
@@ -320,7 +323,7 @@ cdef class Batch:
                            "use a lock, or an env per thread")
 
     cdef int _tear(self, str reason) except -1:
-        """The lanes are in no state to go on from."""
+        """Notes why the lanes cannot go on from their present state."""
         self.has_reset = 0
         self.torn = reason
         return 0
@@ -334,15 +337,15 @@ cdef class Batch:
 
     @property
     def needs_reset(self):
-        """Whether lanes have to be reset before anything else: never were, or are torn."""
+        """Whether lanes must be reset before anything else, because they never were or because a call was cut short."""
         return not self.has_reset
 
     # -- reset -------------------------------------------------------------------------------------------------------
 
     def reset(self, seeds, mask, dict options):
-        """seeds: an int (lane i gets seed + i), a list of int or None per lane, or None. mask: None or bool array,
-        checked by the caller. options: of the table. Returns the observation. Without a mask the results of lanes in
-        flight are dropped, once nothing can be refused any more."""
+        """Resets lanes and returns the observations. seeds: an int (lane i gets seed + i), a list with an int or None
+        per lane, or None. mask: None or a bool array, checked by the caller. options: those of the type's table.
+        Without a mask, the results of lanes in flight are dropped as soon as the arguments are known to be right."""
         cdef double numbers[BE_MAX_PARAMS]
         cdef be_rows arrays
         cdef be_call call
@@ -351,7 +354,7 @@ cdef class Batch:
         self._check_stage()
         output.point(&arrays)
         arrays.terminated = arrays.truncated = NULL
-        arrays.reward = NULL  # a reset gives out no more than observations and infos
+        arrays.reward = NULL  # a reset returns observations and infos only
         be_call_init(&call, BE_RESET if mask is None else BE_RESET_SOME, self.batch, self.isa_table, &arrays)
         if options:
             self.params.fill_options(options, numbers)
@@ -375,8 +378,8 @@ cdef class Batch:
         return output.observed(), output.reset_infos(mask)
 
     cdef object _words_of_seeds(self, seeds, mask):
-        """What `_seed` is to be given for `reset`'s seeds: the words of one seed that counts up over all lanes, or a
-        list of (lane, the words of its own seed)."""
+        """The argument of `_seed` for `reset`'s seeds: the words of the seed of lane 0, if seeds count up over all
+        lanes, or a list of (lane, words of its seed)."""
         if isinstance(seeds, int) and mask is None:
             return _seed_words(seeds)
         if isinstance(seeds, int):
@@ -387,7 +390,7 @@ cdef class Batch:
                 if seed is not None and (mask is None or mask[lane])]
 
     cdef int _seed(self, words) except -1:
-        """Seeds lanes with `_words_of_seeds`. Allocates nothing: whatever can fail has not failed by now."""
+        """Seeds lanes with what `_words_of_seeds` returned. It allocates nothing, so it cannot fail."""
         cdef be_call call
         cdef int64_t lane
         if isinstance(words, bytes):
@@ -401,11 +404,11 @@ cdef class Batch:
         return 0
 
     cdef int _run(self, be_call *call) except -1:
-        """Does it in all lanes. An error, or what a signal's handler has raised, leaves the lanes torn."""
+        """Runs the call. If it fails, or if a signal handler raises, the lanes must be reset before they can go on."""
         self.runner.run(call)
         if self.runner.signal is not None:
             self._tear("the last call was interrupted, and some lanes have done it, others have not")
-            self._take_failures()  # nobody is to get them
+            self._take_failures()  # nobody is told about them
             self.runner.raise_signal()
         if call.error.status != BE_OK:
             self._tear("the last call failed, and some lanes have done it, others have not")
@@ -419,10 +422,10 @@ cdef class Batch:
             self.runner.end_workers()
 
     cdef bint _end_at_exit(self) noexcept:
-        """Ends the workers, unless a call is running: then False. No call begins afterwards."""
+        """Ends the workers and returns True, or False if a call is running. No call can begin afterwards."""
         cdef int present = be_fork_count()
         if self.process != present and self.runner.process != present and self.queue.process != present:
-            return True  # of a parent, which also has the threads of calls that seem to be running
+            return True  # the parent's batch: calls that seem to be running are in its threads
         if be_look(&self.busy) == CLOSED:
             return True
         if not be_swap(&self.busy, 0, EXITED):
@@ -433,7 +436,7 @@ cdef class Batch:
     # -- step --------------------------------------------------------------------------------------------------------
 
     def step_alone(self, actions, out=None):
-        """Takes the batch, and steps it."""
+        """Holds the batch and steps it."""
         self._enter_only()
         try:
             result = self._step(actions, out)
@@ -470,7 +473,7 @@ cdef class Batch:
         return output.observed(), output.reward, output.terminated, output.truncated, info
 
     def step_some(self, actions, env_id, out=None):
-        """As `step`, of the lanes numbered in `env_id` alone: a row for each of them, in that order, and
+        """Like `step`, but only for the lanes listed in `env_id`: returns a row for each of them, in that order, and
         info["env_id"]."""
         cdef be_rows arrays
         cdef be_call call
@@ -505,7 +508,7 @@ cdef class Batch:
         return self._told(output, &arrays)
 
     cdef be_scattered *_room_for_scattered(self) except? NULL:
-        """NULL where lanes are stepped one by one."""
+        """The memory for steps of scattered lanes, or NULL for types whose lanes are stepped one by one."""
         cdef be_error error
         cdef int threads = self.runner.plans[<int>BE_STEP_LISTED].threads
         if self.lane_by_lane or (self.scattered != NULL and be_scattered_num_parts(self.scattered) >= threads):
@@ -517,7 +520,7 @@ cdef class Batch:
         return self.scattered
 
     cdef object _told(self, Output output, be_rows *arrays):
-        """What a step of some lanes returns; output.lanes and output.failed say which."""
+        """What a step of some lanes returns: of output.lanes; output.failed marks those that failed."""
         cdef dict info
         if self.layout.stage is not None or self.layout.treats_rewards:
             output.treat_step(output.lanes)
@@ -527,13 +530,14 @@ cdef class Batch:
         return output.observed(), output.reward, output.terminated, output.truncated, info
 
     cdef void _point(self, Output output, be_rows *arrays) noexcept:
-        """Tells the C side where to write; final rows go where the batch has room for them, unless the output has."""
+        """Tells the C side where to write. Final rows go to the output if it has room for them, otherwise to the
+        batch."""
         output.point(arrays)
         if self.layout.same_step and output.final_observation is None:
             be_batch_point_final(self.batch, arrays)
 
     cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing, str ending) except -1:
-        """LanePendingError if one of these lanes (NULL: all) has finished and waits for a reset by the user."""
+        """Raises LanePendingError if one of these lanes (NULL: all) has finished and waits for a reset by the user."""
         cdef int64_t k, pending = -1
         if lanes == NULL:
             pending = be_batch_first_pending(self.batch, 0, count)
@@ -550,13 +554,13 @@ cdef class Batch:
         return 0
 
     cdef cnp.ndarray _take_failures(self):
-        """The lanes whose simulators have failed since the last look."""
+        """The lanes whose simulators have failed since the last call of this method."""
         cdef cnp.ndarray lanes = np.empty(self.num_lanes, np.int64)
         cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
         return lanes[:count].copy()
 
     cdef int _note_failures(self) except -1:
-        """Whose simulators have failed in this call."""
+        """Sets `failed` to the lanes whose simulators have failed in this call."""
         self.failed = None
         if self.lane_by_lane:
             lanes = self._take_failures()
@@ -565,7 +569,7 @@ cdef class Batch:
         return 0
 
     def deliver(self, result):
-        """Hands `result`, of the last call, over to the user: LaneError, which has it, if lanes have failed."""
+        """Returns `result` of the last call or, if lanes have failed, raises a LaneError that holds it."""
         self.queue.delivered()
         failed, self.failed = self.failed, None
         if failed is None:
@@ -644,7 +648,8 @@ cdef class Batch:
         return be_snapshot_count(<const char *>data)
 
     def snapshot_params(self, bytes data, const int64_t[::1] rows):
-        """The params of rows of a checked snapshot: {name: float64 array} for those that may differ by lane."""
+        """The params of rows of a checked snapshot: {name: float64 array (rows,)} for those that may differ from lane
+        to lane."""
         cdef double numbers[BE_MAX_PARAMS]
         cdef Py_ssize_t k
         table = np.empty((len(rows), len(self.params.rows)))
@@ -656,8 +661,8 @@ cdef class Batch:
         return {row["name"]: table[:, j] for j, row in enumerate(self.params.rows) if row["per_lane"]}
 
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
-        """Puts rows of a checked snapshot into lanes, none of them in flight, and returns what `observe` does; all
-        lanes have then been started if `lanes` are all."""
+        """Puts rows of a checked snapshot into lanes, none of which may be in flight, and returns the same as
+        `observe`. If `lanes` are all lanes, no reset is needed any more."""
         cdef const char *source = data
         cdef Output output = _new_output(self.layout, self.num_lanes)
         if lanes.shape[0] != self.num_lanes:
@@ -689,7 +694,8 @@ cdef class Batch:
     # -- lanes in flight ---------------------------------------------------------------------------------------------
 
     def set_queue(self, int64_t batch_rows, affinity):
-        """How many rows a batch has; the CPUs of the workers, or None. Before anything is sent."""
+        """Sets how many rows a batch of results has, and the CPUs of the workers (or None). To be called before
+        anything is sent."""
         if (self.num_lanes + batch_rows - 1) // batch_rows >= 1 << 20:
             raise ValueError(f"batch_size={batch_rows} makes more than a million batches of {self.num_lanes} lanes: "
                              f"it must be at least {self.num_lanes // ((1 << 20) - 2) + 1}")
@@ -707,18 +713,19 @@ cdef class Batch:
         return self.queue.start(self.batch, self.isa_table, min(self.runner.num_threads, self.num_lanes))
 
     def refuse_in_flight(self, str doing, const uint8_t[::1] mask):
-        """RuntimeError if lanes of the mask are in flight; ResetNeeded if they are not all, and others need one."""
+        """Raises RuntimeError if lanes of the mask are in flight, and ResetNeeded if the mask is not all lanes and no
+        full reset has been done."""
         self.queue.refuse_in_flight(doing, &mask[0])
         if memchr(&mask[0], 0, mask.shape[0]) != NULL:
             self._require_reset(f"{doing} of some lanes")
 
     def in_flight(self):
-        """How many lanes have been sent and not received. Needs no hold."""
+        """How many lanes have been sent and not received. The batch need not be held."""
         return self.queue.in_flight()
 
     def queue_reset(self, seeds, dict options):
-        """Sends every lane off to be reset. seeds as `reset` takes them. Results of lanes in flight are dropped, once
-        nothing can be refused any more."""
+        """Sends all lanes to be reset. seeds: as in `reset`. The results of lanes in flight are dropped as soon as the
+        arguments are known to be right."""
         cdef double numbers[BE_MAX_PARAMS]
         cdef double *values = NULL
         if options:
@@ -735,7 +742,7 @@ cdef class Batch:
             self.layout.stage.start(None, sent=True)
 
     def send_alone(self, actions, env_id):
-        """Takes the batch, and sends."""
+        """Holds the batch and sends."""
         self._enter_only()
         try:
             return self._send(actions, env_id)
@@ -743,8 +750,8 @@ cdef class Batch:
             be_set(&self.busy, 0)
 
     def send(self, actions, env_id):
-        """Sends lanes off to be stepped. env_id: their numbers, one for each row of actions; None: as last received.
-        Returns the numbers."""
+        """Sends lanes to be stepped, and returns their numbers. env_id: the numbers, one for each row of actions; None:
+        those last received."""
         return self._send(actions, env_id)
 
     cdef object _send(self, actions, env_id):
@@ -766,7 +773,7 @@ cdef class Batch:
         return lanes
 
     def recv_alone(self, timeout):
-        """Takes the batch, and receives."""
+        """Holds the batch and receives."""
         self._enter_only()
         try:
             return self.deliver(self._recv(timeout))
@@ -774,8 +781,8 @@ cdef class Batch:
             be_set(&self.busy, 0)
 
     def recv(self, timeout):
-        """Waits for a batch of results. timeout: seconds; None: for ever. They are given again, until `deliver` is
-        called: whatever fails on their way to the user loses nothing."""
+        """Waits for a batch of results. timeout: seconds; None: wait forever. Until `deliver` is called, the same
+        results are returned again, so nothing is lost if something fails on their way to the user."""
         return self._recv(timeout)
 
     cdef object _recv(self, timeout):
@@ -797,16 +804,17 @@ cdef class Batch:
         return fd
 
 
-# {address: a reference}. Not a WeakSet: its callback is Python code, and a Ctrl-C that comes while an env is let go of
-# would be raised, and lost, in there.
+# {address: a reference}. Not a WeakSet, because its callback is Python code: a Ctrl-C that comes while an env is
+# released would be raised in it, and lost.
 _alive = {}
 
 
 @atexit.register
 def _end_all_workers(double patience=10.0):
-    """At exit: workers that are still at a lane when libraries take themselves apart would use what is no more.
+    """Ends all workers at exit. Otherwise workers that still step a lane would use libraries that have already shut
+    down.
 
-    patience: seconds to wait for calls that daemon threads are in.
+    patience: how many seconds to wait for calls that daemon threads have not finished.
     """
     cdef double end = be_now_ns() + 1e9 * patience
     for batch in [reference() for reference in list(_alive.values())]:

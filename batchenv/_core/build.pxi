@@ -1,4 +1,4 @@
-# What this build is: instruction sets, and whose mathematical functions the kernels call.
+# About this build: instruction sets, and which mathematical functions the kernels call.
 
 import math
 import os
@@ -16,8 +16,9 @@ _linked_mismatches = {}
 
 
 def _choose_math():
-    """Chooses, before the first env is made, the functions that kernels call, so that they are Python's own (see
-    csrc/core/libm.h), and the float32 sin and cos that this NumPy has. Warns of what is wrong with this build."""
+    """Before the first env is made, chooses the functions that kernels call, so that they are Python's own (see
+    csrc/include/libm.h), and the variant of float32 sin and cos that this NumPy uses. Warns about what is wrong with
+    this build."""
     global _math_chosen, _numpy_f32_fused
     cdef int fused
     if _math_chosen:
@@ -51,7 +52,7 @@ def _choose_math():
 
 
 def _libm_arguments():
-    """{name of a function in Python's math: its arguments}, 2,048 of each, of all sizes that envs use."""
+    """{name of a function in Python's math: its arguments}: arrays of 2,048 numbers in the ranges that envs use."""
     rng = np.random.default_rng(20261101)
     angles = rng.uniform(-1, 1, 2048) * np.tile([0.06, 0.84, 2.0, 3.2, 30.0, 1e4, 1e8, 1e300], 256)
     small = rng.uniform(-1, 1, 2048) * np.tile([1e-8, 0.5, 3.0, 50.0], 512)
@@ -63,7 +64,7 @@ def _libm_arguments():
 
 
 def _choose_function(str name, cnp.ndarray x, cnp.ndarray y=None):
-    """Whether kernels now have Python's function of that name, to the last bit."""
+    """Chooses the function of that name for kernels. Returns whether its results equal Python's to the last bit."""
     cdef int64_t[2] mismatches
     columns = [x.tolist()] if y is None else [x.tolist(), y.tolist()]
     cdef cnp.ndarray expected = np.array(list(map(getattr(math, name), *columns)))
@@ -84,7 +85,7 @@ def _choose_sincos():
 
 
 def _numpy_float32_mismatches(int fused):
-    """In how many of 4,096 arguments NumPy's float32 sin or cos differs from ours, if these are fused or not."""
+    """For how many of 4,096 arguments NumPy's float32 sin or cos differs from ours with this setting of `fused`."""
     x = np.random.default_rng(20261101).uniform(-4, 4, 4096).astype(np.float32)
     sine, cosine = np.sin(x), np.cos(x)
     cdef const float[::1] xs = x, ss = sine, cs = cosine
@@ -92,7 +93,7 @@ def _numpy_float32_mismatches(int fused):
 
 
 cdef const be_isa *_find_isa(object name) except NULL:
-    """The instruction set of that name; None: the best whose arithmetic equals the C library's."""
+    """The instruction set of that name; for None, the best one whose results equal the C library's."""
     global _chosen
     cdef const be_isa *const *isa = be_isa_supported()
     cdef int64_t mismatches[5]

@@ -25,7 +25,7 @@ cdef extern from *:
     #define BE_OPENMP_MISSING (!BE_OPENMP)
     #endif
 
-    /* Nobody but the container we took it from holds this object. */
+    /* Whether only the container from which we took this object refers to it. */
     static inline int be_unshared(PyObject *object) {
     #ifdef Py_GIL_DISABLED
     #if PY_VERSION_HEX >= 0x030E0000
@@ -38,7 +38,7 @@ cdef extern from *:
         return Py_REFCNT(object) == 1;
     #endif
     }
-    /* Makes `flag` `to` if it is `from`. */
+    /* Sets `flag` to `to` if it is `from`; returns whether it was. */
     static inline int be_swap(int *flag, int from, int to) {
         return __atomic_compare_exchange_n(flag, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     }

@@ -1,10 +1,11 @@
-# What the types over foreign simulators are given to open(): structs of C, filled by name.
+# What open() gets for types with foreign simulators: C structs, which are filled by name.
 
 from libc.stdlib cimport calloc, free
 
 
 cdef class Engine:
-    """What a type's open() is given, and all that it points to: the batch keeps it until its workers have ended."""
+    """What a type's open() gets, with all memory that it points to. The batch keeps this object until its workers have
+    ended."""
 
     cdef const void *given
     cdef list kept  # objects whose memory the C side reads and writes
@@ -13,7 +14,7 @@ cdef class Engine:
         self.kept = []
 
     cdef void *keep(self, object array) except NULL:
-        """The memory of a C-contiguous numpy array, which is kept."""
+        """The address of a C-contiguous numpy array, which is kept alive."""
         if not cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray?>array):
             raise ValueError("an array that the C side reads must be C-contiguous")
         self.kept.append(array)

@@ -4,15 +4,16 @@ from gymnasium.error import ResetNeeded
 
 
 class LanePendingError(ResetNeeded, AssertionError):
-    """A finished lane was stepped with autoreset disabled. (An AssertionError too, as SyncVectorEnv raises.)"""
+    """A finished lane was stepped with autoreset disabled. It is also an AssertionError, because SyncVectorEnv raises
+    one."""
 
 
 class LaneError(RuntimeError):
-    """Some lanes' simulators failed in a step or a reset; the other lanes have done it.
+    """The simulators of some lanes failed in a step or a reset, which the other lanes have completed.
 
     Attributes:
         env_id: int64 array of the lanes that failed. Their observation is zeros; those that failed in a step are
-            truncated. The next step resets them (with autoreset disabled: the user).
+            truncated. The next step resets them; with autoreset disabled, the user must.
         result: what the call would have returned.
     """
 

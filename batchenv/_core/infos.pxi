@@ -6,7 +6,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 
-_LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()  # stands for final_obs until then
+_LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()  # until final_obs is made
 _FINAL = "final_obs"
 
 
@@ -42,22 +42,22 @@ cdef int _tell(dict info, dict row, object values, object mask) except -1:
 
 @cython.final
 cdef class Infos(dict):
-    """The infos of a step in autoreset mode SameStep: a dict, whose `final_obs` is made when it is first looked at.
+    """The infos of a step in autoreset mode SameStep: a dict whose `final_obs` is made when it is first read.
 
-    To make an object per lane that has finished takes longer than to step thousands of lanes, and most learners put
-    these objects together again at once. `final_rows` has the same rows in one array.
+    Gymnasium's `final_obs` has an object per finished lane. Making them takes longer than stepping thousands of lanes,
+    and most learners join them into one array again. `final_rows` has the same rows in one array.
 
     Attributes:
-        final_rows: (lanes, rows). lanes: the numbers of the rows of this step that ended an episode, int64 (n,), n >=
-            0; rows: their final observations (n, ...).
+        final_rows: (lanes, rows). lanes: int64 (n,), n >= 0, the numbers of the rows of this step whose episode ended;
+            rows: (n, ...), their final observations.
 
     Copies and pickles are plain dicts, in which `final_obs` is an array as Gymnasium's.
     """
 
     cdef Layout layout
     cdef object lanes, rows  # None: no episode has ended
-    cdef list more  # the other parts of rows of several
-    cdef int64_t count  # rows of the step
+    cdef list more  # the other parts, if observations have several
+    cdef int64_t count  # how many rows the step has
 
     @property
     def final_rows(self):
@@ -87,7 +87,7 @@ cdef class Infos(dict):
             self.make()
         return dict.__getitem__(self, key)
 
-    def __iter__(self):  # Python copies a dict of a class that has its own by asking for each value
+    def __iter__(self):  # with an __iter__ of its own, Python copies the dict by reading each value
         return dict.__iter__(self)
 
     def get(self, key, default=None):

@@ -1,10 +1,10 @@
-# Env types of other people's libraries, beside the built-in ones.
+# Env types from libraries that others have written, in addition to the built-in ones.
 
 cimport cython
 
 import os
 
-# {name of a type: the library that holds it}. Libraries stay: so do the names, of which each means one type for good.
+# {name of a type: the library that holds it}. Libraries are never unloaded, and a name always means the same type.
 cdef dict _loaded_types = {}
 
 
@@ -12,8 +12,8 @@ cdef dict _loaded_types = {}
 cdef class Library:
     """A shared library of env types; see csrc/core/library.h.
 
-    types: as `env_types`, with names by which `Batch` and `type_info` know them: a "#2" is added where another type has
-    the name already. isas: the instruction sets that it was compiled for, best first.
+    types: as `env_types` returns them, with the names by which `Batch` and `type_info` find them: if another type
+        already has a name, "#2" is added. isas: the instruction sets that it was compiled for, best first.
 
     Raises:
         ValueError: it cannot be loaded, or breaks a rule.
@@ -41,7 +41,7 @@ cdef class Library:
     cdef void add(self, const be_env_type *env_type) except *:
         cdef bytes plain = env_type.name
         if plain in self.plain_names.values() or be_loaded_type(&self.loaded, b"", plain) == NULL:
-            return  # known from a better instruction set, or for a single one, which other CPUs lack
+            return  # already added for a better instruction set, or compiled only for one that other CPUs lack
         name, count = plain.decode(), 1
         while name in _loaded_types or be_type_named(be_isa_supported()[0], name.encode()) != NULL:
             count += 1

@@ -1,4 +1,4 @@
-# MuJoCo, out of the objects of its official bindings: csrc/engines/mujoco/mujoco.h says what each number is for.
+# Gives the C side addresses of MuJoCo's structs and functions; csrc/engines/mujoco/mujoco.h says what each is for.
 
 cdef extern from "stdlib.h" nogil:
     void *aligned_alloc(size_t alignment, size_t size)
@@ -80,29 +80,29 @@ cdef dict _mujoco_flags = {
 
 
 cdef void *_address(object number) except? NULL:
-    """What an address as an int, or a struct of MuJoCo's bindings, points at."""
+    """The pointer that `number` stands for: an address as an int, or a struct of MuJoCo's bindings."""
     return <void *><size_t>getattr(number, "_address", number)
 
 
 cdef class MujocoSource(Engine):
-    """`be_mujoco_source`: lanes of a model, rows of `records`, and the mjData that are lent to them.
+    """Fills a `be_mujoco_source`: lanes of a model, which are rows of `records`, and the mjData that are lent to them.
 
     Args:
         records: float64 (lanes, size): a row per lane of its state now, its state before, each `row_size` long, and the
             arrays that the task reads.
         model: the mjModel of all lanes. slots: the mjData.
-        fields: names of mjData's arrays: MUJOCO_FIELDS, and what else is observed. starts, sizes: int64, where each
-            begins in a row of `records`, and its length; 0: it is not read.
+        fields: names of mjData's arrays: MUJOCO_FIELDS, and what else is observed. starts, sizes: int64, the index in a
+            row of `records` at which each begins, and its length; 0: it is not read.
         functions: {name: address}, as `mujoco.library.load` has them.
         numbers: {name: value}, of the members of `be_mujoco_source` that are numbers.
-        starting: init_qpos, init_qvel. bounds: the least and the greatest controls. float64.
-        kept_sizes: how long each of MUJOCO_KEPT is; all 0 where no body sleeps.
+        starting: init_qpos, init_qvel. bounds: the lowest and the highest controls. All are float64.
+        kept_sizes: how many numbers each of MUJOCO_KEPT has; all 0 if no body can sleep.
         unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: numbers of bodies.
     """
 
     cdef be_mujoco_source source
     cdef list models  # the lanes'
-    cdef double **arrays  # of lanes, then of slots
+    cdef double **arrays  # those of the lanes, then those of the slots
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
                   dict numbers, starting, bounds, kept_sizes, unstable, dict flags, bodies):
@@ -127,7 +127,7 @@ cdef class MujocoSource(Engine):
         for i, body in enumerate(bodies):
             source.bodies[i] = body
 
-        # The arrays: mjData's, and at MJ_BODY_MASS the model's.
+        # The arrays are in mjData, except for MJ_BODY_MASS, which is in the model.
         cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)
         cdef cnp.ndarray copied = np.insert((np.asarray(sizes) > 0).astype(np.uint8), <int>MJ_BODY_MASS, 0)
         source.num_arrays = len(all_sizes)
@@ -195,14 +195,14 @@ cdef class MujocoSource(Engine):
         return 0
 
     cdef int _put(self, Py_ssize_t lane, model) except -1:
-        cdef cnp.ndarray mass = model.body_mass  # memory of the model's own
+        cdef cnp.ndarray mass = model.body_mass  # a view of the model's own memory
         self.source.lanes[lane].model = _address(model)
         self.source.lanes[lane].arrays[<int>MJ_BODY_MASS] = <double *>cnp.PyArray_DATA(mass)
         self.models[lane] = model
         return 0
 
     def put_model(self, Py_ssize_t lane, model):
-        """Gives a lane a model of its own, while no worker is at it."""
+        """Gives a lane a model of its own. No worker may be stepping the lane."""
         if not 0 <= lane < self.source.num_lanes:
             raise IndexError(lane)
         self._put(lane, model)

@@ -120,7 +120,7 @@ cdef class Params:
         return array.astype(np.float64)
 
     cdef int fill_options(self, dict options, double *values) except -1:
-        """The options of a reset, checked, in the order of the table."""
+        """Checks the options of a reset and writes their values in the order of the table."""
         cdef be_error error
         cdef int i
         for i, row in enumerate(self.option_rows):

@@ -7,28 +7,28 @@ cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 
 cdef enum:
-    SLICE_NS = 50_000_000  # of a wait, after which signals are looked at
+    SLICE_NS = 50_000_000  # how long a wait lasts before signals are looked at
 
 
 @cython.final
-@cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
+@cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class Queue:
-    """A batch's lanes in flight, their workers, and the arrays that results are written into."""
+    """The lanes of a batch that are in flight, their workers, and the arrays into which results are written."""
 
     cdef be_async *handle  # NULL: not started
-    cdef int process  # be_fork_count() when it was
-    cdef int64_t rows  # of a batch of results
+    cdef int process  # be_fork_count() when it was started
+    cdef int64_t rows  # in a batch of results
     cdef object affinity  # CPUs of the workers, or None
     cdef Layout layout
-    cdef list buffers  # Outputs that results are being written into
+    cdef list buffers  # the Outputs into which results are being written
     cdef Outputs spare
-    cdef Output upcoming  # what takes the place of the next batch's, found before that batch is taken
-    cdef Output undelivered  # a batch that was taken, and that the caller does not have yet
-    cdef cnp.ndarray last_lanes  # of the batch last received
+    cdef Output upcoming  # replaces the buffer of the next batch; made before that batch is taken
+    cdef Output undelivered  # a batch that was taken and not yet handed to the caller
+    cdef cnp.ndarray last_lanes  # the lanes of the batch that was last received
     cdef cnp.ndarray seen  # see be_lanes_check; None until it is needed
 
     cdef bint ready(self) noexcept:
-        """Whether it has been started, in this process."""
+        """Whether the queue was started in this process."""
         return self.handle != NULL and self.process == be_fork_count()
 
     cdef int start(self, be_batch *batch, const be_isa *isa, int num_workers) except -1:
@@ -65,17 +65,18 @@ cdef class Queue:
         return 0
 
     cdef int leave_to_parent(self) except -1:
-        """In a child of fork() the queue has no workers: one without lanes in flight is replaced."""
+        """In a child of fork() the queue has no workers. If no lane was in flight, the child will start a new one;
+        otherwise raises."""
         if self.process == be_fork_count():
             return 0
         if be_async_list_in_flight(self.handle, NULL, NULL, 0):
             raise RuntimeError("lanes were in flight when this process was forked, and their workers are the parent's: "
                                "call env.reset() in this process first")
-        self.handle = NULL  # the workers' memory stays: they are another process's
+        self.handle = NULL  # not freed, because it belongs to workers of the parent
         return 0
 
     cdef void end_workers(self) noexcept:
-        """Waits for the lanes that they are at; other Python threads go on meanwhile."""
+        """Waits for the lanes that the workers are stepping. Other Python threads run meanwhile."""
         cdef be_async *handle = self.handle if self.process == be_fork_count() else NULL
         self.handle = NULL
         with nogil:
@@ -111,7 +112,7 @@ cdef class Queue:
         return kept + be_async_in_flight(self.handle) if self.ready() else kept
 
     cdef int refuse_in_flight(self, str doing, const uint8_t *mask) except -1:
-        """RuntimeError if lanes of the mask (NULL: any) are in flight."""
+        """Raises RuntimeError if lanes of the mask (NULL: all lanes) are in flight."""
         cdef int64_t lanes[5]
         cdef int64_t count
         if self.handle == NULL and self.undelivered is None:
@@ -133,8 +134,8 @@ cdef class Queue:
     # -- sending -----------------------------------------------------------------------------------------------------
 
     cdef cnp.ndarray read_lanes(self, object env_id, int64_t num_lanes, str ending):
-        """A copy of `env_id` (None: the lanes last received) as checked lanes, none of them in flight. ending: of a
-        message that refuses them."""
+        """A checked copy of `env_id` (None: the lanes last received), of which none is in flight. ending: the last
+        words of the error message if they are refused."""
         cdef cnp.ndarray lanes
         cdef int64_t bad, count
         cdef int what = 0
@@ -144,7 +145,7 @@ cdef class Queue:
             lanes = <cnp.ndarray>env_id
         else:
             lanes = self._coerce_lanes(env_id, num_lanes, ending)
-        lanes = cnp.PyArray_NewCopy(lanes, cnp.NPY_CORDER)  # reading actions may run code that changes the caller's
+        lanes = cnp.PyArray_NewCopy(lanes, cnp.NPY_CORDER)  # reading actions may run code that changes env_id
         numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
         count = cnp.PyArray_DIM(lanes, 0)
         if count == 0:
@@ -172,7 +173,7 @@ cdef class Queue:
             return np.empty(0, np.int64)
         if lanes.dtype.kind not in "iu" or lanes.ndim != 1:
             raise TypeError(f"env_id={env_id!r} must be a one-dimensional array or list of ints")
-        if lanes.dtype.kind == "u" and lanes.max() >= num_lanes:  # may not fit into int64
+        if lanes.dtype.kind == "u" and lanes.max() >= num_lanes:  # such numbers may not fit into int64
             self._raise_bad_lane(lanes.max(), int(lanes.argmax()), BE_LANE_RANGE, num_lanes, ending)
         return np.ascontiguousarray(lanes, np.int64)
 
@@ -184,7 +185,7 @@ cdef class Queue:
         raise RuntimeError(f"env_id[{row}]={lane} is in flight: recv() its result before sending it again; {ending}")
 
     cdef int submit(self, cnp.ndarray lanes, const be_rows *actions, const double *options) except -1:
-        """Sends checked lanes off, to be stepped with checked actions or (NULL) reset with options."""
+        """Sends checked lanes to be stepped with checked actions or, if actions is NULL, to be reset with options."""
         cdef int64_t count = cnp.PyArray_DIM(lanes, 0)
         cdef be_pool_status status = be_async_submit(self.handle, <const int64_t *>cnp.PyArray_DATA(lanes), count,
                                                      actions, options)
@@ -195,7 +196,8 @@ cdef class Queue:
     # -- receiving ---------------------------------------------------------------------------------------------------
 
     cdef Output receive(self, timeout):
-        """The next batch of results. It is `undelivered`, and is given again, until `delivered` is called."""
+        """Waits for the next batch of results and returns it. Until `delivered` is called, the same batch is returned
+        again."""
         cdef be_pool_status status
         cdef int buffer = 0
         cdef int64_t slice_ns = SLICE_NS
@@ -209,7 +211,7 @@ cdef class Queue:
             self.leave_to_parent()
             raise RuntimeError("recv() with nothing in flight in this forked process: async_reset() or send() "
                                "first")
-        if self.upcoming is None:  # before a batch is taken, which would be lost if there is no memory
+        if self.upcoming is None:  # before a batch is taken: without memory it would be lost
             self.upcoming = self.spare.take(self.rows)
         if limited:
             end = be_now_ns() + 1e9 * timeout
@@ -233,11 +235,11 @@ cdef class Queue:
         self.undelivered = <Output>self.buffers[buffer]
         self._set_buffer(buffer, self.upcoming)
         self.upcoming = None
-        PyErr_CheckSignals()  # what a handler raises must not come when the batch has been given away
+        PyErr_CheckSignals()  # a handler must not raise after the batch has been handed over
         return self.undelivered
 
     cdef int delivered(self) except -1:
-        """The user has what `receive` returned."""
+        """Notes that the user has what `receive` returned."""
         cdef Output output = self.undelivered
         self.undelivered = None
         if output is not None:
@@ -245,7 +247,7 @@ cdef class Queue:
         return 0
 
     cdef int _set_buffer(self, int buffer, Output output) except -1:
-        """Gives the workers these arrays for results that are to come. Allocates nothing."""
+        """Gives the workers these arrays for future results. Allocates nothing."""
         cdef be_rows rows
         output.point(&rows)
         rows.lane = <int64_t *>cnp.PyArray_DATA(output.lanes)

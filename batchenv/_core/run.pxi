@@ -1,4 +1,4 @@
-# How a call of all lanes is run: by this thread, by OpenMP's, or by workers of our own.
+# Runs a call for all lanes: on this thread, on OpenMP's threads, or on workers of our own.
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 
 cdef int _look_at_signals(void *runner) noexcept with gil:
-    """1 if a signal's handler has raised something: Ctrl-C. It is kept for `raise_signal`."""
+    """1 if a signal handler has raised an exception (Ctrl-C), which is kept for `raise_signal`."""
     try:
         PyErr_CheckSignals()
     except BaseException as raised:
@@ -22,7 +22,7 @@ cdef int _look_at_signals(void *runner) noexcept with gil:
 @cython.final
 @cython.no_gc
 cdef class Runner:
-    """Runs be_calls as csrc/core/loop.h says; has the workers for types that take one lane a call."""
+    """Runs be_calls as csrc/core/loop.h describes, and owns the workers for BE_LANE_BY_LANE types."""
 
     cdef be_plan plans[BE_NUM_PLANS]
     cdef int64_t num_lanes
@@ -30,12 +30,12 @@ cdef class Runner:
     cdef int num_threads
     cdef const be_placement *placement
     cdef object affinity  # CPUs of the workers, or None
-    cdef object signal  # what a signal's handler has raised during the present call
+    cdef object signal  # the exception that a signal handler has raised during this call
     cdef be_pool *workers
-    cdef int process  # be_fork_count() when they were made
+    cdef int process  # be_fork_count() when the workers were made
 
     cdef int start(self, int64_t num_lanes, bint lane_by_lane, int num_threads) except -1:
-        """Finds out how many threads can be had, and warns if they are fewer than asked for."""
+        """Finds out how many threads can be started, and warns if there are fewer than asked for."""
         cdef int had, wanted, plan
         cdef int most = num_threads if lane_by_lane or (BE_OPENMP and not be_forked()) else 1
         self.num_lanes = num_lanes
@@ -61,7 +61,7 @@ cdef class Runner:
         return 0
 
     cdef int force(self, bint parallel) except -1:
-        """Fixes the choice that is otherwise measured."""
+        """Fixes the choice between one thread and several, which is otherwise made by measurement."""
         cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
         cdef int threads = self.num_threads if parallel and many and (BE_OPENMP or self.lane_by_lane) else 1
         cdef int plan
@@ -72,7 +72,7 @@ cdef class Runner:
         return 0
 
     cdef int run(self, be_call *call) except -1:
-        """Does it in all lanes. Afterwards `signal` and the call's error say whether it has come to its end."""
+        """Runs the call for all its lanes. Afterwards, `signal` and the call's error say whether it was completed."""
         cdef int threads, part
         cdef int most = self.num_threads
         cdef bint done
@@ -83,7 +83,7 @@ cdef class Runner:
         if be_forked() and not self.lane_by_lane:
             most = 1
         if self.lane_by_lane and call.verb == BE_SEED:
-            most = 1  # of the lanes' own work, next to nothing: no worker is started for it
+            most = 1  # next to no work of the lanes' own: no worker is started for it
         else:
             self.start_workers()
         call.look = _look_at_signals
@@ -104,14 +104,14 @@ cdef class Runner:
         return 0
 
     cdef int raise_signal(self) except -1:
-        """What a signal's handler has raised while we were at work."""
+        """Raises the exception that a signal handler has raised during the call."""
         if self.signal is not None:
             signal, self.signal = self.signal, None
             raise signal
         return 0
 
     cdef int start_workers(self) except -1:
-        """Workers for types that take one lane a call: made when first needed, in a forked child again."""
+        """Starts the workers for BE_LANE_BY_LANE types when they are first needed, and anew in a forked child."""
         cdef be_pool_options options
         cdef char message[256]
         cdef cnp.ndarray cpus
@@ -123,7 +123,7 @@ cdef class Runner:
         options.num_workers = min(self.num_threads, self.num_lanes) - 1
         options.placement = self.placement
         if self.affinity is not None:
-            cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the caller is on its own
+            cpus = np.array(self.affinity[1:] + self.affinity[:1], np.intc)  # the CPU of the caller comes last
             options.cpus = <const int *>cnp.PyArray_DATA(cpus)
             options.num_cpus = len(cpus)
         with _Unbound():
@@ -136,7 +136,7 @@ cdef class Runner:
         return 0
 
     cdef void end_workers(self) noexcept:
-        """Waits for the lanes that they are at; other Python threads go on meanwhile."""
+        """Waits for the lanes that the workers are stepping. Other Python threads run meanwhile."""
         cdef be_pool *workers = self.workers if self.process == be_fork_count() else NULL
         self.workers = NULL
         with nogil:

@@ -1,4 +1,4 @@
-# What an env type says about itself, in terms of Python.
+# The tables of env types, as Python objects.
 
 import math
 
@@ -23,9 +23,9 @@ cdef const be_env_type *_find_type(const be_isa *isa, str name) except NULL:
 
 
 def env_types():
-    """What the built-in env types say of themselves: a list of dicts with "name", "family", "render_fps", and "ids", a
-    list of dicts with "name", "max_episode_steps", "reward_threshold" (None where there is none), "kwargs", "listed".
-    "grid": the keyword that gives a map, or None.
+    """Describes the built-in env types: a list of dicts with the keys "name", "family", "render_fps", "grid" (the
+    keyword that gives a map, or None) and "ids", a list of dicts with the keys "name", "max_episode_steps" and
+    "reward_threshold" (each None if there is none), "kwargs" and "listed".
     """
     cdef const be_env_type *env_type
     cdef int64_t index = 0
@@ -59,7 +59,7 @@ cdef list _id_table(const be_env_type *env_type):
 
 
 cdef dict _settings(const be_id *row, const be_param *params):
-    """The keywords that an id sets: params of the type in their own kind, others as text."""
+    """The keywords that an id sets, {name: value}: params of the type as values of their kind, others as text."""
     cdef const be_setting *setting = &row.settings[0]
     cdef const be_param *param
     values = {}
@@ -144,7 +144,7 @@ def type_info(str name):
 
 
 cdef double _param_number(dict row, object value, str what) except? -1:
-    """The double that stands for `value`, or TypeError/ValueError."""
+    """`value` as the double by which C knows it. Raises TypeError or ValueError if it is not a value of the param."""
     name = row["name"]
     if row["kind"] == "choice":
         if value not in row["choices"]:

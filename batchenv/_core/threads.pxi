@@ -1,4 +1,4 @@
-# How many threads there can be, and on which CPUs.
+# How many threads can be used, and on which CPUs.
 
 import math
 import os
@@ -13,12 +13,12 @@ cdef double _fork_ns = 0.0
 
 
 cdef bytes _numa_folder():
-    """The folder that describes the NUMA nodes; empty: the system's own. BATCHENV_NUMA names another, for tests."""
+    """The folder that describes the NUMA nodes; b"" means the system's. Tests set BATCHENV_NUMA to another one."""
     return os.fsencode(os.environ.get("BATCHENV_NUMA") or "")
 
 
 def numa_nodes():
-    """{"node0": how many of its CPUs this process may use}; {} where that is not known."""
+    """{"node0": how many of its CPUs this process may use, ...}; {} if that is unknown."""
     cdef be_cpus usable
     cdef be_node *nodes
     cdef bytes folder = _numa_folder()
@@ -48,8 +48,8 @@ def default_threads():
 
 
 def usable_cpus():
-    """The CPUs this process may use, ascending. Where OpenMP binds its threads (OMP_PROC_BIND), the first of them,
-    which is the program's own, has been bound to some of these before anybody could ask: then they are OpenMP's."""
+    """The CPUs this process may use, ascending. If OpenMP binds threads (OMP_PROC_BIND), it has already bound the
+    program's own thread to a few CPUs before this can be asked. So then the CPUs of OpenMP's places are returned."""
     cdef int place
     cdef int[::1] ids
     cpus = set()
@@ -63,7 +63,8 @@ def usable_cpus():
 
 
 class _Unbound:
-    """While threads are started: they inherit the CPUs of the thread that starts them, which OpenMP may have bound."""
+    """A context in which to start threads. Threads inherit the CPUs of the thread that starts them, which OpenMP may
+    have bound to a few; here it may use all usable ones."""
 
     def __enter__(self):
         self.before = None
@@ -87,7 +88,7 @@ def _warn_of_threads(int wanted, int had, str what):
 
 
 cdef double _measure_fork(int threads):
-    """Nanoseconds of an empty parallel region, the least of several."""
+    """How many nanoseconds an empty parallel region takes: the least of several measurements."""
     global _fork_ns
     cdef double start = 0.0, least = 1e9, spent = 0.0
     cdef int _, p, total = 0
@@ -100,7 +101,7 @@ cdef double _measure_fork(int threads):
                     total += p
                 least = min(least, be_now_ns() - start)
                 spent += be_now_ns() - start
-                if spent > 2e6:  # a busy machine: no use in waiting
+                if spent > 2e6:  # the machine is busy, so more measurements are of no use
                     break
         _fork_ns = least
     return _fork_ns

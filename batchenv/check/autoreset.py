@@ -1,4 +1,4 @@
-"""The three autoreset modes: what comes with the step at which an episode ends, and after it."""
+"""The three autoreset modes: what the step that ends an episode returns, and the step after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
 
 
 def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
-    """Steps until a lane ends: the actions taken and the last step."""
+    """Steps until an episode ends in some lane. Returns the actions taken and the last step."""
     taken = []
     for action in trial.actions(trial.record.count + 1):
         taken.append(action)

@@ -11,7 +11,7 @@ from batchenv.check.rules import PRACTICE, Violation, brief, check
 from batchenv.check.trial import Trial, leaves, same
 
 THEME = "buffers"
-HELD = 24  # steps whose results are kept: more than any env has buffers that it uses in turn
+HELD = 24  # how many steps' results are kept: more than the number of buffers that any env uses in turn
 
 
 def _hold(trial: Trial, pick: Any) -> None:

@@ -36,7 +36,8 @@ def run_isolated(
     skip: tuple[str, ...],
     most_lost: int | None = None,
 ) -> Report:
-    """`check_vector_env(..., isolate=True)`. most_lost: of checks that hang or die, after which a mode is left."""
+    """`check_vector_env(..., isolate=True)`. most_lost: after so many checks that hang or die, the other checks of the
+    mode are skipped."""
     reference = target if isinstance(target, str) else reference_of(target)
     if reference is None:
         raise ValueError(
@@ -51,7 +52,7 @@ def run_isolated(
         "seconds": timeout / 2,
     }
     name, modes, notes = reference, [(None, "NextStep")], []
-    with contextlib.suppress(_Lost):  # then so is the first check, which says it
+    with contextlib.suppress(_Lost):  # then the first check fails as well, and reports it
         for event in _events(job, timeout):
             if "modes" in event:
                 name, modes, notes = event["name"], event["modes"], event["notes"]
@@ -63,7 +64,7 @@ def run_isolated(
 
 
 def _one_mode(job: dict[str, Any], names: list[str], timeout: float, most_lost: int | None) -> list[Result]:
-    """The results of all checks named, in as many processes as it takes."""
+    """The results of all checks named; a new process is started after each one that hangs or dies."""
     checks = {check.name: check for check in CHECKS}
     results: list[Result] = []
     lost: list[str] = []
@@ -93,7 +94,7 @@ def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
 
     Raises:
         ValueError: the worker cannot find the target.
-        _Lost: it was silent for longer than `timeout`, or died.
+        _Lost: it sent nothing for longer than `timeout` seconds, or died.
     """
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     with tempfile.TemporaryFile() as stderr:
@@ -158,7 +159,7 @@ def _words(stderr: Any) -> list[str]:
 
 
 def _sanitizer(words: list[str]) -> str:
-    """What a sanitizer has found, and in which function, file and line of the env's C code; "" where there is none."""
+    """What a sanitizer has found, with the function, file and line of the env's C code; "" if it found nothing."""
     errors = [word for word in words if "runtime error: " in word or "ERROR: AddressSanitizer: " in word]
     if not errors:
         return ""

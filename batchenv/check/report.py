@@ -12,12 +12,13 @@ _MARKS = {PASS: "ok  ", FAIL: "FAIL", SKIP: "skip"}
 
 
 class ConformanceError(AssertionError):
-    """Raised by `Report.raise_on_failure`; its text is the report of what failed."""
+    """Raised by `Report.raise_on_failure`; its text is the report of the failed checks."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one check in one autoreset mode: `status` "pass", "fail" or "skip"; `detail` what was seen."""
+    """The outcome of one check in one autoreset mode: `status` is "pass", "fail" or "skip"; `detail` says what was
+    seen."""
 
     check: Check
     mode: str

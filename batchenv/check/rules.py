@@ -1,4 +1,4 @@
-"""What a check is: a function that looks at one thing, with the rule it stands for and why that matters."""
+"""What a check is: a function that tests one thing, with the rule that it tests and the reason why the rule matters."""
 
 from __future__ import annotations
 

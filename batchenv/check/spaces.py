@@ -64,7 +64,7 @@ def _require_batched(given, single, lanes) -> None:
 
 
 def _alike(one, two) -> bool:
-    """Of the same form; bounds may differ (SyncVectorEnv's observation_mode="different")."""
+    """Whether two spaces have the same form; bounds may differ (SyncVectorEnv's observation_mode="different")."""
     if type(one) is not type(two) or one.shape != two.shape or one.dtype != two.dtype:
         return False
     if isinstance(one, spaces.Dict):

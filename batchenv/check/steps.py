@@ -16,7 +16,7 @@ ACTIONS = "actions"
 
 
 def _misfit(space: spaces.Space, obs: object) -> str:
-    """Why `obs` has not the structure, shape or dtype of a batched space; "" if it has."""
+    """Why `obs` does not have the structure, shape or dtype of a batched space; "" if it has."""
     if isinstance(space, spaces.Dict):
         if not isinstance(obs, dict) or set(obs) != set(space.spaces):
             return f"{brief(obs)} for keys {list(space.spaces)}"
@@ -35,7 +35,7 @@ def _misfit(space: spaces.Space, obs: object) -> str:
 
 
 def _seen(trial: Trial) -> list[tuple[str, object]]:
-    """Observations of the long run, with what they are."""
+    """Observations of the long run, each with a text that says where it comes from."""
     record = trial.record
     seen = [("reset", record.start)]
     seen += [(f"step {count}", step.obs) for count, step in enumerate(record.first)]
@@ -177,7 +177,7 @@ def too_many_actions_raise(trial: Trial) -> None:
 
 
 def _out_of_range(trial: Trial) -> object:
-    """Valid actions but for the last lane's, which is one above the largest."""
+    """Actions that are valid except for the last lane's, which is one above the largest."""
     if not isinstance(trial.action_space, spaces.Discrete):
         raise NotApplicable("the action space is not Discrete")
     action = np.array(trial.actions(1)[0])
@@ -186,7 +186,7 @@ def _out_of_range(trial: Trial) -> object:
 
 
 def _nan(trial: Trial) -> object:
-    """Valid actions but for the last lane's, which is NaN."""
+    """Actions that are valid except for the last lane's, which is NaN."""
     if not isinstance(trial.action_space, spaces.Box) or trial.action_space.dtype.kind != "f":
         raise NotApplicable("the action space is no Box of floats")
     action = np.array(trial.actions(1)[0])

@@ -1,4 +1,4 @@
-"""Envs from C files and shared libraries that batchenv's own repository has never seen."""
+"""Envs from C files and shared libraries that are not part of batchenv."""
 
 from batchenv.compiler.build import CompileError
 from batchenv.compiler.libraries import Library, compile, load

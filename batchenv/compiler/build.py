@@ -1,4 +1,4 @@
-"""A C file of an env becomes a shared library: finds the compiler, runs it, and keeps what it has made."""
+"""Makes a shared library from the C file of an env: finds the compiler, runs it, and keeps the library."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from typing import Any, NamedTuple
 from batchenv.compiler import flags
 
 COMPILERS = ("cc", "gcc", "clang")
-_MOST_WORDS = 8000  # of a compiler's, in a message
-_ATTEMPTS = 3  # where a header changes while it is compiled
+_MOST_WORDS = 8000  # the most characters of a compiler's output in a message
+_ATTEMPTS = 3  # how often to try if a header changes while it is compiled
 
 
 class CompileError(ValueError):
-    """A C file could not be made into a library; the message has the compiler's words."""
+    """A C file could not be compiled; the message has the compiler's output."""
 
 
 class Built(NamedTuple):
     """A library, and what it was made from."""
 
     path: Path
-    content: str  # a hash of the source and of the headers beside it, whatever the compiler
-    words: str  # the compiler's warnings; "" where it was made before
+    content: str  # a hash of the source and of the headers beside it; it does not depend on the compiler
+    words: str  # the compiler's warnings; "" if the library was made before
 
 
 def include_folder() -> Path:
@@ -53,7 +53,8 @@ def build(
     compiler: str | Sequence[str] | None = None,
     timeout: float = 120.0,
 ) -> Built:
-    """The library of `source` for these instruction sets, made now or before from the same files in the same way.
+    """The library of `source` for these instruction sets. It is made now, unless it was made before from the same files
+    with the same compiler and flags.
 
     Raises:
         OSError: the source cannot be read, or nothing can be written.
@@ -102,7 +103,7 @@ def find_compiler(compiler: str | Sequence[str] | None = None) -> list[str]:
 
 @functools.cache
 def _version(command: tuple[str, ...], changed: int) -> str:
-    """What the compiler says of itself. changed: its file's time, since another one may come in its place."""
+    """The compiler's version text. changed: the time of its file, because another compiler may replace it."""
     return run([*command, "--version"], b"", 60.0)
 
 
@@ -112,10 +113,11 @@ def _identity(command: tuple[str, ...]) -> str:
 
 
 def run(command: Sequence[str], text: bytes, timeout: float) -> str:
-    """What a compiler says on stderr and stdout.
+    """Runs a compiler and returns its output, stderr and stdout.
 
     Raises:
-        CompileError: it fails, cannot be started, or takes too long: then it is ended with all that it has started.
+        CompileError: it fails, cannot be started, or takes too long. In the last case it is ended, with all processes
+            that it has started.
     """
     try:
         process = subprocess.Popen(
@@ -150,7 +152,8 @@ def run(command: Sequence[str], text: bytes, timeout: float) -> str:
 
 
 def cache_folder() -> Path:
-    """Where libraries are kept: BATCHENV_CACHE, or batchenv in the user's cache folder. It is made if need be.
+    """The folder where libraries are kept: BATCHENV_CACHE, or batchenv in the user's cache folder. It is made if
+    necessary.
 
     Raises:
         OSError: it cannot be made.
@@ -163,14 +166,15 @@ def cache_folder() -> Path:
 
 @functools.cache
 def temporary_folder() -> Path:
-    """For libraries of this process alone."""
+    """A folder for libraries that only this process uses."""
     folder = Path(tempfile.mkdtemp(prefix="batchenv-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def folders() -> Iterator[Path]:
-    """Where a library may be written: the cache, else a folder that goes with this process, which a warning says."""
+    """Folders where a library may be written: the cache, then, with a warning, a folder that is deleted when this
+    process ends."""
     problem: Any = None
     try:
         yield cache_folder()
@@ -187,7 +191,7 @@ def folders() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for what a compiler writes on the way."""
+    """A temporary folder for intermediate files of the compiler."""
     with tempfile.TemporaryDirectory(prefix="batchenv-") as name:
         yield Path(name)
 
@@ -204,7 +208,7 @@ def keep(path: Path, content: bytes) -> Path:
 
 
 def _write(target: Path, content: bytes) -> None:
-    """All of it or nothing, whoever else writes the same."""
+    """Writes the whole file or nothing, even if other processes write the same file."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -222,7 +226,7 @@ class _Job(NamedTuple):
     cflags: tuple[str, ...]
     compiler: tuple[str, ...]
     timeout: float
-    key: str  # of everything but the headers that the source includes
+    key: str  # a hash of everything except the headers that the source includes
 
 
 def _made_before(job: _Job, folder: Path) -> Built | None:
@@ -233,12 +237,12 @@ def _made_before(job: _Job, folder: Path) -> Built | None:
         if path.exists() and all(_digest(Path(name).read_bytes()) == was for name, was in headers.items()):
             return Built(path, record["content"], "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # never made, or what was written there is none of ours
+        pass  # it was never made, or the record there is not one of ours
     return None
 
 
 def _build_somewhere(job: _Job) -> Built | None:
-    """Compiles in the first folder that has room; None where a header changed meanwhile."""
+    """Compiles in the first folder that has room. Returns None if a header changed meanwhile."""
     for folder in folders():
         try:
             with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
@@ -289,7 +293,7 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
 
 
 def _headers(depfile: Path) -> list[Path]:
-    """The user's own files in what the compiler says that it has read."""
+    """The user's own files among those that, by its depfile, the compiler has read."""
     words = depfile.read_text().replace("\\\n", " ").partition(":")[2]
     names = shlex.split(words)
     own = include_folder()

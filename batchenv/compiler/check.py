@@ -1,4 +1,4 @@
-"""Checks the envs of a C file under sanitizers, in other processes: a crash there is told, with file and line."""
+"""Checks the envs of a C file under sanitizers, in other processes. A crash there is reported with file and line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batchenv.check.report import Report
 from batchenv.compiler import build, libraries
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
-_MOST_LOST = 2  # checks that may die of one mistake in the C code
+_MOST_LOST = 2  # how many checks may crash, probably by the same mistake in the C code
 _PROBE = "int probe(int *x, int i) { return x[i]; }\n"
 _OPTIONS = "detect_leaks=0:handle_abort=1:allocator_may_return_null=1:color=never"
 
@@ -22,7 +22,7 @@ _OPTIONS = "detect_leaks=0:handle_abort=1:allocator_may_return_null=1:color=neve
 def check_file(
     target: str, num_envs: int, timeout: float, max_steps: int, skip: tuple[str, ...]
 ) -> tuple[list[Report], list[str]]:
-    """A report for each id of "my_env.c", or for that of "my_env.c:MyEnv-v0"; and notes on how they were checked.
+    """A report for each id of "my_env.c", or for the one of "my_env.c:MyEnv-v0"; and notes on how they were checked.
 
     Raises:
         CompileError, ValueError, OSError: as `batchenv.compile`.
@@ -51,10 +51,10 @@ def check_file(
 
 
 def sanitizer_runtime() -> str:
-    """The library that has to be loaded before one that was compiled with SANITIZERS.
+    """The library that must be loaded before a library that was compiled with SANITIZERS.
 
     Raises:
-        CompileError: the compiler has none.
+        CompileError: the compiler has no such library.
     """
     command = build.find_compiler()
     with build.scratch_folder() as folder:

@@ -1,11 +1,11 @@
 """The flags that env kernels are compiled with: batchenv's own (build_config.py reads this file) and those of users.
 
-Imports nothing of batchenv's, which is not built yet where its own build reads this.
+It imports nothing from batchenv, because batchenv's own build reads it before batchenv is built.
 """
 
 import platform
 
-# Rows of the tables of fields and params leave out what is 0: clang would warn of each.
+# Rows of the tables of fields and params leave out members that are 0; clang would warn about each of them.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers"]
 
 # Exact kernels: no fused multiply-adds but the ones written, no -ffast-math. -fno-trapping-math and -fno-math-errno
@@ -21,5 +21,6 @@ if platform.machine().lower() in ("x86_64", "amd64"):
 
 
 def of_isa(name: str) -> list[str]:
-    """What compiles a kernel for the instruction set `name`: a key of ISA_FLAGS, in any case."""
+    """The flags that compile a kernel for the instruction set `name`, which is a key of ISA_FLAGS in upper or lower
+    case."""
     return [f"-DBE_ISA=BE_ISA_{name.upper()}", *ISA_FLAGS[name.upper()]]

@@ -18,12 +18,12 @@ from batchenv.registry import FILE, TABLE, Entry, put
 
 GROUP = "batchenv.envs"
 _lock = threading.RLock()
-_opened: dict[tuple[str, str | None], Library] = {}  # by the file that was loaded, and the namespace
+_opened: dict[tuple[str, str | None], Library] = {}  # {(the file that was loaded, the namespace): the library}
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """Env types by somebody else, loaded into this process, where they stay until it ends.
+    """A library of env types, loaded into this process until the process ends.
 
     Attributes:
         ids: the ids that it has registered: `batchenv.make(library.ids[0])` makes the first.
@@ -37,7 +37,7 @@ class Library:
     source: str | None
     isas: tuple[str, ...]
     entries: dict[str, Entry]
-    reference: dict[str, Any]  # all that another process needs to have the same library
+    reference: dict[str, Any]  # all that another process needs to load the same library
 
     def __repr__(self) -> str:
         return f"Library(ids={list(self.ids)}, path={self.path!r}, source={self.source!r})"
@@ -51,8 +51,9 @@ def compile(
     namespace: str | None = None,
     timeout: float = 120.0,
 ) -> Library:
-    """Compiles the C file of an env, and registers its ids: then `batchenv.make`, `gymnasium.make_vec` and all else
-    know them. docs/your-own-env.md shows how to write one, and `python -m batchenv new NAME` writes one to start from.
+    """Compiles the C file of an env and registers its ids, so that `batchenv.make`, `gymnasium.make_vec` and all other
+    functions know them. docs/your-own-env.md shows how to write one, and `python -m batchenv new NAME` writes one to
+    start from.
 
     It is compiled with batchenv's own flags for the instruction set that batchenv uses here, and for the baseline that
     every CPU has; the compiler's warnings are shown as warnings. Compiling an unchanged file again takes milliseconds:
@@ -68,9 +69,9 @@ def compile(
         timeout: seconds that the compiler may take.
 
     Raises:
-        CompileError (a ValueError): there is no compiler, or it failed; the message has its words, with file and line.
-        ValueError: the env breaks a rule of its tables, or an id is another's already.
-        OSError: the file cannot be read, or no library can be written.
+        CompileError (a ValueError): there is no compiler, or it failed; the message has its output, with file and line.
+        ValueError: the env breaks a rule for its tables, or another env has one of its ids. OSError: the file cannot be
+        read, or no library can be written.
     """
     path = Path(source).absolute()
     flags = [cflags] if isinstance(cflags, str) else [str(flag) for flag in cflags]
@@ -92,8 +93,8 @@ def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Libra
         namespace: put before its ids, as in "mine/CartPole-v1".
 
     Raises:
-        ValueError: it is no library of envs for this version of batchenv, breaks a rule of its tables, or has an id
-            that is another's already.
+        ValueError: it is not a library of envs for this version of batchenv, it breaks a rule for its tables, or
+            another env has one of its ids.
         OSError: the file cannot be read.
     """
     file = Path(path).absolute()
@@ -103,7 +104,8 @@ def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Libra
 
 
 def again(reference: dict[str, Any], env_id: str) -> str:
-    """What `registry.lookup` finds the entry of a pickled env by, in this process as in the one that pickled it.
+    """The id by which `registry.lookup` finds the entry of a pickled env in this process; it loads or compiles the
+    library if necessary.
 
     Raises:
         ValueError: the library is gone, and its C file has changed or is gone.
@@ -134,10 +136,11 @@ def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
 
 
 def find(text: str) -> tuple[str, Entry]:
-    """The id and entry that "my_env.c", "my_env.c:MyEnv-v0" or the same of a .so name: see `registry.is_file`.
+    """The id and entry that a text such as "my_env.c" or "my_env.c:MyEnv-v0" (or the same with .so) names: see
+    `registry.is_file`.
 
     Raises:
-        ValueError: the file has no such id, or several where none is named; it does not compile or load.
+        ValueError: the file has no such id, or has several and none is named; or it does not compile or load.
         OSError: there is no such file.
     """
     match = FILE.fullmatch(text)
@@ -156,7 +159,7 @@ def find(text: str) -> tuple[str, Entry]:
 
 
 def _isas() -> list[str]:
-    """What to compile for: the instruction set in use, and the one that every CPU has."""
+    """The instruction sets to compile for: the one in use, and the one that every CPU has."""
     return list(dict.fromkeys([_core.build_info()["isa"], "baseline"]))
 
 
@@ -205,7 +208,7 @@ def _checked_namespace(namespace: Any) -> str:
 
 
 def _register(library: Library) -> Library:
-    """Puts its ids into the registries, in the place of those that the same file had before."""
+    """Puts the library's ids into the registries, replacing those that the same file had before."""
     origin = library.reference["origin"]
     for name in library.entries:
         other = TABLE.get(name)
@@ -219,7 +222,7 @@ def _register(library: Library) -> Library:
     for name, entry in list(TABLE.items()):
         if entry.library is not None and name not in library.entries:
             theirs = entry.library.reference
-            if (theirs["origin"], theirs["namespace"]) == (origin, namespace):  # the file has it no more
+            if (theirs["origin"], theirs["namespace"]) == (origin, namespace):  # the file no longer has this id
                 put(name, None)
     for name, entry in library.entries.items():
         put(name, entry)
@@ -230,8 +233,8 @@ _packages_loaded = False
 
 
 def load_packages() -> None:
-    """Loads the envs of other packages, once: what they name in the group "batchenv.envs" of their entry points, each a
-    function without arguments, which calls `batchenv.compile` or `batchenv.load`."""
+    """Loads the envs of other packages, once. A package names functions without arguments, which call
+    `batchenv.compile` or `batchenv.load`, in the group "batchenv.envs" of its entry points."""
     global _packages_loaded
     with _lock:
         if _packages_loaded:

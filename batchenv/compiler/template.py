@@ -12,8 +12,8 @@ def write(name: str, folder: str | Path = ".") -> Path:
     """Writes NAME.c into the folder. Its type and id are the name in capitals: my_game has the id MyGame-v0.
 
     Raises:
-        ValueError: the name is no word.
-        FileExistsError: there is such a file: nothing is overwritten.
+        ValueError: the name is not a word of letters, digits and _.
+        FileExistsError: there is already such a file. It is not overwritten.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"the name {name!r} must be a word such as my_game: letters, digits and _, a letter first")

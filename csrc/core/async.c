@@ -10,20 +10,20 @@
 #include "core/plan.h"
 #include "core/scattered.h"
 
-#define CHUNK BE_SCATTERED_LANES /* lanes in an item at most */
-#define ENGINE_CHUNK 16          /* of types that take one lane a call */
+#define CHUNK BE_SCATTERED_LANES /* the most lanes in an item */
+#define ENGINE_CHUNK 16          /* the same for types that are stepped one lane per call */
 #define ITEM_NS 20e3             /* an item should take about this long */
-#define NOW_NS 30e3 /* what takes no longer than this is done by the caller: waking a worker costs as much */
+#define NOW_NS 30e3              /* the caller does work up to this long itself, since waking a worker takes as long */
 #define OUTLIER 4
-#define TIME_EVERY 4 /* steps of which one is timed: for single lanes the clock is a good part of an item */
-#define HELP_NS 50e3 /* the caller works on items of up to this */
+#define TIME_EVERY 4 /* one step in so many is timed: for single lanes, reading the clock costs a good part of it */
+#define HELP_NS 50e3 /* the caller helps with items up to this long */
 
 enum { STEP_LISTED, STEP_RANGE, RESET_LISTED }; /* an item's tag */
 
-/* What a worker has for itself: rows for a chunk. */
+/* Each worker's own memory: rows for a chunk. */
 typedef struct scratch {
     alignas(BE_CACHE_LINE) unsigned turn;
-    be_rows out; /* the actions of scattered lanes, too */
+    be_rows out; /* also holds the actions of scattered lanes */
     unsigned char *memory;
 } scratch;
 
@@ -37,22 +37,22 @@ struct be_async {
     be_table table;
     be_rows *buffers;
     scratch *scratch;
-    be_scattered *scattered; /* a part for each worker; NULL for BE_LANE_BY_LANE */
-    uint8_t *in_flight;      /* by lane */
-    int32_t *next;           /* by lane: the one after it in its item */
-    be_rows actions;         /* by lane */
+    be_scattered *scattered; /* one part per worker; NULL for BE_LANE_BY_LANE */
+    uint8_t *in_flight;      /* per lane */
+    int32_t *next;           /* per lane: the next lane of its item */
+    be_rows actions;         /* per lane */
     unsigned char *action_memory;
     be_item *items;
-    uint8_t *seen; /* by lane: scratch of be_async_check */
+    uint8_t *seen; /* per lane: scratch memory of be_async_check */
     double options[BE_MAX_PARAMS];
     const double *chosen_options;
-    uint64_t configured;                           /* lane_ns is of these params */
-    alignas(BE_CACHE_LINE) _Atomic double lane_ns; /* apart from what workers read all the time */
+    uint64_t configured;                           /* the params for which lane_ns was measured */
+    alignas(BE_CACHE_LINE) _Atomic double lane_ns; /* on another cache line than what workers read all the time */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
-/* `rows` get the actions from lane `lane` on. */
+/* Points `rows` at the actions from lane `lane` on. */
 static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
     for (int k = 0; k < async->table.count; k++) {
         const be_array *array = &async->table.arrays[k];
@@ -61,7 +61,7 @@ static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
     }
 }
 
-/* The actions of the lanes listed become rows 0, 1, ... of `rows`. */
+/* Copies the actions of the lanes listed to rows 0, 1, ... of `rows`. */
 static void gather_actions(const be_async *async, const be_rows *rows, const int32_t *lanes, int n) {
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
@@ -73,7 +73,7 @@ static void gather_actions(const be_async *async, const be_rows *rows, const int
     }
 }
 
-/* Row k of `rows` becomes the action of lane lanes[k]. */
+/* Copies row k of `rows` to the action of lane lanes[k]. */
 static void scatter_actions(be_async *async, const be_rows *rows, const int64_t *lanes, int64_t n) {
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
@@ -95,7 +95,7 @@ static int step_listed(be_async *async, int worker, const int32_t *lanes, int n,
 
 /* ---- items ------------------------------------------------------------------------------------------ */
 
-/* `rows`, of which row 0 is that of lane `lane`, for one call. */
+/* A copy of `rows`, whose row 0 belongs to lane `lane`, for one call of the driver. */
 static int step_range(be_async *async, const be_rows *out, int64_t row, int64_t lane, int64_t n, be_error *error) {
     be_rows rows;
     be_rows_slice(&async->table, &rows, out, row);
@@ -141,8 +141,8 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
         own->out.failed[k] = status != BE_OK || be_batch_take_failure(async->batch, lanes[k]);
     }
     if (!timed) return;
-    /* A guess at the next steps' cost: other workers write it too, and any of them will do. A step in which the thread
-     * lost its CPU for a while says little. */
+    /* An estimate of what the next steps cost. Other workers write it, too; anybody's value will do. A step during
+     * which the thread lost its CPU for a while says little, so outliers are cut. */
     double ns = (be_now_ns() - start) / n;
     if (old > 0 && ns > OUTLIER * old) ns = OUTLIER * old;
     const double guess = old == 0 ? ns : old + (ns - old) * (1.0 / 8);
@@ -183,7 +183,7 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
     return BE_OK;
 }
 
-/* On cache lines of its own. */
+/* Allocates memory on cache lines of its own. */
 static void *zeroed(size_t bytes) {
     bytes = (bytes + BE_CACHE_LINE - 1) / BE_CACHE_LINE * BE_CACHE_LINE;
     void *memory = aligned_alloc(BE_CACHE_LINE, bytes);
@@ -304,14 +304,14 @@ static int64_t make_items(be_async *async, const int64_t *lanes, int64_t count, 
     return num_items;
 }
 
-/* The same, but only lanes of the same block go together. Each block has an item that is being filled. */
+/* The same, but all lanes of an item are in the same block. Each block has one item that is being filled. */
 static int64_t make_items_by_block(be_async *async, const int64_t *lanes, int64_t count, int reset, int64_t most) {
     be_item *filling[BE_MAX_NODES] = {0};
     int64_t last[BE_MAX_NODES], num_items = 0;
     for (int64_t k = 0; k < count;) {
         const int block = be_block_of_lane(async->placement, lanes[k]);
         const int64_t left =
-            async->placement->blocks[block].end_lane - lanes[k]; /* of a kernel whole 64s, or the end */
+            async->placement->blocks[block].end_lane - lanes[k]; /* for kernels a multiple of 64, or up to the end */
         int64_t n = reset ? 0 : be_lanes_run(async->batch, lanes + k, count - k, most);
         if (n > 0) {
             n = n < left ? n : left;
@@ -343,7 +343,7 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
         most = lane_ns > 0 ? (int64_t)(ITEM_NS / lane_ns) : 1;
         if (most < 1) most = 1;
     }
-    if (async->by_lane && lane_ns == 0) most = 1; /* not known yet */
+    if (async->by_lane && lane_ns == 0) most = 1; /* the cost is not known yet */
     if (actions == NULL) {
         if (options) memcpy(async->options, options, sizeof async->options);
         async->chosen_options = options ? async->options : async->batch->driver->default_options;
@@ -361,7 +361,8 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
     return status;
 }
 
-/* The caller lends a hand where that is quicker than waiting for a worker. An engine's cost is not known at first. */
+/* The caller helps if that is quicker than waiting for a worker. At first the cost of an engine's lane is unknown: then
+ * it does not help. */
 static unsigned helping(const be_async *async) {
     const double lane_ns = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
     if (async->by_lane && lane_ns == 0) return 0;

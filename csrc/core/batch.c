@@ -53,7 +53,7 @@ void be_space_multi_discrete(be_space *space, int size, const int64_t *choices) 
     for (int i = 0; i < size; i++) space->high[i] = (double)(choices[i] - 1);
 }
 
-/* As a type's table of ports gives it. */
+/* The space that a type's table gives a port. */
 static be_space space_of_port(const be_port *port) {
     be_space space = {.kind = port->kind, .dtype = port->dtype};
     while (space.ndim < BE_MAX_DIMS && port->shape[space.ndim] > 0) {
@@ -79,10 +79,11 @@ size_t be_space_row_bytes(const be_space *space) {
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
-/* Columns start on a cache line, and a few lines apart beyond their length: columns of a power of two of lanes would
- * otherwise all fall into the same cache sets. Pages of a large arena come from mmap untouched: where be_batch_place
- * says nothing else, the threads that first reset their lanes place them (first touch). */
-#define COLUMN_STAGGER 320 /* readable, and never written: list_flagged may look into it */
+/* Each column starts on a cache line, with a gap of a few lines after the one before. Without the gaps, the columns of
+ * a batch with a power of two of lanes would all fall into the same cache sets. The pages of a large arena come from
+ * mmap untouched, so each is placed on the node of the thread that first resets its lanes (first touch), unless
+ * be_batch_place has placed it. */
+#define COLUMN_STAGGER 320 /* never written, but readable: list_flagged may read beyond the end of a column */
 #define PADDING_LANES 64
 
 static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
@@ -101,7 +102,7 @@ static void *arena_allocate(size_t bytes) {
     return arena;
 }
 
-/* Lays the batch's columns out from `base` and returns the bytes used; base NULL only counts. */
+/* Lays out the batch's columns from `base` on and returns the bytes used. If base is NULL, only counts them. */
 static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *placement) {
     struct be_driver *driver = batch->driver;
     size_t offset = 0;
@@ -142,7 +143,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
             COLUMN(driver->stopped_rows.place[array->place], array->bytes);
         }
     }
-    for (int k = 0; k < outer->count; k++) { /* there with SAME_STEP */
+    for (int k = 0; k < outer->count; k++) { /* only used with SAME_STEP */
         const be_array *array = &outer->arrays[k];
         if (array->group & BE_ROWS_FINAL) COLUMN(driver->final.place[array->place], array->bytes);
     }
@@ -170,7 +171,7 @@ int be_interrupted(const be_batch *batch, be_error *error) {
     return 1;
 }
 
-/* The arrays of a batch whose spaces are known. */
+/* Fills the tables of arrays. The spaces must be known. */
 static void make_tables(be_batch *batch) {
     struct be_driver *driver = batch->driver;
     const be_port *ports = batch->type->ports;
@@ -209,14 +210,14 @@ static void make_tables(be_batch *batch) {
     }
 }
 
-/* Which of the spaces that the driver has room for: the present ones come first. */
+/* The driver has room for several sets of spaces, of which the present one comes first. */
 enum { PRESENT, OF_TABLE, OF_FIRST_LANE, OF_LANE, SPACES };
 
 static be_space *spaces_of(const be_batch *batch, int which) {
     return batch->driver->space + (size_t)(which * batch->driver->num_ports);
 }
 
-/* What a type's table of ports must have, whoever has written it. */
+/* Checks what a type's table of ports must have, for built-in types and those of others. */
 static int check_ports(const be_env_type *type, const be_transform *transform, be_error *error) {
     int count = 0, actions = 0, observations = 0;
     for (; type->ports && count <= BE_MAX_PORTS && type->ports[count].name; count++) {
@@ -231,9 +232,9 @@ static int check_ports(const be_env_type *type, const be_transform *transform, b
     }
     if (observations > 1 && transform->transform_observation) {
         return be_fail(error, BE_ERROR_VALUE, -1,
-                       "the observations of %s have several parts, and only those of one are transformed: leave out "
-                       "rescale_observation, time_aware, observation_dtype and frame_stack, and change "
-                       "the parts yourself",
+                       "the observations of %s have several parts, and only observations of one part can be "
+                       "transformed: leave out rescale_observation, time_aware, observation_dtype and "
+                       "frame_stack, and transform the parts yourself",
                        type->name);
     }
     return BE_OK;
@@ -370,7 +371,8 @@ int be_batch_take_failure(be_batch *batch, int64_t lane) {
 }
 
 const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
-    static const be_error whole_range = {BE_ERROR_ENGINE, -1, "the step failed"}; /* kernels give no lane's reasons */
+    /* Kernels give no reasons for single lanes. */
+    static const be_error whole_range = {BE_ERROR_ENGINE, -1, "the step failed"};
     return batch->driver->failures ? &batch->driver->failures[lane] : &whole_range;
 }
 
@@ -410,7 +412,7 @@ static int check_values(const char *what, const be_param *table, const double *v
     return BE_OK;
 }
 
-/* What prepare() has made of the spaces, likewise. */
+/* Checks the spaces that prepare() has set. */
 static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *error) {
     for (int k = 0; batch->type->ports[k].name; k++) {
         const be_port *port = &batch->type->ports[k];
@@ -435,7 +437,7 @@ static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *
     return BE_OK;
 }
 
-/* `which`: where the spaces go, OF_FIRST_LANE or OF_LANE. */
+/* `which` says where the spaces go: OF_FIRST_LANE or OF_LANE. */
 static int prepare(const be_batch *batch, const double *params, be_setup *setup, int which, be_error *error) {
     memset(setup, 0, sizeof *setup);
     setup->params = params;
@@ -466,7 +468,8 @@ static void adopt(be_batch *batch, const be_setup *setup) {
     batch->flags = setup->flags;
 }
 
-/* Columns for what differs from lane to lane, a block of equal values for what does not. `varies` has a bit a constant.
+/* Makes columns for values that differ from lane to lane, and blocks of equal values for the others. `varies` has one
+ * bit per constant.
  */
 static int make_columns(be_batch *batch, const double *params, const double *const *columns, uint64_t varies,
                         be_error *error) {

@@ -1,4 +1,4 @@
-/* The driver: memory, seeding, time limits, autoreset, action checks. Called from outside (Cython, C tests). */
+/* The driver: memory, seeding, time limits, autoreset, action checks. Its callers are Cython and the C tests. */
 #ifndef BE_BATCH_H
 #define BE_BATCH_H
 
@@ -10,7 +10,7 @@
 
 typedef enum be_autoreset { BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED } be_autoreset;
 
-/* Random actions: lane i's in step t is a function of key, i and t alone. */
+/* Random actions: the action of lane i in step t is a function of key, i and t alone. */
 typedef struct be_random_policy {
     uint64_t key, first_step;
 } be_random_policy;
@@ -20,14 +20,15 @@ typedef struct be_isa {
     const char *name;
     const be_library *types;
 
-    /* Steps lanes begin..end-1, autoreset included, with the rows of lane rows->first and of those after it. begin is a
-     * multiple of 64, and end too, unless it is num_lanes; of BE_LANE_BY_LANE types they are any. Returns how many
-     * lanes are finished by this step, or -1 with `error` filled. Ranges may run in parallel, an error each. */
+    /* Steps lanes begin..end-1, autoreset included; row 0 of `rows` belongs to lane rows->first. begin is a multiple of
+     * 64, and so is end unless it is num_lanes; for BE_LANE_BY_LANE types they may be any numbers. Returns how many
+     * lanes have finished in this step, or -1 with `error` filled. Ranges may run in parallel, each with its own
+     * `error`. */
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
-    /* Takes the steps first..first+steps-1 of a rollout with the lanes begin..end-1, a few lanes at a time so that
-     * their state stays in the cache. Arrays are (all steps, num_lanes, ...), with the rows of lane 0 first. With a
-     * policy the actions are drawn and written, without they are read. */
+    /* Takes steps first..first+steps-1 of a rollout with lanes begin..end-1, a few lanes at a time so that their state
+     * stays in the cache. Arrays have shape (all steps, num_lanes, ...). With a policy, actions are drawn and written;
+     * without one, they are read. */
     int64_t (*rollout)(be_batch *batch, int64_t begin, int64_t end, int64_t first, int64_t steps, const be_rows *rows,
                        const be_random_policy *policy, be_error *error);
 
@@ -38,8 +39,8 @@ typedef struct be_isa {
     int (*check_actions)(const be_batch *batch, int port, const void *actions, be_dtype dtype, int64_t first_lane,
                          int64_t count, int clip, void *canonical, be_error *error);
 
-    /* In how many of a few thousand arguments this instruction set's sin, cos, square, float32 square and remainder
-     * differ from the C library's: all zero or the set is not used. */
+    /* For how many of a few thousand arguments this instruction set's sin, cos, square, float32 square and remainder
+     * differ from the C library's. The set is used only if all five are 0. */
     void (*probe)(int64_t mismatches[5]);
 } be_isa;
 
@@ -47,7 +48,7 @@ typedef struct be_isa {
 const be_isa *const *be_isa_supported(void);
 
 /* The built-in types: those compiled for this instruction set, then those compiled once, in an order that is the same
- * for every instruction set. NULL where there are no more, or none of that name. */
+ * for every instruction set. Both functions return NULL if there is no such type. */
 const be_env_type *be_type_at(const be_isa *isa, int64_t index);
 const be_env_type *be_type_named(const be_isa *isa, const char *name);
 
@@ -61,7 +62,7 @@ typedef struct be_batch_options {
     const double *params;          /* as be_batch_configure takes them; NULL: the type's defaults */
     const double *const *columns;  /* the same */
     const void *engine;            /* for the type's open() */
-    int (*look)(void *context);    /* NULL, or asked every 50 ms by an open() that takes long: not 0 ends it */
+    int (*look)(void *context);    /* or NULL; a long open() calls it every 50 ms, and gives up if it is not 0 */
     void *look_context;
 } be_batch_options;
 
@@ -69,13 +70,14 @@ typedef struct be_batch_options {
 be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
-/* Lanes get their memory where `placement` has them, and workers take them by it: see core/place/numa.h. Takes it over;
- * NULL: nothing happens. Once, before any lane is reset and any worker made. */
+/* Puts the memory of the lanes on the NUMA nodes that `placement` says, from which workers then take their lanes: see
+ * core/place/numa.h. The batch owns the placement afterwards. With NULL nothing happens. To be called once, before any
+ * lane is reset and any worker is made. */
 void be_batch_place(be_batch *batch, be_placement *placement);
 const be_placement *be_batch_placement(const be_batch *batch);
 
-/* Sets all params: param j is params[j], or columns[j][i] in lane i where columns (or NULL) has one. Checked one by one
- * and by prepare(); on failure the old ones stay. */
+/* Sets all params. Param j is params[j] in all lanes, or columns[j][i] in lane i if `columns` and columns[j] are not
+ * NULL. Params are checked one by one and by prepare(); on failure the old ones stay. */
 int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error);
 
 /* Checks a reset's options. */
@@ -84,18 +86,18 @@ int be_batch_check_options(const be_batch *batch, const double *options, be_erro
 /* Seeds lanes begin..end-1 with the integer `words` (little-endian) plus the lane's index. */
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 
-/* Resets the lanes of begin..end-1 that `mask` (NULL: all) has a 1 for, clears their pending autoreset, and writes the
- * observation of all lanes of the range, reset or not, and what else there is of those reset; reward and flags, which
- * are 0, only where `rows` has a place for rewards. `options` NULL: defaults. Of BE_LANE_BY_LANE types a lane may fail
- * by itself: see be_batch_take_failures; its next step resets it. */
+/* Resets those lanes of begin..end-1 for which `mask` (NULL: all lanes) is 1, and clears their pending autoreset.
+ * Writes the observation of every lane of the range, reset or not, and the infos of those that were reset; also their
+ * reward and flags, which are 0, if `rows` has a place for rewards. `options` NULL means the defaults. Single lanes of
+ * BE_LANE_BY_LANE types may fail: see be_batch_take_failures. The next step of such a lane resets it. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_rows *rows, be_error *error);
 
 /* Writes the observation of the present state of lanes begin..end-1. */
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
-/* Lanes that have failed since the last call: their numbers go to `lanes` (room for num_lanes), ascending. The error of
- * each is be_batch_failure(batch, lane). */
+/* Lists the lanes that have failed since the last call: writes their numbers to `lanes` (room for num_lanes),
+ * ascending, and returns how many there are. The error of each is be_batch_failure(batch, lane). */
 int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);
 int be_batch_take_failure(be_batch *batch, int64_t lane); /* 1 if this one has failed since */
 const be_error *be_batch_failure(const be_batch *batch, int64_t lane);
@@ -106,25 +108,26 @@ int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end
 /* SAME_STEP: points `rows` at the batch's own rows for final observations and infos. */
 void be_batch_point_final(const be_batch *batch, be_rows *rows);
 
-/* The arrays that go into lanes and come out of them, in the form in which they do: observations transformed. */
+/* The arrays that go into lanes and come out of them, as callers see them: with transformed observations. */
 const be_table *be_batch_table(const be_batch *batch);
 
-/* The port of the observation, of a type that has one alone; the first of several. */
+/* The port of the observation; if the type has several, the first of them. */
 int be_observation_port(const be_batch *batch);
 
 int64_t be_batch_bytes(const be_batch *batch); /* memory held */
-/* New coefficients for rescaled observations, one per component (when params have changed the space). For a batch whose
- * transform rescales. */
+/* Sets new coefficients for rescaled observations, one per component, after params have changed the space. Only for a
+ * batch whose transform rescales. */
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
 
-/* How many of a space's low and high count: one per value, or one for all of more than BE_MAX_BOUNDS values. */
+/* How many entries of a space's low and high are used: one per value, or a single one if there are more than
+ * BE_MAX_BOUNDS values. */
 static inline int64_t be_num_bounds(const be_space *space) {
     const int64_t size = be_space_row_size(space);
     return size <= BE_MAX_BOUNDS ? size : 1;
 }
-/* Which of them hold for value j of a row. */
+/* The index of the bounds of value j of a row. */
 static inline int64_t be_bound_of(const be_space *space, int64_t j) {
     return be_space_row_size(space) <= BE_MAX_BOUNDS ? j : 0;
 }
@@ -145,7 +148,8 @@ static inline void be_write_integer(void *row, be_dtype dtype, int64_t j, int64_
     }
 }
 
-/* Part `index` of `parts` of the lanes: bounds are multiples of 64, except the end of the last. */
+/* Divides the lanes into `parts` parts and says where part `index` begins and ends: at multiples of 64, except for the
+ * end of the last part. */
 static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t *begin, int64_t *end) {
     int64_t blocks = (num_lanes + 63) / 64;
     *begin = blocks * index / parts * 64;
@@ -159,13 +163,13 @@ static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t
 /* The columns that make up a lane: the type's fields first, then the driver's own, in this order. */
 typedef struct be_lane_column {
     void *data;
-    size_t bytes; /* a lane */
+    size_t bytes; /* per lane */
 } be_lane_column;
 enum { BE_COLUMN_RNG, BE_COLUMN_ELAPSED, BE_COLUMN_PENDING };
 #define BE_MAX_LANE_COLUMNS (BE_MAX_FIELDS + 8)
 int be_lane_columns(const be_batch *batch, be_lane_column *columns);
 
-size_t be_engine_bytes(const be_batch *batch); /* a lane's, beside the columns */
+size_t be_engine_bytes(const be_batch *batch); /* per lane, not counting the columns */
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
@@ -185,21 +189,21 @@ struct be_driver {
     be_rows final;                       /* SAME_STEP: the batch's own rows */
     double default_options[BE_MAX_PARAMS];
     be_transform transform;
-    double *coefficients;         /* with rescale: what transform.gradient and transform.intercept point at */
+    double *coefficients;         /* with rescale: transform.gradient and transform.intercept point into it */
     uint64_t configured;          /* how often params have been set */
     uint8_t *raw_observation;     /* with transform_observation: what kernels write */
     uint8_t *frames;              /* with frame_stack: each lane's frames, oldest first */
-    double *episode_return;       /* with record_statistics: so far */
+    double *episode_return;       /* with record_statistics: the return of the episode so far */
     double *episode_start;        /* seconds */
-    int64_t *game_steps;          /* where the type has goes_on(): in the game's episodes that have ended */
+    int64_t *game_steps;          /* for types with goes_on(): the steps of the game's earlier episodes */
     void *stopped[BE_MAX_FIELDS]; /* with action_repeat: see repeat */
     be_rows stopped_rows;
     void *arena;
     size_t arena_bytes;
     be_placement *placement; /* or NULL */
-    be_error *failures;      /* BE_LANE_BY_LANE: each lane's last one */
-    uint8_t *failed;         /* not reported yet */
-    uint8_t *lost;           /* in the present step: failed, or truncated by the type itself */
+    be_error *failures;      /* BE_LANE_BY_LANE: the last error of each lane */
+    uint8_t *failed;         /* 1: the lane has failed, and this was not reported yet */
+    uint8_t *lost;           /* 1: the lane has failed in this step, or its type has truncated it */
     int64_t any_failed;
     double *values; /* what param_columns and constant_columns point into */
     size_t values_bytes;
@@ -208,7 +212,7 @@ struct be_driver {
     uint8_t tail_skip[BE_LANE_BLOCK];
 };
 
-/* Steps that a lane's episode has taken, a repeated action counting once. */
+/* How many steps a lane's episode has taken; with action_repeat, a repeated action counts as one step. */
 static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {
     const int64_t repeat = batch->driver->transform.action_repeat;
     return repeat == 1 ? batch->elapsed[lane] : (batch->elapsed[lane] + repeat - 1) / repeat;

@@ -1,8 +1,8 @@
 /* The floating-point mode that all lanes are stepped in: round to nearest, subnormal numbers as they are, no traps.
  *
- * A caller's thread may be in another one (fesetround, torch.set_flush_denormal, feenableexcept), which threads that it
- * has started inherit and others do not. Results must not depend on that, so whoever computes, caller and worker alike,
- * does it between be_fp_enter and be_fp_leave. Where the mode is the usual one already, that costs a few nanoseconds.
+ * A caller may have changed the mode of its thread (fesetround, torch.set_flush_denormal, feenableexcept). Threads that
+ * it starts afterwards inherit that mode, others do not. Results must not depend on it, so callers and workers compute
+ * between be_fp_enter and be_fp_leave. If the mode is the usual one already, this costs a few nanoseconds.
  */
 #ifndef BE_FP_H
 #define BE_FP_H

@@ -1,5 +1,5 @@
-/* Which of the compiled instruction sets this CPU has. BE_HAVE_X86_VECTORS is set by the build where the AVX2 and
- * AVX-512 objects exist; elsewhere the baseline (NEON on arm64, through the compiler) is all there is. */
+/* Which of the compiled instruction sets this CPU has. The build sets BE_HAVE_X86_VECTORS if the AVX2 and AVX-512
+ * objects exist. Otherwise there is only the baseline (on arm64 the compiler makes it use NEON). */
 #include "core/batch.h"
 
 extern const be_isa be_isa_baseline;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Compilers make one call of these two. */
+/* Compilers replace a call of sin and one of cos by a call of sincos. */
 static void linked_sincos(double x, double *sine, double *cosine) {
     *sine = sin(x);
     *cosine = cos(x);
@@ -38,7 +38,7 @@ static void sin_and_cos(double x, double *sine, double *cosine) {
 static const be_libm linked = LINKED;
 be_libm be_math = LINKED;
 
-/* Any function pointer: they are all of one size, and are cast back before they are called. */
+/* Stands for any function pointer: all have the same size, and each is cast back before it is called. */
 typedef void (*pointer)(void);
 
 static pointer get(const be_libm *libm, size_t offset) {
@@ -49,7 +49,8 @@ static pointer get(const be_libm *libm, size_t offset) {
 
 static void put(size_t offset, pointer function) { memcpy((char *)&be_math + offset, &function, sizeof function); }
 
-/* The process's function of that name, or NULL: what Python was started with, else the system's library. */
+/* The process's function of that name, or NULL: first from what Python was started with, then from the system's
+ * library. */
 static pointer find(const char *name) {
     void *address = dlsym(RTLD_DEFAULT, name);
     if (address == NULL) {
@@ -61,7 +62,7 @@ static pointer find(const char *name) {
     return function;
 }
 
-/* In how many of n arguments `function` differs from what is expected. Two NaNs do not differ. */
+/* For how many of n arguments `function` differs from the expected results. Two NaNs count as equal. */
 static int64_t count_mismatches(pointer function, const double *x, const double *y, const double *expected, int64_t n) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -10,7 +10,8 @@
 
 /* ---- loading ---------------------------------------------------------------------------------------- */
 
-/* Makes what this module exports visible to the libraries that are loaded after it: Python loads modules apart. */
+/* Makes the functions that this module exports visible to libraries that are loaded later; Python loads modules so that
+ * they cannot see each other. */
 static int show_this_module(be_error *error) {
     Dl_info here;
     if (dladdr((void *)(uintptr_t)&be_fail, &here) && dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) {
@@ -69,8 +70,8 @@ const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, cons
 
 /* ---- checking tables ---------------------------------------------------------------------------------
  *
- * A table without its {0} at the end runs on into whatever comes next, so each row is looked at with suspicion: a
- * pointer has to point into something that is loaded, and a text has to end. */
+ * A table without its {0} at the end runs on into whatever follows it in memory, so no row is trusted: a pointer must
+ * point into something that is loaded, and a text must end. */
 
 #define MAX_TEXT 1000
 #define MAX_SIZE (1 << 24) /* values of a field */
@@ -78,7 +79,7 @@ const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, cons
 /* A member of a type under examination, for messages. */
 typedef struct place {
     const char *type, *table;
-    int row; /* -1: no row of a table */
+    int row; /* -1: it is not a row of a table */
     be_error *error;
 } place;
 
@@ -141,23 +142,24 @@ static int check_fields(const be_field *table, place at) {
         const be_field *field = &table[at.row];
         if (at.row == BE_MAX_FIELDS) return bad(&at, NO_END);
         if (!is_word(field->name)) return bad(&at, NO_WORD);
-        if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it");
-        if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
+        if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
+        if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is not in be_dtype");
         if (field->size < 1 || field->size > MAX_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
         if (!is_text(field->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
-        if (field->low > field->high) return bad(&at, "has a low above its high");
+        if (field->low > field->high) return bad(&at, "has a low above its high: exchange them");
         names[at.row] = field->name;
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
 }
 
-/* Only what has to hold before the driver looks at it: it checks names, roles and spaces itself. */
+/* Checks only what the driver relies on when it makes a batch; the driver then checks names, roles and spaces itself.
+ * */
 static int check_ports(const be_port *table, place at) {
     for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
         const be_port *port = &table[at.row];
         if (at.row == BE_MAX_PORTS) return bad(&at, NO_END);
         if (!is_text(port->name) || strlen(port->name) > 100) {
-            return bad(&at, "has a name that is no text of at most 100 letters (or {0} is missing at the end)");
+            return bad(&at, "has a name that is not a text of at most 100 letters (or the {0} at the end is missing)");
         }
         if ((unsigned)port->role > BE_REWARD) return bad(&at, "has a role that is none of be_role");
         if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is none of be_space_kind");
@@ -181,11 +183,12 @@ static int check_value(const be_param *param, double value, const place *at) {
     switch (param->kind) {
     case BE_PARAM_CHOICE:
         if (!(value >= 0 && value < num_choices(param->choices)) || value != floor(value)) {
-            return bad(at, "sets a CHOICE to what is no index of its choices, which are texts with a NULL at the end");
+            return bad(at,
+                       "sets a CHOICE to a value that is not an index of its choices (texts, with a NULL at the end)");
         }
         return BE_OK;
     case BE_PARAM_BOOL:
-        return value == 0 || value == 1 ? BE_OK : bad(at, "sets a BOOL to something else than 0 or 1");
+        return value == 0 || value == 1 ? BE_OK : bad(at, "sets a BOOL to a value other than 0 and 1");
     default:
         if (!(value >= param->low && value <= param->high)) return bad(at, "sets a value outside of low..high");
         if (param->kind == BE_PARAM_INT && value != floor(value)) return bad(at, "sets an INT to a fraction");
@@ -199,8 +202,8 @@ static int check_params(const be_param *table, place at) {
         const be_param *param = &table[at.row];
         if (at.row == BE_MAX_PARAMS) return bad(&at, NO_END);
         if (!is_word(param->name)) return bad(&at, NO_WORD);
-        if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it");
-        if ((unsigned)param->kind > BE_PARAM_CHOICE) return bad(&at, "has a kind that is none of be_param_kind");
+        if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
+        if ((unsigned)param->kind > BE_PARAM_CHOICE) return bad(&at, "has a kind that is not in be_param_kind");
         if (!is_text(param->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
         if (check_value(param, param->value, &at) != BE_OK) return BE_ERROR_VALUE;
         names[at.row] = param->name;
@@ -209,20 +212,20 @@ static int check_params(const be_param *table, place at) {
 }
 
 static int check_setting(const be_env_type *type, const be_setting *setting, const place *at) {
-    if (!is_word(setting->name)) return bad(at, "sets something without a good name");
+    if (!is_word(setting->name)) return bad(at, "has a setting without a good name: it must be the name of a param");
     const be_param *param = type->params;
     while (param && param->name && strcmp(param->name, setting->name) != 0) param++;
-    if (param == NULL || param->name == NULL) return bad(at, "sets something that is not in .params");
+    if (param == NULL || param->name == NULL) return bad(at, "sets something that is not in .params: add it there");
     if (setting->text == NULL) return check_value(param, setting->value, at);
     if (param->kind == BE_PARAM_CHOICE && is_text(setting->text)) {
         for (int k = 0; param->choices[k]; k++) {
             if (strcmp(param->choices[k], setting->text) == 0) return BE_OK;
         }
     }
-    return bad(at, "sets a text that is no choice of that param");
+    return bad(at, "sets a param to a text that is not one of its choices");
 }
 
-/* Letters, digits and "._-", and a version at the end. */
+/* Whether it has only letters, digits and "._-", and ends with a version such as "-v0". */
 static int is_id(const char *name) {
     if (!is_text(name) || strlen(name) > 100) return 0;
     const char *end = name + strlen(name), *digits = end;
@@ -250,9 +253,9 @@ static int check_ids(const be_env_type *type, place at) {
 
 static int check_type(const be_env_type *type, be_error *error) {
     place at = {"?", ".abi", -1, error};
-    if (type->abi != BE_ABI) return bad(&at, "has to be BE_ABI: write `.abi = BE_ABI,` as the first member");
+    if (type->abi != BE_ABI) return bad(&at, "must be BE_ABI: write `.abi = BE_ABI,` as the first member");
     at.table = ".name";
-    if (!is_word(type->name)) return bad(&at, "has to be a text of letters, digits and _");
+    if (!is_word(type->name)) return bad(&at, "must be a text of letters, digits and _");
     at.type = type->name;
 #define NEEDED(member)                                                                                                 \
     at.table = "." #member;                                                                                            \
@@ -271,13 +274,15 @@ static int check_type(const be_env_type *type, be_error *error) {
     NEEDED(ids);
     if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".family";
-    if (type->family && !is_text(type->family)) return bad(&at, "has to be a text");
+    if (type->family && !is_text(type->family)) return bad(&at, "must be a text");
     at.table = ".grid";
-    if (type->grid && !is_word(type->grid)) return bad(&at, "has to be a keyword of Python's");
+    if (type->grid && !is_word(type->grid)) return bad(&at, "must be a name of letters, digits and _");
     at.table = ".flags";
-    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE)) return bad(&at, "has bits without a meaning");
+    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE))
+        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS and BE_LANE_BY_LANE only");
     at.table = ".saved_bytes, .save and .load";
-    if (!type->saved_bytes != !type->save || !type->save != !type->load) return bad(&at, "have to be there together");
+    if (!type->saved_bytes != !type->save || !type->save != !type->load)
+        return bad(&at, "must all be set, or none of them");
     return BE_OK;
 }
 
@@ -289,7 +294,8 @@ static int check_types(const be_library *types, be_error *error) {
         if (check_type(*type, error) != BE_OK) return error->status;
         for (const be_env_type *const *other = types->begin; other < type; other++) {
             if (strcmp((*other)->name, (*type)->name) == 0) {
-                return be_fail(error, BE_ERROR_VALUE, -1, "it has two types of the name %s", (*type)->name);
+                return be_fail(error, BE_ERROR_VALUE, -1, "it has two types with the name %s: rename one",
+                               (*type)->name);
             }
         }
     }

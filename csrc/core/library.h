@@ -1,4 +1,5 @@
-/* Shared libraries that hold env types of others: loaded, and their tables checked before anything relies on them. */
+/* Loads shared libraries of env types that others have written, and checks their tables before anything relies on them.
+ * */
 #ifndef BE_LIBRARY_H
 #define BE_LIBRARY_H
 
@@ -17,12 +18,14 @@ typedef struct be_loaded {
     int num_parts;
 } be_loaded;
 
-/* Loads the library at `path`, for good: nothing says when the last lane of its types has gone. What headers for
- * authors declare is found in this module, which becomes visible to libraries loaded later. Fails where it is no
- * library, holds no type, was compiled with another version of the contract, or has a table that breaks a rule. */
+/* Loads the library at `path` and never unloads it, because nothing tells when the last lane of its types is gone. The
+ * library finds the functions that batchenv's headers declare in this module, which becomes visible to libraries loaded
+ * later. Fails if the file is not a library, holds no type, was compiled with another version of the contract, or has a
+ * table that breaks a rule. */
 int be_library_load(const char *path, be_loaded *loaded, be_error *error);
 
-/* The type for an instruction set, or for one that every CPU has; NULL: there is none of that name. */
+/* The type of that name for an instruction set or, if there is none, for any CPU. Returns NULL if the library has no
+ * type of that name. */
 const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, const char *name);
 
 #endif

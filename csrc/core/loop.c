@@ -8,13 +8,13 @@
 #include "core/team.h"
 
 #define LOOK_NS 50e6        /* between looks at signals */
-#define ROUND_NS 20e6       /* of work between two decisions how to go on */
-#define LONE_LANES 16384    /* of a kernel on one thread: looking at the clock in between costs nothing then */
-#define ROLLOUT_STEPS 65536 /* steps of lanes in a piece of a kernel's rollout, about: half a millisecond */
-#define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* before all threads meet */
-#define ROLLOUT_LEAST 16                  /* steps that lanes take before they leave the cache again */
-#define PIECES 4                          /* that a thread's lanes are cut into */
-#define BLOCK 256                         /* lanes that kernels are stepped by: see core/isa/isa.h */
+#define ROUND_NS 20e6       /* work between two decisions about how to go on */
+#define LONE_LANES 16384    /* lanes of a kernel on one thread between looks at the clock */
+#define ROLLOUT_STEPS 65536 /* about so many lane steps in a piece of a kernel's rollout: half a millisecond */
+#define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* lane steps before all threads wait for each other */
+#define ROLLOUT_LEAST 16                  /* the fewest steps for which it pays to load lanes into the cache */
+#define PIECES 4                          /* pieces into which a thread's lanes are cut */
+#define BLOCK 256                         /* lanes per call of a kernel: see core/isa/isa.h */
 
 _Atomic int64_t be_plan_looks_after;
 
@@ -29,7 +29,7 @@ static be_plan *plan_of(const be_call *c, be_plan *plans) {
     return &plans[BE_ROLLOUT + length];
 }
 
-/* Lanes, or those of the list. */
+/* How many lanes the call is for. */
 static int64_t total_of(const be_call *c) { return c->verb == BE_STEP_LISTED ? c->num_listed : c->batch->num_lanes; }
 
 /* ---- deciding --------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static int64_t whole_blocks(int64_t lanes, int64_t least) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The next steps of a rollout, of all lanes: few enough for the pieces to be short. */
+/* Chooses how many steps of a rollout all lanes take next: so few that the pieces are short. */
 static void take_steps(be_call *c) {
     const int64_t lanes = c->total, rest = c->steps - c->first_step;
     int64_t most = rest;
@@ -51,14 +51,14 @@ static void take_steps(be_call *c) {
     } else if (c->most > 1 && !c->plan->fixed && (c->plan->trying || !c->plan->parallel)) {
         most = c->plan->trying ? 1 : ROLLOUT_LEAST;
     } else if (c->most > 1 && c->plan->cost[1] > 0) {
-        /* Who has no lane left waits for those who have, and looks at no signal meanwhile. */
+        /* A thread that has no lane left waits for the others, and does not look at signals meanwhile. */
         most = (int64_t)(LOOK_NS / (c->plan->cost[1] * (double)c->most));
         if (most < 1) most = 1;
     }
     c->num_steps = least(rest, most);
 }
 
-/* The lanes that are left go to `threads` threads. */
+/* Shares the lanes that are left among `threads` threads. */
 static void deal(be_call *c, int64_t first, int threads) {
     const int64_t lanes = c->total - first;
     const be_placement *placement = threads > 1 && first == 0 ? c->placement : NULL;
@@ -103,7 +103,7 @@ void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool
     c->num_steps = 1;
 }
 
-/* A round is over: what it has cost. */
+/* Notes what the round that is over has cost. */
 static void account(be_call *c) {
     const int64_t done = atomic_load_explicit(&c->done, memory_order_relaxed);
     c->left -= done;
@@ -120,7 +120,7 @@ static int look(be_call *c, double now) {
     return 1;
 }
 
-/* Whether there is something left to do; then it is the next steps of all lanes, or the rest of those under way. */
+/* Whether there is something left to do: the rest of the steps that are under way, or the next steps of all lanes. */
 static int go_on(be_call *c) {
     const int64_t steps = c->verb == BE_ROLLOUT ? c->steps : 1;
     if (c->left > 0) return 1;
@@ -158,7 +158,7 @@ int be_call_next(be_call *c) {
             c->stopped = 1;
             return 0;
         }
-        /* Lanes of which one takes long are not waited for, unless that is to learn something. */
+        /* When single lanes take long, the threads do not stop to decide again, except during a trial. */
         if (c->timed && (c->plan->trying || !c->by_lane || threads == 1)) {
             c->end = c->start + (c->plan->trying ? BE_PLAN_TRIAL_NS : ROUND_NS);
         }
@@ -184,7 +184,8 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
     if (!c->by_lane) {
         return c->isa->rollout(c->batch, begin, end, c->first_step, c->num_steps, c->rows, c->policy, error);
     }
-    /* A lane's steps may take seconds. Where it stops in the middle, the others' have stopped too. */
+    /* The steps of a lane may take seconds, so it can stop in the middle of them. Then the other lanes have stopped,
+     * too. */
     for (int64_t t = c->first_step; t < last; t++) {
         if (c->isa->rollout(c->batch, begin, end, t, 1, c->rows, c->policy, error) < 0) return -1;
         if (part == 0 && t + 1 < last) (void)is_time(c, part);
@@ -193,7 +194,7 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
     return 0;
 }
 
-/* Lanes number begin..end-1 of the list. Returns how many this has finished, or -1. */
+/* Steps the lanes at positions begin..end-1 of the list. Returns how many have finished in this step, or -1. */
 static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const be_table *table = be_batch_table(c->batch);
     int64_t finished = 0;
@@ -220,7 +221,7 @@ static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_
     return finished;
 }
 
-/* Returns how many lanes a step has finished, or -1. */
+/* Does the call for lanes begin..end-1. Returns how many lanes have finished in a step, or -1. */
 static int64_t do_piece(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     switch (c->verb) {
     case BE_STEP:
@@ -255,7 +256,7 @@ int be_call_alone(be_call *c, const be_plan plans[BE_NUM_PLANS], int threads) {
     return 1;
 }
 
-/* The lanes of this thread's share, and when they are gone, those that others have not come to. */
+/* Works on the lanes of this thread's share, and then on those that other threads have not reached yet. */
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();
     const int first = first_share(c, part);
@@ -263,7 +264,7 @@ void be_call_work(be_call *c, int part) {
     for (int i = 0; i < c->num_shares; i++) {
         be_share *share = &c->shares[first + i < c->num_shares ? first + i : first + i - c->num_shares];
         while (atomic_load_explicit(&share->next, memory_order_relaxed) < share->end) {
-            /* The caller does something in any case. */
+            /* The calling thread does at least one piece. */
             if ((done || part) && is_time(c, part)) goto out;
             const int64_t begin = atomic_fetch_add_explicit(&share->next, c->grain, memory_order_relaxed);
             if (begin >= share->end) break;

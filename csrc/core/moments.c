@@ -2,7 +2,7 @@
 
 #include "core/fp.h"
 
-/* Columns are added side by side, so that a column's additions stay in row order whatever the vector width. */
+/* Vectors run over columns, so that the additions within a column stay in row order whatever the vector width. */
 #define MOMENTS(NAME, TYPE)                                                                                            \
     static void NAME(const TYPE *restrict rows, int64_t count, int64_t size, TYPE *restrict mean,                      \
                      TYPE *restrict variance) {                                                                        \

@@ -1,13 +1,14 @@
 /* Whether work runs on several threads, by measured cost. There is a plan for each kind of call: see be_verb.
  *
- * The first work of a kind runs on one thread and is timed; if what a fork and join cost says that threads could pay,
- * some is tried with them; from then on the faster way is taken, and now and then the other is tried again, since the
- * machine's load and the user's loop change (threads that sleep between calls cost more to wake).
+ * The first work of a kind runs on one thread and is timed. If the cost of a fork and join suggests that threads could
+ * pay, some work is tried on several threads. From then on the faster way is taken. Now and then the other way is tried
+ * again, because the machine's load and the user's loop change (threads that sleep between calls take longer to wake).
  *
- * What one thread costs is the least seen lately, what several cost is the mean: where other programs take cores away,
- * a thread that has none keeps all others waiting for milliseconds, now and then, and that is a cost of having several.
- * So whatever the neighbours do, work is about as fast as on one thread or faster. Where a look has lost milliseconds
- * that way, no plan of the process tries threads again for a while. Results do not depend on it. */
+ * The cost of one thread is the least seen lately, the cost of several is their mean: when other programs take cores
+ * away, a thread without a core sometimes keeps all others waiting for milliseconds, and that is part of the cost of
+ * several threads. So work is about as fast as on one thread or faster, whatever other programs do. When a trial has
+ * lost milliseconds in this way, no plan of the process tries threads again for a while. Results do not depend on the
+ * choice. */
 #ifndef BE_PLAN_H
 #define BE_PLAN_H
 
@@ -17,46 +18,47 @@
 #include "core/place/clock.h"
 
 #define BE_PLAN_TRIALS 4
-#define BE_PLAN_TRIAL_NS 4e6  /* or less often, if they have taken this long */
-#define BE_PLAN_MIN_LANES 256 /* of a kernel: fewer are never worth a fork */
+#define BE_PLAN_TRIAL_NS 4e6  /* fewer trials, if they have taken this long */
+#define BE_PLAN_MIN_LANES 256 /* for kernels: fewer lanes are never worth a fork */
 #define BE_PLAN_MIN_NS 2000.0
 #define BE_PLAN_LONG_NS 8e3
-/* Pieces of work until another look at the other way: twice as many after each look that confirms the choice. */
+/* How many pieces of work go by before the other way is tried again; twice as many after each trial that confirms the
+ * choice. */
 #define BE_PLAN_PATIENCE 32
 #define BE_PLAN_PATIENCE_MAX 4096
 #define BE_PLAN_PATIENCE_NS 2e9
 #define BE_PLAN_MAX_LOSS_NS 3e5
-#define BE_PLAN_MEMORY 32 /* pieces of work that the mean is over, about */
+#define BE_PLAN_MEMORY 32 /* the mean covers about this many pieces of work */
 
 typedef struct be_plan {
     int threads;  /* 1: always serial, nothing is timed */
-    int fixed;    /* neither: for tests and benchmarks */
-    int parallel; /* what to do next */
+    int fixed;    /* 1: nothing is timed and `parallel` stays, for tests and benchmarks */
+    int parallel; /* 1: the next piece of work runs on several threads */
     int trying, calls, patience;
-    double spent_ns, wait_ns; /* since the last look; and until the next one at least */
-    double lost_ns;           /* lately, beyond what the same would have cost the other way */
+    double spent_ns, wait_ns; /* since the last trial; and at least until the next one */
+    double lost_ns;           /* lost lately, compared with the other way */
     double fork_ns;
-    double cost[2]; /* of a unit of work: serial, the least seen lately; parallel, the mean */
+    double cost[2]; /* per unit of work: [0] serial, the least seen lately; [1] parallel, the mean */
 } be_plan;
 
-extern _Atomic int64_t be_plan_looks_after; /* be_now_ns() before which no plan looks whether threads pay */
+extern _Atomic int64_t be_plan_looks_after; /* until this be_now_ns(), no plan tries threads again */
 
-/* `by_lane`: single lanes are worth a thread, not whole blocks. */
+/* `by_lane`: a single lane can be worth a thread, so fewer than BE_PLAN_MIN_LANES lanes may use several. */
 static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
     int64_t most = by_lane ? lanes : lanes < BE_PLAN_MIN_LANES ? 1 : (lanes + 63) / 64;
     if (threads > most) threads = (int)most;
     *plan = (be_plan){.threads = threads, .trying = 1, .patience = BE_PLAN_PATIENCE / 2};
 }
 
-/* Whether threads could pay for so many units, going by the cost of one. The cost of a fork was measured once, perhaps
- * in a busy moment: long work is worth a trial whatever it says. */
+/* Whether threads could pay for `units` units of work, by the measured cost of a unit. The cost of a fork was measured
+ * only once, perhaps in a busy moment, so long work is worth a trial in any case. */
 static inline int be_plan_promising(const be_plan *plan, double units) {
     const double serial = plan->cost[0] * units;
     return serial > BE_PLAN_LONG_NS ||
            (serial > BE_PLAN_MIN_NS && plan->fork_ns + serial / plan->threads < 0.9 * serial);
 }
 
-/* Which way `units` of work go now: 1 parallel. */
+/* Which way the next `units` units of work go: 1 if on several threads. */
 static inline int be_plan_way(const be_plan *plan, double units) {
     return plan->parallel && (plan->fixed || plan->trying || be_plan_promising(plan, units));
 }
@@ -73,7 +75,7 @@ static inline void be_plan_try(be_plan *plan, int parallel) {
     be_plan_forget(plan);
 }
 
-/* The choice is made: `parallel`. The next look comes late enough for what this one has lost to be 1% or so. */
+/* Chooses `parallel`. The next trial comes so late that the time which this one has lost is only about 1%. */
 static inline void be_plan_settle(be_plan *plan, int parallel) {
     plan->wait_ns = 100 * plan->lost_ns;
     if (plan->parallel && plan->lost_ns > BE_PLAN_MAX_LOSS_NS) {
@@ -94,16 +96,16 @@ static inline void be_plan_learn(be_plan *plan, int parallel, double each) {
         if (*cost == 0 || each < *cost) {
             *cost = each;
         } else {
-            *cost += (each - *cost) * (1.0 / 64); /* forgets slowly what no longer holds */
+            *cost += (each - *cost) * (1.0 / 64); /* old costs are forgotten slowly */
         }
     } else if (*cost == 0 || (plan->trying && plan->calls == 2)) {
-        *cost = each; /* the first has to wake the threads */
+        *cost = each; /* the first one also had to wake the threads */
     } else {
         *cost += (each - *cost) / (plan->trying ? plan->calls - 1 : BE_PLAN_MEMORY);
     }
 }
 
-/* Notes that `units` of work have taken `ns` this way. */
+/* Notes that `units` units of work have taken `ns` this way. */
 static inline void be_plan_note(be_plan *plan, int parallel, double units, double ns) {
     const double other = plan->cost[!parallel] * units;
     if (plan->fixed || units <= 0) return;
@@ -117,12 +119,12 @@ static inline void be_plan_note(be_plan *plan, int parallel, double units, doubl
     if (plan->lost_ns < 0) plan->lost_ns = 0;
     be_plan_learn(plan, parallel, ns / units);
     if (plan->trying) {
-        /* Where a core is taken by another program, a call can wait milliseconds for it: no second one. */
+        /* When another program has a core, a call can wait milliseconds for it: there is no second such trial. */
         if (plan->calls < BE_PLAN_TRIALS + parallel && plan->spent_ns < BE_PLAN_TRIAL_NS &&
             plan->lost_ns < BE_PLAN_MAX_LOSS_NS + 2 * other) {
             return;
         }
-        if (other == 0) { /* the very first look: at one thread */
+        if (other == 0) { /* the very first trial measures one thread */
             be_plan_settle(plan, 0);
             if (be_plan_may_look(plan, units)) be_plan_try(plan, 1);
             return;

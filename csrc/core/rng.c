@@ -45,8 +45,8 @@ static inline uint64_t hash_out_pair(uint32_t low, uint32_t high, uint32_t *cons
     return half | (uint64_t)hash_out(high, constant) << 32;
 }
 
-/* The generator's increment and first state, as PCG's setseq seeding has them: from state 0 one step, the seed added,
- * one more step. */
+/* Sets the generator's increment and first state as PCG's setseq seeding does: a step from state 0, then the seed is
+ * added, then another step. */
 static inline void start(be_rng *rng, const uint32_t pool[4]) {
     uint32_t constant = 0x8b51f9ddu;
     uint64_t seed_hi = hash_out_pair(pool[0], pool[1], &constant);
@@ -69,7 +69,7 @@ void be_rng_seed_u64(be_rng *rng, uint64_t seed) {
     start(rng, pool);
 }
 
-/* Word i of words + the `carry` left by the words before; n words, and zeros above them. */
+/* Word i of the sum of `words` and the `carry` that the lower words left; above the n words there are zeros. */
 static inline uint32_t word_plus(const uint32_t *words, size_t n, size_t i, uint64_t *carry) {
     uint64_t sum = (i < n ? words[i] : 0) + (*carry & UINT32_MAX);
     *carry = (*carry >> 32) + (sum >> 32);
@@ -77,8 +77,8 @@ static inline uint32_t word_plus(const uint32_t *words, size_t n, size_t i, uint
 }
 
 int be_rng_seed_words_plus(be_rng *rng, const uint32_t *words, size_t n, uint64_t add) {
-    /* SeedSequence hashes a zero word beyond the fourth, so there must be none on top. Given that words[n - 1] is not
-     * zero the sum has none either: where it becomes zero, a carry follows. */
+    /* SeedSequence would also hash a zero word beyond the fourth, so the highest word must not be zero. If words[n - 1]
+     * is not zero, neither is the highest word of the sum: where that word becomes zero, a carry follows it. */
     while (n > 0 && words[n - 1] == 0) n--;
     uint32_t first[4], pool[4], constant;
     for (size_t i = 0; i < 4; i++) first[i] = word_plus(words, n, i, &add);
@@ -106,7 +106,7 @@ static double normal_tail(be_rng *rng) {
 
 double be_rng_standard_normal(be_rng *rng) {
     for (;;) {
-        /* 8 bits choose the layer, one the sign, 52 the place in the layer; the top three are not used. */
+        /* 8 bits choose the layer, one the sign, and 52 the place in the layer; the top three are unused. */
         uint64_t bits = be_rng_next64(rng);
         unsigned layer = bits & 0xff;
         uint64_t place = bits >> 9 & UINT64_C(0xfffffffffffff);
@@ -118,7 +118,7 @@ double be_rng_standard_normal(be_rng *rng) {
             double tail = normal_tail(rng);
             return place & 0x100 ? -tail : tail;
         }
-        /* In the part of the layer that the curve cuts through: below it? */
+        /* In the part of the layer that the curve cuts through: accepted if below the curve. */
         double height = be_ziggurat_f[layer - 1] - be_ziggurat_f[layer];
         if (height * be_rng_double(rng) + be_ziggurat_f[layer] < be_math.exp(-0.5 * x * x)) return x;
     }
@@ -127,7 +127,7 @@ double be_rng_standard_normal(be_rng *rng) {
 /* ---- choices ------------------------------------------------------------------------------------------ */
 
 /* NumPy adds up p from the left, divides each partial sum by the last one, and takes the first that is greater than the
- * draw. The same partial sums are made twice here instead of being stored. */
+ * draw. Here the same partial sums are computed twice instead of being stored. */
 int64_t be_rng_choice_p(be_rng *rng, const double *p, int64_t n) {
     double total = 0.0, sum = 0.0;
     for (int64_t i = 0; i < n; i++) total += p[i];

@@ -1,31 +1,31 @@
-/* The arrays that go into lanes and come out of them. A batch has a table of them, made when it is made: the ports of
- * its type and what the driver gives out beside. Whatever moves rows (slices, copies, clears, lays out) goes through
- * the table, and knows nothing else. */
+/* The arrays that go into lanes and come out of them. Each batch has a table of its arrays: the ports of its type and
+ * those that the driver adds. All code that moves rows (slices, copies, clears, lays them out) loops over the table and
+ * knows nothing else about them. */
 #ifndef BE_ROWS_H
 #define BE_ROWS_H
 
 #include "batchenv.h"
 
-/* Where each array is in be_rows.place. */
+/* The index of each array in be_rows.place. */
 enum {
     BE_PLACE_REWARD,
     BE_PLACE_TERMINATED,
     BE_PLACE_TRUNCATED,
     BE_PLACE_STARTED, /* 1 where a row is an episode's first */
-    BE_PLACE_FAILED,  /* of the queue: 1 where a lane has failed */
-    /* With record_statistics: of the lanes that finish, 0 for the others. */
+    BE_PLACE_FAILED,  /* queue only: 1 where a lane has failed */
+    /* With record_statistics: values for the lanes that finish, 0 for the others. */
     BE_PLACE_EPISODE_RETURN,
     BE_PLACE_EPISODE_SECONDS,
     BE_PLACE_EPISODE_LENGTH,
-    BE_PLACE_LANE, /* of the queue: whose row it is */
+    BE_PLACE_LANE, /* queue only: the lane that the row belongs to */
     BE_PLACE_PORT, /* the type's, in the order of its table */
-    /* With SAME_STEP: observations and infos of the lanes that finish, before these start again; the others' rows are
-     * left alone. */
+    /* With SAME_STEP: the observations and infos of the lanes that finish, as they were before the lanes start again.
+     * The rows of other lanes are not written. */
     BE_PLACE_FINAL = BE_PLACE_PORT + BE_MAX_PORTS,
 };
 _Static_assert(BE_PLACE_PORT == BE_DRIVER_PORTS, "be_rows has a place for each");
 
-/* Groups of arrays: a set of them says which ones are meant. */
+/* Groups of arrays. They are flags: a function takes the arrays of all groups that are set. */
 enum {
     BE_ROWS_ACTION = 1 << BE_ACTION,
     BE_ROWS_OBSERVATION = 1 << BE_OBSERVATION,
@@ -33,7 +33,7 @@ enum {
     BE_ROWS_RESULT = 1 << BE_REWARD, /* reward, terminated, truncated, further rewards */
     BE_ROWS_DRIVER = 16,
     BE_ROWS_FINAL = 32,
-    BE_ROWS_LANE = BE_ROWS_OBSERVATION | BE_ROWS_INFO, /* what a lane shows of itself */
+    BE_ROWS_LANE = BE_ROWS_OBSERVATION | BE_ROWS_INFO, /* what a type writes about a lane */
     BE_ROWS_ALL = 63,
     BE_ROWS_OUT = BE_ROWS_ALL & ~BE_ROWS_ACTION,
 };
@@ -50,7 +50,8 @@ typedef struct be_table {
 
 void be_table_add(be_table *table, int place, int group, size_t bytes);
 
-/* The same rows from row `row` on: `to` gets all of the table's places, NULL where `from` has NULL. */
+/* Points `to` at the same arrays from row `row` on. Sets all places of the table; a place that is NULL in `from`
+ * becomes NULL. */
 static inline void be_rows_slice(const be_table *table, be_rows *to, const be_rows *from, int64_t row) {
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
@@ -59,7 +60,7 @@ static inline void be_rows_slice(const be_table *table, be_rows *to, const be_ro
     }
 }
 
-/* Copies n rows of these groups. */
+/* Copies n rows of the arrays in these groups. */
 void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t to_row, const be_rows *from,
                   int64_t from_row, int64_t n);
 
@@ -67,11 +68,11 @@ void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t 
 void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, const be_rows *from,
                          const int64_t *lanes, int64_t count, int64_t first);
 
-/* Zeroes row `row` of these groups, of those arrays that there are. */
+/* Zeroes row `row` of the arrays in these groups; arrays that are NULL are skipped. */
 void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64_t row);
 
-/* Lays `count` rows of each array of these groups out from `base`, on cache lines of their own, and returns the bytes
- * used; base NULL only counts. */
+/* Lays out `count` rows of each array in these groups from `base` on, each array on cache lines of its own, and returns
+ * the bytes used. If base is NULL, only counts the bytes. */
 size_t be_rows_lay_out(const be_table *table, int groups, be_rows *rows, size_t count, unsigned char *base);
 
 #endif

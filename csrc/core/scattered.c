@@ -6,11 +6,11 @@
 
 #include "core/queue/ring.h"
 
-/* What a thread has for itself. */
+/* What each thread has of its own. */
 typedef struct part {
     alignas(BE_CACHE_LINE) be_batch *batch;
     uint64_t configured;
-    double *columns; /* params and constants by lane, BE_SCATTERED_LANES each */
+    double *columns; /* params and constants per lane, with room for BE_SCATTERED_LANES values each */
 } part;
 
 struct be_scattered {
@@ -106,7 +106,7 @@ static void gather_columns(be_column *few, const be_column *all, double *values,
     *few = (be_column){values, -1};
 }
 
-/* Params and what follows from them, as the batch has them now. */
+/* Copies the batch's present params and what follows from them. */
 static void configure(const be_batch *batch, part *own, const int32_t *lanes, int n) {
     be_batch *small = own->batch;
     if (own->configured != batch->driver->configured) {

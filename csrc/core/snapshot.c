@@ -5,7 +5,7 @@
 
 static const char MAGIC[8] = {'B', 'A', 'T', 'C', 'H', 'E', 'N', 'V'};
 
-/* FNV-1a (Fowler, Noll, Vo), over words of eight bytes where there are eight. */
+/* FNV-1a (Fowler, Noll, Vo), over words of eight bytes; the remaining bytes one by one. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     const unsigned char *p = data;
     const uint64_t prime = UINT64_C(0x100000001b3);
@@ -173,7 +173,7 @@ static int check_integers(const be_field *field, const unsigned char *rows, int6
 static int check_driver_columns(const be_batch *batch, const be_snapshot_header *header,
                                 const unsigned char *const *rows, be_error *error) {
     const int64_t count = header->count;
-    /* Of a SAME_STEP batch: restarts that have failed. */
+    /* In a SAME_STEP batch, only lanes whose restart has failed are pending. */
     const int may_wait = batch->driver->autoreset != BE_SAME_STEP || header->autoreset == BE_SAME_STEP;
     for (int64_t k = 0; k < count; k++) {
         be_rng rng;
@@ -204,7 +204,7 @@ static int find_columns(const be_batch *batch, const be_snapshot_header *header,
         starts[j] = next;
         next += padded(header->count * (int64_t)columns[j].bytes);
     }
-    starts[num_columns] = next; /* what the engine has saved */
+    starts[num_columns] = next; /* bytes that the type's save() has written */
     return num_columns;
 }
 
@@ -219,7 +219,7 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
     }
     if (header.layout != hash_layout(batch)) return foreign(error, "another env type, or other built-in options");
     if (header.grid != hash_grid(batch)) return foreign(error, "another map");
-    /* Sizes before anything is computed from them: nothing below can overflow. */
+    /* Sizes are checked before anything is computed from them, so nothing below can overflow. */
     if (header.count < 0 || header.count > INT32_MAX) return foreign(error, "a wrong number of lanes");
     if (header.param_rows != 1 && header.param_rows != header.count) return foreign(error, "a wrong number of params");
     if (header.num_params != count_params(batch->type)) return foreign(error, "a wrong number of params");
@@ -277,12 +277,12 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
         }
     }
     const size_t engine_bytes = be_engine_bytes(batch);
-    const be_fp before = be_fp_enter(); /* engines compute again what their state does not hold */
+    const be_fp before = be_fp_enter(); /* engines recompute what their state does not hold */
     for (int64_t k = 0; k < count && engine_bytes; k++) {
         batch->type->load(batch, lanes[k], starts[num_columns] + (size_t)rows[k] * engine_bytes);
     }
     be_fp_leave(&before);
-    if (batch->driver->episode_start) { /* an episode's seconds count from here: clocks differ between machines */
+    if (batch->driver->episode_start) { /* seconds start again here, since clocks differ between machines */
         const double now = be_now_seconds();
         for (int64_t k = 0; k < count; k++) batch->driver->episode_start[lanes[k]] = now;
     }

@@ -1,8 +1,9 @@
 /* Snapshots: everything that decides the future of some lanes, as bytes.
  *
- * Layout, all numbers little-endian: a be_snapshot_header; the values of all params, one row of doubles a lane (or one
- * row in all, when every lane has the same); the lane columns one after the other, each `count` rows; a checksum.
- * Reading trusts nothing: sizes, names, ranges of what is used as an index, flags and the checksum are looked at first.
+ * Layout, all numbers little-endian: a be_snapshot_header; the values of all params, one row of doubles per lane (or a
+ * single row if all lanes have the same); the lane columns one after the other, with `count` rows each; a checksum.
+ * Reading trusts nothing: sizes, names, the ranges of values that are used as an index, flags and the checksum are
+ * checked first.
  */
 #ifndef BE_SNAPSHOT_H
 #define BE_SNAPSHOT_H
@@ -14,7 +15,7 @@
 typedef struct be_snapshot_header {
     char magic[8];      /* "BATCHENV" */
     uint32_t version;   /* BE_SNAPSHOT_VERSION */
-    uint32_t autoreset; /* of the batch it was taken from */
+    uint32_t autoreset; /* the mode of the batch that it was taken from */
     uint64_t bytes;     /* of the whole snapshot */
     int64_t count;      /* lanes */
     uint64_t layout;    /* hash of the type's tables and the driver's columns */
@@ -25,10 +26,10 @@ typedef struct be_snapshot_header {
 
 int64_t be_snapshot_bytes(const be_batch *batch, int64_t count);
 
-/* Writes the `count` lanes listed to `bytes`, be_snapshot_bytes(batch, count) long. */
+/* Writes the `count` lanes listed to `bytes`, which has room for be_snapshot_bytes(batch, count) bytes. */
 void be_snapshot_save(const be_batch *batch, const int64_t *lanes, int64_t count, void *bytes);
 
-/* Whether `bytes` is a whole and sound snapshot for batches like this one; fails with BE_ERROR_VALUE otherwise. */
+/* Checks that `bytes` is a complete and valid snapshot for batches like this one. Fails with BE_ERROR_VALUE if not. */
 int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_bytes, be_error *error);
 
 /* How many lanes a checked snapshot holds, and the params of row `row`. */

@@ -10,7 +10,7 @@
 
 static size_t stack_size; /* of the OpenMP runtime's threads; 0: the system's own */
 
-/* "512", "2m", " 1 G ": a number of kilobytes, or of what the letter says. 0: not such a text. */
+/* Reads a size in bytes from "512" (kilobytes), "2m" or " 1 G ". Returns 0 for any other text. */
 static size_t read_size(const char *text) {
     if (text == NULL) return 0;
     while (isspace((unsigned char)*text)) text++;
@@ -45,14 +45,14 @@ void be_team_init(void) {
     if (stack_size == 0) stack_size = read_size(getenv("GOMP_STACKSIZE"));
 }
 
-/* Ends when the mutex is free. */
+/* A thread that ends when the mutex is free. */
 static void *wait_for(void *mutex) {
     pthread_mutex_lock(mutex);
     pthread_mutex_unlock(mutex);
     return NULL;
 }
 
-/* How many of `count` more threads can be had at the same time. */
+/* How many of `count` more threads can run at the same time. */
 static int start(int count, size_t stack) {
     pthread_t *threads = malloc((size_t)count * sizeof *threads);
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -63,7 +63,8 @@ static int start(int count, size_t stack) {
         free(threads);
         return 0;
     }
-    if (stack) (void)pthread_attr_setstacksize(&attributes, stack); /* too small: the runtime's fails as well */
+    /* Fails if the size is too small; then the runtime's threads fail, too. */
+    if (stack) (void)pthread_attr_setstacksize(&attributes, stack);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&mutex);
@@ -73,14 +74,14 @@ static int start(int count, size_t stack) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     free(threads);
-    /* Where they are short, another may take one before the runtime does, and what it needs beside its stack has to
-     * come from somewhere: a quarter is left. */
+    /* When threads are scarce, somebody else may take one before the runtime does, and the runtime also needs memory
+     * beside the stacks. So a quarter of them is left. */
     return started == count ? count : started - (started + 3) / 4;
 }
 
 int be_team_size(int wanted, int again) {
     static _Thread_local int size = 1, refused = 0, forks = 0;
-    if (forks != be_fork_count()) { /* a child has none of them */
+    if (forks != be_fork_count()) { /* a forked child has none of the parent's threads */
         forks = be_fork_count();
         size = 1;
         refused = 0;
@@ -92,7 +93,7 @@ int be_team_size(int wanted, int again) {
         if (size + more < wanted) refused = size + more;
         wanted = size + more;
     }
-    if (!again) size = wanted; /* the region comes now; else it may never come */
+    if (!again) size = wanted; /* the caller starts its region now; without `again` it may not */
     return wanted;
 }
 

@@ -6,7 +6,7 @@
 
 int64_t be_frame_size(const be_space *space, const be_transform *transform) {
     if (!transform->time_aware) return be_space_row_size(space);
-    int64_t size = 1; /* the time */
+    int64_t size = 1; /* for the time */
     switch (space->kind) {
     case BE_SPACE_DISCRETE:
     case BE_SPACE_MULTI_DISCRETE:
@@ -59,8 +59,8 @@ static double read_value(const void *row, be_dtype dtype, int64_t j) {
     }
 }
 
-/* Fractions are cut off on the way to integers, as by NumPy; what does not fit becomes the nearest value that does, and
- * NaN becomes 0. */
+/* Fractions are cut off in the conversion to integers, as in NumPy. Values that do not fit become the nearest value
+ * that does, and NaN becomes 0. */
 static double held(double value, double low, double high) {
     if (value != value) return 0;
     return value < low ? low : value > high ? high : value;

@@ -1,15 +1,15 @@
-/* batchenv: the contract between an env and the driver. An env's author includes this header, and what
- * else of this folder the env computes with.
+/* batchenv: the contract between an env and the driver. The author of an env includes this header, and any other header
+ * of this folder that the env needs.
  *
  * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
  * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
- * time limits, the autoreset modes, action checks, threads, snapshots. No C code here knows Python.
+ * time limits, the autoreset modes, action checks, threads, snapshots. No C code here depends on Python.
  *
  * A kernel file is compiled once per instruction set (see simd.h), and ends with
  *
  *     BE_ENV(cartpole) = { .abi = BE_ABI, .name = "CartPole", ... };
  *
- * which is all that it takes to be found. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks
+ * Nothing else is needed for the env to be found. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks
  * through it.
  */
 #ifndef BATCHENV_H
@@ -21,11 +21,12 @@
 #include "rng.h"
 #include "simd.h"
 
-/* The version of this contract. A library says which one it was compiled with, and no other is loaded. */
+/* The version of this contract. A library records the version that it was compiled with; libraries of any other version
+ * are refused. */
 #define BE_ABI 1u
 
-/* What an env may call is visible to libraries that are loaded later: batchenv is otherwise compiled with
- * -fvisibility=hidden. */
+/* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
+ * compiled with -fvisibility=hidden. */
 #pragma GCC visibility push(default)
 
 /* ---- errors --------------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ typedef enum be_status {
 
 typedef struct be_error {
     be_status status;
-    int64_t lane; /* -1: no lane in particular */
+    int64_t lane; /* -1: the error is not about one lane */
     char message[512];
 } be_error;
 
@@ -64,20 +65,21 @@ typedef struct be_field {
     be_dtype dtype;
     int size; /* values per lane */
     const char *doc;
-    /* Integer fields: the closed range in which restored values must be; both 0: any value. A field that is used as an
-     * index needs a range, or a check_state. */
+    /* Integer fields: the closed range in which restored values must lie; if both are 0, any value is accepted. A field
+     * that is used as an index needs a range or a check_state(). */
     int64_t low, high;
 } be_field;
 
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
 
-/* A constant that the user may set: a keyword of make(). Values are doubles: INT a whole number, BOOL 0 or 1, CHOICE
- * an index. FLOAT params may differ from lane to lane; the others, and those marked `shared`, are the same for all. */
+/* A constant that the user may set: a keyword of make(). Values are stored as doubles: an INT is a whole number, a BOOL
+ * 0 or 1, a CHOICE an index. FLOAT params may differ from lane to lane; all others, and those marked `shared`, have one
+ * value for all lanes. */
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
     double value;               /* default */
-    double low, high;           /* FLOAT, INT: the closed range allowed; finite values only, whatever the range */
+    double low, high;           /* FLOAT, INT: the closed range of allowed values, which must also be finite */
     const char *const *choices; /* CHOICE: NULL-terminated */
     const char *doc;            /* one line, with the unit */
     int shared;
@@ -85,19 +87,19 @@ typedef struct be_param {
 
 #define BE_MAX_SETTINGS 8
 
-/* A keyword that an id sets. */
+/* The value that an id gives to a keyword. */
 typedef struct be_setting {
     const char *name; /* a param of the type */
     double value;     /* as in be_param */
-    const char *text; /* or, for CHOICE and for keywords that Python translates: their text */
+    const char *text; /* or a text: for a CHOICE, or for a keyword that Python translates */
 } be_setting;
 
-/* An id, under which users make envs of the type: its limits, and what it sets. */
+/* An id under which users make envs of the type, with its limits and the keywords that it sets. */
 typedef struct be_id {
     const char *name;                     /* such as "CartPole-v1": a name and a version; NULL ends a table */
     int32_t max_episode_steps;            /* 0: no limit */
     const double *reward_threshold;       /* BE_THRESHOLD(475.0), at which the task counts as solved; or NULL */
-    be_setting settings[BE_MAX_SETTINGS]; /* end at the first without a name */
+    be_setting settings[BE_MAX_SETTINGS]; /* the first one without a name ends the list */
     int unlisted;                         /* 1: for tests and benchmarks, not shown to users */
 } be_id;
 
@@ -124,12 +126,13 @@ typedef struct be_space {
     be_dtype dtype; /* BOX: any; MULTI_BINARY: BE_I8; the others: BE_I64 */
     int ndim;       /* 0: one value */
     int64_t shape[BE_MAX_DIMS];
-    /* The closed range of each value, in row order; of more than BE_MAX_BOUNDS values, low[0] and high[0] hold for all.
-     * A Discrete space of n values from `start` on has low[0] = start and high[0] = start + n - 1. */
+    /* The closed range of each value, in row order; if there are more than BE_MAX_BOUNDS values, low[0] and high[0]
+     * apply to all of them. A Discrete space of n values from `start` on has low[0] = start and high[0] = start + n -
+     * 1. */
     double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS];
 } be_space;
 
-/* How many values the space has at position j of a row, of one that is not a BOX. */
+/* How many values are possible at position j of a row. Not for a BOX. */
 static inline int64_t be_space_choices(const be_space *space, int64_t j) {
     return (int64_t)(space->high[j] - space->low[j]) + 1;
 }
@@ -194,7 +197,7 @@ typedef struct be_port {
 #define BE_VALUE(dtype_) .dtype = (dtype_)
 #define BE_VALUES(dtype_, ...) .dtype = (dtype_), .shape = {__VA_ARGS__}
 
-/* A map of characters, row after row, for the types that name one in `grid`. */
+/* A map of characters, stored row by row, for the types that name a keyword in `grid`. */
 typedef struct be_grid {
     const uint8_t *cells;
     int64_t rows, columns;
@@ -204,20 +207,20 @@ typedef struct be_grid {
 
 typedef struct be_env_type be_env_type;
 
-/* What prepare() works on: one set of params. */
+/* What prepare() reads and fills: one set of params and what follows from it. */
 typedef struct be_setup {
-    const double *params; /* in the order of the type's table, checked one by one */
+    const double *params; /* in the order of the type's table; each is already checked by itself */
     be_grid grid;
     void *engine;                       /* what open() has made */
-    double constants[BE_MAX_CONSTANTS]; /* to fill: what the kernel wants derived from params */
-    be_space *space;                    /* by port, as the table gives them; may be changed */
+    double constants[BE_MAX_CONSTANTS]; /* to be filled with what the kernel needs and the params determine */
+    be_space *space;                    /* one per port, as in the type's table; may be changed */
     unsigned flags;                     /* starts as the type's flags; may be changed */
 } be_setup;
 
-/* A param or constant that may differ from lane to lane: lane i's is values[i & mask]. */
+/* A param or constant that may differ from lane to lane. The value of lane i is values[i & mask]. */
 typedef struct be_column {
     const double *values;
-    int64_t mask; /* -1: a column; 0: BE_LANE_BLOCK equal values */
+    int64_t mask; /* -1: one value per lane; 0: BE_LANE_BLOCK equal values */
 } be_column;
 
 /* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
@@ -225,13 +228,13 @@ typedef struct be_column {
 typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;
-    void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
-    be_rng *rng;                        /* one stream per lane */
-    int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
-    int per_lane;                       /* some FLOAT params differ from lane to lane: read them from the columns */
-    double params[BE_MAX_PARAMS];       /* values, in the order of the type's table; without per_lane */
-    double constants[BE_MAX_CONSTANTS]; /* what prepare() derived from them; without per_lane */
-    be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* with per_lane */
+    void *state[BE_MAX_FIELDS];   /* columns, in the order of the type's table */
+    be_rng *rng;                  /* one stream per lane */
+    int32_t *elapsed;             /* steps since the lane's last reset (0 right after it) */
+    int per_lane;                 /* 1 if some FLOAT params differ from lane to lane: then read them from the columns */
+    double params[BE_MAX_PARAMS]; /* used if per_lane is 0; in the order of the type's table */
+    double constants[BE_MAX_CONSTANTS]; /* used if per_lane is 0; what prepare() derived from them */
+    be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* used if per_lane is 1 */
     be_grid grid;
     void *engine; /* the type's own: see open() */
     unsigned flags;
@@ -239,8 +242,9 @@ typedef struct be_batch {
     struct be_driver *driver; /* private to core/ */
 } be_batch;
 
-/* The value of a param or constant for the BE_VL lanes from i: one for all where `per_lane` is 0. A kernel's step is
- * written once, inlined with per_lane 0 (loading all values before its loop) and 1 (loading them for every vector). */
+/* The values of a param or constant for the BE_VL lanes from lane i on; where `per_lane` is 0, they are all the same. A
+ * kernel's step is written once and inlined twice: with per_lane 0 it loads all values before its loop, with per_lane 1
+ * it loads them for every vector. */
 static inline be_vd be_param_at(const be_batch *batch, int index, int64_t i, int per_lane) {
     const be_column *column = &batch->param_columns[index];
     return per_lane ? be_load(column->values + (i & column->mask)) : be_set1(batch->params[index]);
@@ -265,8 +269,8 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
 /* The rows of some lanes: each pointer is to the row of lane `first`; the rows of the next lanes follow it. */
 typedef struct be_rows {
     int64_t first;
-    const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: lanes with a 1 are only finished or
-                              padding lanes. A step may do anything with them but draw from their rng. */
+    const uint8_t *skip;   /* step, when BE_STEP_FINISHED_HARMLESS is not set: a 1 marks a finished or padding lane. A
+                              step may do anything with such a lane except draw from its rng. */
     const double *options; /* reset: values in the order of the type's `options` */
     union {
         struct {
@@ -287,56 +291,58 @@ typedef struct be_rows {
 } be_rows;
 
 /* Flags. */
-#define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws nothing */
+#define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws no random numbers */
 #define BE_LANE_BY_LANE 2u           /* for steps of microseconds: one lane per call, see step() */
 
 struct be_env_type {
-    uint32_t abi;          /* BE_ABI. The first member, for ever: the others mean what this version says */
-    int frames_per_second; /* of a picture that moves as fast as the real thing */
+    uint32_t abi;          /* BE_ABI. It will always be the first member: it says what the others mean */
+    int frames_per_second; /* the rate at which pictures show the motion in real time */
     const char *name;      /* of the type, in messages and snapshots */
-    const be_id *ids;      /* or NULL: it is made by other means */
-    const char *family;    /* what `python -m batchenv list` puts it under; or NULL */
-    const be_port *ports;  /* at least one of an action and one of an observation */
+    const be_id *ids;      /* or NULL: Python defines the type's ids */
+    const char *family;    /* the heading under which `python -m batchenv list` shows it; or NULL */
+    const be_port *ports;  /* at least one for the action and one for the observation */
     const be_field *state;
     const be_param *params;  /* or NULL */
     const be_param *options; /* what reset(options=...) may set for that one reset; or NULL */
     const char *grid;        /* the keyword that gives the map; or NULL */
     unsigned flags;
-    int variant; /* the type's own: tells types apart that share functions */
+    int variant; /* for the type's own use: tells apart types that share functions */
 
-    /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes, for
-     * every lane where they differ; the batch's spaces are then the union. Returns BE_OK or be_fail(...). Or NULL. */
+    /* Checks one set of params as a whole, and fills the setup. Runs at construction and whenever a param changes. If
+     * params differ from lane to lane, it runs once per lane, and the batch's spaces are the union of the lanes'
+     * spaces. Returns BE_OK or be_fail(...). May be NULL. */
     int (*prepare)(be_setup *setup, be_error *error);
 
-    /* Checks a reset's options as a whole. Or NULL. */
+    /* Checks the options of a reset as a whole. May be NULL. */
     int (*check_options)(const be_batch *batch, const double *options, be_error *error);
 
-    /* Checks `count` lanes of state about to be restored, given as columns of `count` values: what is used as an index
-     * must be in its range. The fields' own ranges hold already. Or NULL. */
+    /* Checks the state of `count` lanes before it is restored; it is given as columns of `count` values. Whatever is
+     * used as an index must be in its range. The ranges in the table of fields are already checked. May be NULL. */
     int (*check_state)(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
 
-    /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order
-     * Gymnasium does, and writes the first observation. The lanes' `elapsed` is 0 already. */
+    /* Starts an episode in the `count` lanes listed (ascending), drawing from each lane's own rng in the order in which
+     * Gymnasium draws, and writes the first observation. The driver has already set the lanes' `elapsed` to 0. */
     int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
-    /* Writes the observation of the present state of the lanes listed (after a reset or after a step: elapsed tells),
-     * bit for bit what reset or step wrote, drawing nothing. Only the ports of observations are there. */
+    /* Writes the observation of the present state of the lanes listed, bit for bit as reset or step wrote it (`elapsed`
+     * says which of the two came last), without drawing random numbers. Of the rows only the ports of observations are
+     * set. */
     int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
     /* Advances lanes begin..end-1 by one step (begin is rows->first). begin and end are multiples of BE_LANE_BLOCK, and
      * rows and columns can be read and written for all of them (padding lanes step along, on action 0). Writes reward
      * and terminated; the driver takes care of time limits and resets.
      *
-     * With BE_LANE_BY_LANE: end is begin + 1, begin any lane that has not finished, and rows->first may be before it.
-     * Calls for different lanes run at the same time on different threads. If this function or reset() does not return
-     * BE_OK, that lane alone has failed: it is truncated, with an observation of zeros, and the error is reported with
-     * its number. */
+     * With BE_LANE_BY_LANE, end is begin + 1, begin is any lane that has not finished, and rows->first may be less than
+     * begin. Calls for different lanes run at the same time on different threads. If this function or reset() does not
+     * return BE_OK, that lane alone has failed: it is truncated, with an observation of zeros, and the error is
+     * reported with its number. */
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
-    /* For types with simulators of their own; all may be NULL. open() makes batch->engine from what the caller passed
-     * in. It is called first, when only num_lanes of the batch is set. close() undoes it. saved_bytes() says how many
-     * bytes of a lane are not in the fields, a multiple of 8. save() copies them out, and load() copies them back in;
-     * load() must be safe whatever the bytes are. */
+    /* For types that have a simulator of their own; each may be NULL. open() makes batch->engine from what the caller
+     * passed in. It is called first, when only the batch's num_lanes is set. close() frees what open() made.
+     * saved_bytes() returns how many bytes of a lane's state are not in the fields, a multiple of 8. save() copies them
+     * out, and load() copies them back in; load() must be safe for any bytes. */
     int (*open)(be_batch *batch, const void *engine, be_error *error);
     void (*close)(be_batch *batch);
     size_t (*saved_bytes)(const be_batch *batch);
@@ -344,18 +350,18 @@ struct be_env_type {
     void (*load)(be_batch *batch, int64_t lane, const void *bytes);
 
     /* Returns 1 if the episode that has just ended is part of a longer game, which the lane's next reset continues. The
-     * statistics of the episode then continue, too, until the game ends. Or NULL: each episode is a whole game. */
+     * episode statistics then also continue until the game ends. NULL means that each episode is a whole game. */
     int (*goes_on)(be_batch *batch, int64_t lane);
 
-    /* A picture of a lane as it is now: says its size, and unless `rgb` is NULL, writes (rows, columns, 3) bytes there.
-     * Or NULL: the type cannot draw. */
+    /* Draws a lane in its present state: sets the size of the picture and, unless `rgb` is NULL, writes (rows, columns,
+     * 3) bytes there. NULL means that the type cannot draw. */
     void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 };
 
 #define BE_LANE_BLOCK 8 /* a multiple of every BE_VL */
 
-/* The types that a shared library holds for one instruction set; be_library_any: those compiled without BE_ISA, once
- * for all. */
+/* The types that a shared library holds for one instruction set; be_library_any holds those that are compiled once,
+ * without BE_ISA. */
 typedef struct be_library {
     uint32_t abi, type_bytes; /* BE_ABI and sizeof(be_env_type) where it was compiled */
     const be_env_type *const *begin, *const *end;
@@ -376,36 +382,37 @@ extern const be_library BE_LISTED(be_library);
 __attribute__((weak)) const be_library BE_LISTED(be_library) = {
     BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_types), BE_LISTED(__stop_be_types)};
 
-/* BE_ENV(cartpole) = {...}; defines a type, and lists it in its library. */
+/* BE_ENV(cartpole) = {...}; defines a type and adds it to its library's list. */
 #define BE_ENV(name)                                                                                                   \
     extern const be_env_type BE_LISTED(be_env_##name) __attribute__((visibility("hidden")));                           \
     static const be_env_type *const be_listed_##name __attribute__((used, section(BE_TEXT(BE_LISTED(be_types))))) =    \
         &BE_LISTED(be_env_##name);                                                                                     \
     const be_env_type BE_LISTED(be_env_##name)
 
-/* Where lane `lane`'s row of `size` values starts, of a port's rows: BE_ROW(float, rows->port[OBSERVATION], rows, i,
- * 4). */
+/* A pointer to the row of lane `lane` in a port's rows, where a row has `size` values: BE_ROW(float,
+ * rows->port[OBSERVATION], rows, i, 4). */
 #define BE_ROW(type, port_rows, rows, lane, size) ((type *)(port_rows) + ((lane) - (rows)->first) * (size))
 
 /* ---- helpers for prepare() ------------------------------------------------------------------------ */
 
-/* The space of `size` float32 values between low and high. */
+/* A Box of `size` float32 values; value j is between low[j] and high[j]. */
 void be_space_box_f32(be_space *space, int size, const double *low, const double *high);
-/* A space of values that all are of this dtype and between low and high. */
+/* A Box of this dtype and shape; low and high hold for all its values. */
 void be_space_box(be_space *space, be_dtype dtype, int ndim, const int64_t *shape, double low, double high);
 void be_space_discrete(be_space *space, int64_t n);
-/* `size` values, value j in 0..choices[j]-1. */
+/* A MultiDiscrete space of `size` values; value j is in 0..choices[j]-1. */
 void be_space_multi_discrete(be_space *space, int size, const int64_t *choices);
 
 /* ---- helpers for open() --------------------------------------------------------------------------- */
 
-/* open() calls this between lanes, of which there may be thousands. Returns 1 if the user has interrupted (Ctrl-C), and
- * fills `error`, whose status open() then returns. */
+/* An open() that makes one simulator per lane calls this between lanes, since there may be thousands. Returns 1 if the
+ * user has pressed Ctrl-C, and fills `error`; open() then returns the status in it. */
 int be_interrupted(const be_batch *batch, be_error *error);
 
 /* ---- options ---------------------------------------------------------------------------------------- */
 
-/* check_options for a table that starts with `low` and `high`: Gymnasium's maybe_parse_reset_bounds. */
+/* A check_options() for tables of options that start with `low` and `high`; the same check as Gymnasium's
+ * maybe_parse_reset_bounds. */
 int be_check_low_high(const be_batch *batch, const double *options, be_error *error);
 
 #pragma GCC visibility pop

@@ -2,19 +2,18 @@
  * those are what math.cos and NumPy's float64 scalars give Gymnasium's envs.
  *
  * sin and cos. glibc (2.28 and later, on CPUs with FMA) computes them from a table of sin and cos at k/128 and
- * short polynomials around it, to within about 0.52 ulp: it does not always round correctly, so a "better"
- * sine would differ in one argument of a thousand. The same table, polynomial coefficients and roundings
- * are used here, BE_VL lanes at a time. Whether this really equals the process's own C library is not assumed
- * but measured once per process (be_isa.probe); where it does not, the baseline kernels are used, which
- * call the C library for every lane.
+ * short polynomials around it, to within about 0.52 ulp. It does not always round correctly, so a "better" sine would
+ * differ for one argument in a thousand. The same table, polynomial coefficients and roundings are used here, BE_VL
+ * lanes at a time. Whether the results really equal those of the process's own C library is measured once per process
+ * (be_isa.probe). If they differ, the baseline kernels are used, which call the C library for every lane.
  *
- * x**2. NumPy's float64 scalars raise to the power 2 with pow(), which is not x * x: about one square in a
+ * x**2. NumPy's float64 scalars compute x**2 with pow(), whose result is not always x * x: about one square in a
  * thousand is rounded the other way. glibc documents that pow errs by at most 0.0093 ulp before its final rounding
  * there, in proportion to the mantissa (the worst of 200 million measured: 0.0048 of it), so only squares whose exact
  * value lies within 0.0055 mantissas of the middle between two doubles are in doubt; those lanes call pow(), all others
  * are x * x. be_square_f32_many does the same for float32 and powf().
  *
- * The rare lanes (huge, NaN, in doubt) always call the C library.
+ * Rare arguments (huge, NaN, or in doubt) always go to the C library.
  */
 #ifndef BE_EXACT_MATH_H
 #define BE_EXACT_MATH_H
@@ -30,7 +29,8 @@ static inline double be_libm_square(double x) { return be_math.pow(x, 2); }
 static inline float be_libm_square_f32(float x) { return be_math.powf(x, 2); }
 
 /* name(lanes, argument, otherwise): expression(x = argument[i]) for every lane set in `lanes`, else otherwise[i].
- * Results are blended in registers: a lane written to memory and read back as a vector would stall. */
+ * Results are blended in registers, because writing one lane to memory and reading it back as a vector would stall the
+ * CPU. */
 #define BE_BY_LANE(name, expression)                                                                                   \
     static __attribute__((noinline, unused)) be_vd name(be_vl lanes, be_vd argument, be_vd otherwise) {                \
         double column[BE_VL];                                                                                          \
@@ -91,8 +91,8 @@ static inline be_vd be_fmod_positive(be_vd x, be_vd y) {
 #define BE_TRIG_TAYLOR 0.126        /* the sine's power series about 0 below */
 #define BE_TRIG_ROUND 0x1.8p+45     /* adding it rounds to a multiple of 1/128 */
 
-/* Reduces x to a + da, |a| < 0.86, and the quadrant n (mod 4). Returns the lanes that are left to the C library; and
- * in `sine_rare` the ones of which only the sine is. */
+/* Reduces x to a + da, |a| < 0.86, and the quadrant n (mod 4). Returns the lanes that are left to the C library;
+ * `sine_rare` gets the lanes where this is needed for the sine only. */
 BE_INLINE be_vl be_trig_reduce(be_vd x, be_vd *a, be_vd *da, be_vl *n, be_vl *sine_rare) {
     /* Quarter turns: none below 0.86, one below 2.43, then by rounding. */
     const be_vd round = be_set1(0x1.8p+52);
@@ -154,8 +154,9 @@ BE_INLINE void be_trig_columns(const be_vd half[4], be_vd row[4]) {
 #endif
 }
 
-/* Four of a trig row from entry first[lane] on, as vectors. Loading whole rows and transposing beats gathers, which are
- * slow on many CPUs. Once for `first` in a register and once in memory: between the two, lanes would stall. */
+/* Four entries of a row of the trig table, from entry first[lane] on, as vectors. Loading whole rows and transposing
+ * them is faster than gathers, which are slow on many CPUs. There is one function for `first` in a register and one for
+ * `first` in memory, because moving lanes between the two would stall the CPU. */
 #if BE_ISA == BE_ISA_AVX512
 #define BE_TRIG_LOAD(first, i)                                                                                         \
     _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(be_trig_table[0] + (first)[i])),                         \
@@ -268,8 +269,8 @@ typedef struct be_trig_work {
 } __attribute__((aligned(64))) be_trig_work;
 
 /* The first loop, for sines, for cosines (the sine a quadrant further on) or for both. Returns the lanes that are left
- * to the C library. For one of them alone, even quadrants are sent to sin(a + da) and odd ones to cos(a + da), which
- * begins two entries further on in the row. */
+ * to the C library. If only one of the two is wanted, even quadrants use sin(a + da) and odd ones cos(a + da), whose
+ * entries begin two places further on in the row. */
 enum { BE_SINE, BE_COSINE, BE_SINE_AND_COSINE };
 BE_INLINE uint64_t be_trig_start(const double *x, int n, int wanted, be_trig_work *w) {
     uint64_t left = 0;
@@ -362,7 +363,7 @@ static inline be_vl be_square_sure(be_vd x, be_vd *result) {
            (power != square);
 }
 
-/* Doubtful ones wait for the end: a branch for each vector would be mispredicted in every tenth. */
+/* Doubtful squares are handled at the end: a branch per vector would be mispredicted in one vector of ten. */
 static inline void be_square_many(const double *x, double *square, int n) {
     uint64_t sure = 0;
     for (int i = 0; i < n; i += BE_VL) {

@@ -1,9 +1,9 @@
 /* The C library's mathematical functions, as Python calls them.
  *
- * Results equal Gymnasium's only if batchenv's sin is the sin that math.sin and NumPy call. The one that the build
- * linked may be another: some toolchains link a C library of their own into every extension module. So kernels call
- * these functions through be_math. It holds the linked functions to begin with; before the first env is made, each one
- * is compared with Python's, and is replaced by the process's own, found by name at run time.
+ * Results equal Gymnasium's only if batchenv's sin is the one that math.sin and NumPy call. The build may have linked a
+ * different one: some toolchains link a C library of their own into every extension module. So kernels call these
+ * functions through be_math. At first it holds the linked functions. Before the first env is made, each one is compared
+ * with Python's and replaced by the process's own, which is found by name at run time.
  *
  * Only functions whose results are exact by definition and that compilers turn into instructions (sqrt, floor, fabs and
  * the like) are called directly.
@@ -25,14 +25,14 @@ typedef struct be_libm {
 
 extern be_libm be_math;
 
-/* Takes float32 functions and fma from the process, which are those that NumPy calls, where it has them: Python's math
- * module has no counterpart to compare them with. */
+/* Takes the float32 functions and fma from the process where it has them, since NumPy calls those. They cannot be
+ * compared, because Python's math module has no counterpart. */
 void be_libm_begin(void);
 
 /* Takes the function `name` (sin, cos, exp, log1p, or of x and y: pow, fmod, remainder) from the process if it gives
  * the n `expected` results to the last bit, else the linked one if that does. Returns 1 if either does. If neither
- * does, takes the process's and returns 0. `mismatches` counts those of the process's (-1: it has no such function) and
- * of the linked one. */
+ * does, takes the process's and returns 0. `mismatches` gets the number of results that differ: [0] for the process's
+ * function (-1 if it has none of that name), [1] for the linked one. */
 int be_libm_choose(const char *name, const double *x, const double *y, const double *expected, int64_t n,
                    int64_t mismatches[2]);
 

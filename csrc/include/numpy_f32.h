@@ -2,8 +2,8 @@
  *
  * On CPUs with FMA NumPy computes them itself: reduction by pi/2 in three float32 parts, then a short
  * polynomial (coefficients below), all in fused multiply-adds, so the bits do not depend on the vector width. On
- * other CPUs, and for huge arguments, it calls the C library. Which of the two this process's NumPy does is
- * measured once and set with be_set_numpy_f32_fused().
+ * other CPUs, and for huge arguments, it calls the C library. Which of the two the NumPy of this process does is
+ * measured once, and set with be_set_numpy_f32_fused().
  */
 #ifndef BE_NUMPY_F32_H
 #define BE_NUMPY_F32_H
@@ -15,10 +15,11 @@
 float be_numpy_sinf(float x);
 float be_numpy_cosf(float x);
 
-/* Once, before the first env is made: kernels read it. */
+/* To be called once, before the first env is made, because kernels read the setting. */
 void be_set_numpy_f32_fused(int fused);
 
-/* In how many of n arguments be_numpy_sinf or be_numpy_cosf differs from NumPy's results, if `fused` were set so. */
+/* For how many of n arguments be_numpy_sinf or be_numpy_cosf would differ from NumPy's results with this value of
+ * `fused`. */
 int64_t be_numpy_f32_mismatches(int fused, const float *x, const float *sines, const float *cosines, int64_t n);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /* Random numbers, one stream per lane: bit for bit what numpy.random.Generator(PCG64(SeedSequence(seed))) draws, since
- * that is the np_random of Gymnasium's envs. Every function below names the Generator call it equals; one call of it
- * moves the stream as far as one such call (or one element of such an array) does.
+ * that is the np_random of Gymnasium's envs. The comment of each function below names the Generator call that it
+ * equals. One call advances the stream as far as that call does, or as far as one element of an array that it returns.
  *
  * Streams are not locked: two threads must not draw from one be_rng at once. Files that include this are compiled
  * with -ffp-contract=off, as a fused multiply-add would round be_rng_uniform and be_rng_normal differently.
@@ -34,12 +34,12 @@ _Static_assert(sizeof(be_rng) == 40, "be_rng is part of snapshots");
 /* PCG64(SeedSequence(seed)). */
 void be_rng_seed_u64(be_rng *rng, uint64_t seed);
 
-/* The same for a seed of any size: n 32-bit words, lowest first. n == 0 is the seed 0, and high words that are zero
- * make no difference. */
+/* The same for a seed of any size: n 32-bit words, lowest first. n == 0 means the seed 0; high words that are zero make
+ * no difference. */
 void be_rng_seed_words(be_rng *rng, const uint32_t *words, size_t n);
 
-/* The same for the seed words + add, where the sum may have a word more than either. Always returns 0: nothing is
- * allocated, whatever n. */
+/* The same for the seed `words + add`; the sum may have one word more than the longer of the two. Always returns 0:
+ * nothing is allocated, whatever n. */
 int be_rng_seed_words_plus(be_rng *rng, const uint32_t *words, size_t n, uint64_t add);
 
 /* ---- bits ------------------------------------------------------------------------------------------- */
@@ -58,8 +58,8 @@ static inline uint64_t be_rng_next64(be_rng *rng) {
     return mixed >> turn | mixed << (-turn & 63);
 }
 
-/* integers(0, 2**32): the low half of a 64-bit draw, and the next time the high half that was kept. 64-bit draws in
- * between leave the kept half alone. */
+/* integers(0, 2**32): returns the low half of a 64-bit draw, and the next time the high half, which is kept until then.
+ * 64-bit draws in between do not touch the kept half. */
 static inline uint32_t be_rng_next32(be_rng *rng) {
     if (rng->has_buffered) {
         rng->has_buffered = 0;

@@ -1,8 +1,8 @@
 /* Vectors of BE_VL lanes, for kernels that are compiled once per instruction set.
  *
- * Arithmetic on be_vd is plain C (`a + b * c`), one operation one rounding: kernels are compiled with
- * -ffp-contract=off, so the result of a lane does not depend on BE_VL. Only what C's operators cannot say has
- * a name here. BE_ISA is set by the build: BE_ISA_BASELINE, BE_ISA_AVX2 or BE_ISA_AVX512.
+ * Arithmetic on be_vd is plain C (`a + b * c`), and each operation rounds once: kernels are compiled with
+ * -ffp-contract=off, so the result of a lane does not depend on BE_VL. Here are only the operations that C's operators
+ * cannot express. BE_ISA is set by the build: BE_ISA_BASELINE, BE_ISA_AVX2 or BE_ISA_AVX512.
  */
 #ifndef BE_SIMD_H
 #define BE_SIMD_H
@@ -46,7 +46,8 @@ typedef uint64_t be_vul __attribute__((vector_size(8 * BE_VL)));
 typedef int32_t be_vi __attribute__((vector_size(4 * BE_VL)));
 typedef uint8_t be_vb __attribute__((vector_size(BE_VL)));
 
-/* Compilers do not inline a long function that is called twice or more, and a call costs kernels their registers. */
+/* For functions that must be inlined: compilers do not inline a long function that is called more than once, and around
+ * a call a kernel's vectors cannot stay in registers. */
 #define BE_INLINE static inline __attribute__((always_inline))
 
 /* Unaligned views, for rows in caller arrays. */
@@ -66,7 +67,7 @@ static inline be_vf be_set1f(float x) { return x - (be_vf){0}; }
 static inline be_vl be_bits(be_vd v) { return (be_vl)v; }
 
 static inline be_vf be_to_f32(be_vd v) { return __builtin_convertvector(v, be_vf); }
-/* GCC widens half by half what one instruction can. */
+/* GCC would widen the two halves separately, although one instruction does it. */
 static inline be_vd be_to_f64(be_vf v) {
 #if BE_ISA == BE_ISA_AVX512
     return (be_vd)_mm512_cvtps_pd((__m256)v);
@@ -76,7 +77,7 @@ static inline be_vd be_to_f64(be_vf v) {
     return __builtin_convertvector(v, be_vd);
 #endif
 }
-/* Comparison results too. */
+/* Works for results of comparisons, too. */
 static inline be_vl be_to_i64(be_vi v) {
 #if BE_ISA == BE_ISA_AVX512
     return (be_vl)_mm512_cvtepi32_epi64((__m256i)v);
@@ -86,7 +87,8 @@ static inline be_vl be_to_i64(be_vi v) {
     return __builtin_convertvector(v, be_vl);
 #endif
 }
-/* int64 to float64 for |v| < 2^51: x86 before AVX-512 has no instruction for it, and compilers go lane by lane. */
+/* int64 to float64 for |v| < 2^51. Before AVX-512, x86 has no instruction for it, and compilers would convert lane by
+ * lane. */
 static inline be_vd be_small_to_f64(be_vl v) { return (be_vd)(v + 0x4338000000000000) - be_set1(0x1.8p+52); }
 static inline be_vi be_to_i32(be_vl v) { return __builtin_convertvector(v, be_vi); }
 /* Rounds each lane to float32 and back. */

@@ -279,11 +279,11 @@ def test_warnings_are_warnings(walk):
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi has to be BE_ABI"),
-        (".abi = BE_ABI,", "", r"type \?: \.abi has to be BE_ABI"),
+        (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi must be BE_ABI"),
+        (".abi = BE_ABI,", "", r"type \?: \.abi must be BE_ABI"),
         (".state = state,", "", r"\.state is missing"),
         (".ports = ports,", "", r"\.ports is missing"),
-        ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"row 1 of \.ports has a name that is no text"),
+        ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"1 of \.ports has a name that is not a text"),
         ('{"", BE_OBSERVATION,', '{"", 9,', r"row 1 of \.ports has a role"),
         ("LENGTH)},", 'LENGTH)}, {"a//b", BE_INFO, .doc = "x"},', r"row 2 of \.ports has no good name.* with / betw"),
         ("LENGTH)},", 'LENGTH)}, {"a/b", BE_REWARD},', r"row 2 of \.ports has no \.doc"),

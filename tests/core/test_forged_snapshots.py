@@ -84,7 +84,7 @@ def test_limits_are_exact(env_id, field, low, high):
         assert bytes(env.snapshot()) == before
 
 
-CARDS = "two or more cards, then zeros, and not be bust before its last"
+CARDS = "two or more cards, then zeros, and not bust before the last"
 # id, keywords, changes, words of the refusal or None
 RULES = [
     ("Blackjack-v1", {}, {"player": hand(1, 0, 5)}, f"player of lane 0 must be {CARDS}"),

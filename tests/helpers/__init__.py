@@ -1,1 +1,1 @@
-"""What several rooms of the tests use. No test module is imported from another one."""
+"""Helpers for tests in several folders. No test module is imported from another one."""

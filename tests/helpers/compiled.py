@@ -1,4 +1,5 @@
-"""Parts of the C core as a library that tests call: the extension module shows none of its functions."""
+"""Builds parts of the C core as a library that tests can call, because the extension module exports none of its
+functions."""
 
 import ctypes
 import functools

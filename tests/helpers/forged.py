@@ -1,4 +1,5 @@
-"""Snapshots that were changed and then sealed again: only the rules behind the checksum can refuse them."""
+"""Snapshots that were changed and got a new, valid checksum, so that only the checks after the checksum can refuse
+them."""
 
 import struct
 
@@ -9,7 +10,7 @@ import batchenv
 # csrc/core/snapshot.h
 HEADER = struct.Struct("<8sIIQqQQqq")
 HEADER_FIELDS = ("magic", "version", "autoreset", "bytes", "count", "layout", "grid", "param_rows", "num_params")
-# What the driver keeps for each lane, behind the type's own state.
+# What the driver keeps for each lane; it follows the type's own state.
 DRIVER = (
     ("rng", np.dtype([("state", "<u8", 2), ("inc", "<u8", 2), ("buffered", "<u4"), ("has_buffered", "<u4")]), 1),
     ("elapsed", np.dtype("<i4"), 1),
@@ -18,7 +19,7 @@ DRIVER = (
 
 
 def _hash(data):
-    """FNV-1a as csrc/core/snapshot.c has it: over words of eight bytes, then over the rest."""
+    """FNV-1a as in csrc/core/snapshot.c: over words of eight bytes, then over the rest."""
     prime, mask, value = 0x100000001B3, 2**64 - 1, 0xCBF29CE484222325
     whole = len(data) // 8 * 8
     for word in struct.unpack(f"<{whole // 8}Q", data[:whole]):

@@ -1,5 +1,5 @@
-"""How ours and Gymnasium's environments are compared, for every family: a Case says which, `follow` steps both with the
-same actions, `assert_same` wants the same in form, type and every bit."""
+"""Compares our environments with Gymnasium's, for every family. A Case says which ones; `follow` steps both with the
+same actions; `assert_same` requires results of the same form and type, equal in every bit."""
 
 import copy
 from collections.abc import Callable
@@ -21,14 +21,14 @@ class Case:
     """One comparison with Gymnasium's env of the same id.
 
     Args:
-        env_id: of both.
-        both: keywords of both.
-        ours, theirs: keywords of one of them.
-        physics: keywords of ours; of Gymnasium's envs attributes, which are set.
+        env_id: the id of both.
+        both: keywords for both.
+        ours, theirs: keywords for one of the two.
+        physics: keywords for ours; for Gymnasium's envs, attributes that are set.
         attributes: further ones.
         beyond: how far continuous actions go beyond their bounds.
-        starts: options of a second reset, of every other lane.
-        rewards: what must come up, lest idle steps are compared.
+        starts: options of a second reset, in which every other lane is reset.
+        rewards: rewards that must occur, so that not only idle steps are compared.
         ends: whether an episode must have ended.
     """
 
@@ -48,7 +48,7 @@ class Case:
         return batchenv.make(self.env_id, lanes, autoreset_mode=mode, **self.both, **self.ours, **self.physics)
 
     def reference(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP, make: Callable = gymnasium.make):
-        """Gymnasium's, under its SyncVectorEnv."""
+        """Gymnasium's environments in a SyncVectorEnv."""
 
         def make_one():
             env = make(self.env_id, disable_env_checker=True, **self.both, **self.theirs)
@@ -102,7 +102,7 @@ def assert_same(ours, theirs, where):
 
 
 def choose(env, rng, step=0, observation=None, info=None, beyond=1.0):
-    """Actions of all kinds; where chance alone leads nowhere, those that get somewhere half of the time, or more."""
+    """Random actions; if these lead nowhere, then half of the time or more actions that get somewhere."""
     name, lanes, space = env.spec.name, env.num_envs, env.single_action_space
     if name == "Taxi":
         weights = info["action_mask"] * np.array([1, 1, 1, 1, 8, 4]) + 0.05
@@ -123,8 +123,8 @@ def choose(env, rng, step=0, observation=None, info=None, beyond=1.0):
 
 def follow(ours, theirs, steps, seed=11, beyond=1.0, starts=None, drop=()):
     """Resets and steps Gymnasium's env and ours, or each of a list of ours, with the same actions, and compares what
-    they return, without the parts of infos["episode"] that are to be dropped. Where nobody resets, masks do it. Returns
-    how many episodes ended, and which rewards came up."""
+    they return, without the parts of infos["episode"] that are to be dropped. With autoreset disabled, finished lanes
+    are reset by masks. Returns how many episodes ended, and which rewards occurred."""
     ours = ours if isinstance(ours, list) else [ours]
 
     def compare(call, where):
@@ -161,6 +161,6 @@ def follow(ours, theirs, steps, seed=11, beyond=1.0, starts=None, drop=()):
 
 
 def assert_streams_same(ours, theirs):
-    """All random streams are where Gymnasium's are."""
+    """Requires all random streams to be in the same state as Gymnasium's."""
     for lane, (mine, generator) in enumerate(zip(ours.np_random, theirs.np_random, strict=True)):
         assert mine.bit_generator.state == generator.bit_generator.state, f"lane {lane}"

@@ -1,6 +1,6 @@
 """The random streams of csrc/include/rng.h, with the methods of numpy.random.Generator(PCG64(SeedSequence(seed))).
 
-The product draws inside its kernels alone, so the library that tests call is built here, with the product's flags.
+batchenv draws only inside its kernels, so a library that tests can call is built here, with the same flags.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ class Rng:
 
     @property
     def state(self):
-        """What np.random.PCG64(...).state is, and can be set to."""
+        """The state in the form of np.random.PCG64(...).state."""
         stream = self._stream
         return {
             "bit_generator": "PCG64",

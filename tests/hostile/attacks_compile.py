@@ -48,7 +48,7 @@ def shared(path, *flags):
 def wrong_versions():
     """Of the contract: the whole library, and one type of it."""
     path = start()
-    clear(lambda: batchenv.compile(edited(path, (".abi = BE_ABI", ".abi = 7"))), ValueError, "has to be BE_ABI")
+    clear(lambda: batchenv.compile(edited(path, (".abi = BE_ABI", ".abi = 7"))), ValueError, "must be BE_ABI")
     headers = Path("old").absolute()
     shutil.copytree(build.include_folder(), headers)
     edited(headers / "batchenv.h", ("#define BE_ABI 1u", "#define BE_ABI 9u"))

@@ -13,7 +13,7 @@ from batchenv.engines.mujoco import library
 
 # Names of mjModel's fields, or of its options', that MuJoCo reads afresh in every step.
 OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity", "impratio")
-# What other fields of the model are computed from: mj_setConst is called for these.
+# Fields from which MuJoCo computes other fields of the model: mj_setConst is called when one of these changes.
 CONSTANTS = (
     "body_mass",
     "body_inertia",
@@ -47,13 +47,13 @@ PLAIN = (
     "actuator_forcerange",
     "body_gravcomp",
 )
-# None of these may be negative, and none 0 where the model has more: its motion would not be determined.
+# None of these may be negative, nor 0 where the model has more than 0: the motion would not be determined.
 _AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
 MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
 
 
 def read(model: Any, name: str) -> NDArray[np.float64]:
-    """A copy of a field of MODEL_FIELDS, of its own shape."""
+    """A copy of a field of MODEL_FIELDS, in the field's shape."""
     return np.array(getattr(model.opt if name in OPTIONS else model, name), np.float64)
 
 
@@ -66,7 +66,7 @@ def _write(model: Any, name: str, value: NDArray[np.float64]) -> None:
 
 
 def check(lanes: library.Lanes, chosen: NDArray[np.int64], name: str, value: Any) -> NDArray[np.float64]:
-    """`value` as float64 of shape (lanes, *the field's).
+    """`value` as a float64 array of shape (chosen lanes, *shape of the field).
 
     Raises:
         TypeError, ValueError: it is not numbers of the field's shape, or of that with a lane axis before it.
@@ -107,7 +107,7 @@ def _check_amounts(name: str, lane: int, present: NDArray[np.float64], array: ND
 
 
 def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
-    """Gives the chosen lanes models of their own with these fields. Nothing has changed if it raises.
+    """Gives the chosen lanes models of their own with these fields. If it raises, nothing has changed.
 
     Raises:
         TypeError, ValueError: see `check`; or MuJoCo finds that forces do not determine how such a model moves.
@@ -130,10 +130,10 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:
-    """mj_setConst; whether the model's inertia is sound. Prints nothing."""
-    scratch.warning.number[:] = 1  # MuJoCo prints, and writes into its log file, the first warning of a kind
+    """Calls mj_setConst without printing anything. Returns whether the model's inertia is valid."""
+    scratch.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind: this keeps it quiet
     mujoco.mj_setConst(model, scratch)
-    # Not all versions warn here.
+    # Not all versions of MuJoCo warn here.
     sound = np.isfinite(model.dof_invweight0) & (model.dof_invweight0 > 0)
     return bool((scratch.warning.number == 1).all() and sound.all())
 

@@ -1,7 +1,7 @@
-"""libmujoco, as the installed `mujoco` has it: its functions, models and data as addresses for the C core.
+"""The libmujoco of the installed `mujoco` package: addresses of its functions, models and data for the C core.
 
-Nothing here knows the layout of MuJoCo's structs: the official bindings make models and data, and say where they and
-their arrays are. csrc/engines/mujoco/mujoco.h says what is done with that.
+This module does not know the layout of MuJoCo's structs: the official bindings make models and data, and say where they
+and their arrays are. csrc/engines/mujoco/mujoco.h describes how they are used.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from batchenv import _core
 from batchenv.engines import memory
 
 OLDEST = (3, 1)
-DATA_BYTES = 500_000  # that an mjData fills, as the bindings make it, or a little more
+DATA_BYTES = 500_000  # about the size of an mjData as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
 # Functions of the library; _OPTIONAL ones are not in all versions.
 _FUNCTIONS = (
     *("mj_step", "mj_forward", "mj_resetData", "mj_rnePostConstraint", "mj_getState", "mj_setState", "mju_error"),
 )
-_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE_setTlsLogHandler")  # up to MuJoCo 3; since 4
+_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE_setTlsLogHandler")  # up to MuJoCo 3; from 4 on
 _OPTIONAL = (
     *_HANDLERS,
     "_mjPRIVATE__set_tls_warning_fn",
-    "mj_updateSleep",  # since bodies may sleep: 3.4
+    "mj_updateSleep",  # from 3.4 on, where bodies may sleep
     "mjcb_time",  # a variable
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")
@@ -43,8 +43,8 @@ _ALWAYS = ("qpos", "qvel", "ctrl")
 
 @functools.cache
 def load() -> tuple[Any, dict[str, int]]:
-    """The `mujoco` module, and the addresses of its library's functions and of `mjcb_time` (0: it has none of
-    that name).
+    """The `mujoco` module, and {name: address} of its library's functions and of the variable `mjcb_time` (0 if the
+    library has no such name).
 
     Raises:
         gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
@@ -71,7 +71,7 @@ def load() -> tuple[Any, dict[str, int]]:
     functions = {name: address(name) for name in (*_FUNCTIONS, *_OPTIONAL)}
     missing = [name for name in _FUNCTIONS if not functions[name]]
     if not any(functions[name] for name in _HANDLERS):
-        missing.append(_HANDLERS[1])  # errors would end the process
+        missing.append(_HANDLERS[1])  # without it, errors of MuJoCo would end the process
     if missing:
         raise DependencyNotInstalled(
             f"mujoco {mujoco.__version__} is not supported by this batchenv: its library has no {', '.join(missing)}; "
@@ -103,7 +103,7 @@ def _xml_error(what: str, error: Exception) -> ValueError:
 
 
 def _compiler_error(what: str, error: RuntimeError) -> RuntimeError:
-    """MuJoCo's compiler starts threads, and tells of one that it cannot have by an error without a reason."""
+    """MuJoCo's compiler starts threads; if it cannot start one, it raises an error that does not give the reason."""
     return RuntimeError(
         f"{what}: MuJoCo could not compile this model: {error}. If it can at other times, it lacked memory, or could "
         "not start a thread: raise the limit (ulimit -u, ulimit -v, a container's), or use fewer threads elsewhere"
@@ -115,7 +115,7 @@ def read_model(path: str | Path) -> Any:
 
     Raises:
         OSError: there is no such file.
-        ValueError: it is no model.
+        ValueError: it is not a model.
     """
     mujoco, _ = load()
     if "\0" in str(path) or not Path(path).exists():
@@ -131,7 +131,7 @@ def read_model(path: str | Path) -> Any:
 
 
 def parse_model(text: str) -> Any:
-    """The mjModel of XML text. Raises ValueError: it is no model."""
+    """The mjModel of XML text. Raises ValueError if it is not a model."""
     mujoco, _ = load()
     try:
         text.encode()
@@ -156,11 +156,12 @@ def fingerprint(model: Any) -> int:
 
 
 def idle_flags(model: Any) -> int:
-    """Which of MuJoCo's stages can do nothing for this model, wherever its bodies are: bits of `opt.disableflags`.
+    """Which stages of MuJoCo's step have nothing to do for this model, wherever its bodies are: bits of
+    `opt.disableflags`.
 
-    - Contacts are searched for even where no two geoms may touch: a fifth of a pendulum's step.
-    - Constraints are sorted into islands that do not touch each other, to be solved one by one. All that move belong to
-      one tree of joints: there is one island, and the numbers are the same without. From 2% to 8% of a step.
+    - Contacts are searched for even if no two geoms can touch: this takes a fifth of a pendulum's step. - Constraints
+    are sorted into independent islands, which are solved one by one. If everything that moves belongs to one tree of
+    joints, there is only one island, and the results are the same without the sorting, which takes 2% to 8% of a step.
     """
     mujoco, _ = load()
     flags = mujoco.mjtDisableBit
@@ -183,15 +184,15 @@ def _may_touch(model: Any) -> bool:
 
 
 class Lanes:
-    """`count` lanes of a model, and all that the C core needs of them in `source`.
+    """`count` lanes of a model. `source` holds all that the C core needs to know about them.
 
-    A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. The few mjData there are
-    are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
+    A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. There are only a few
+        mjData, which are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
 
     Args:
-        threads: how many may step lanes at once.
-        reads: which of `_core.MUJOCO_FIELDS` the task reads, beside qpos, qvel and ctrl.
-        flags, bodies: the type's own, see `_core.MujocoSource`.
+        threads: how many threads may step lanes at the same time.
+        reads: which of `_core.MUJOCO_FIELDS` the task reads in addition to qpos, qvel and ctrl.
+        flags, bodies: of the type; see `_core.MujocoSource`.
         observed: further fields of mjData, in the order in which they are observed.
         unlimited: actuators without limits of their own take any action.
     """
@@ -271,17 +272,17 @@ class Lanes:
         return len(self.records)
 
     def field(self, name: str) -> NDArray[np.float64]:
-        """A copy of what lanes have of qpos, qvel or ctrl: (lanes, size)."""
+        """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
         return self.records[:, self._places[name]].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
-        """An mjData as the lane's own would be: a new one, or `target` if that will do.
+        """An mjData with the lane's state and results: a new one, or `target` if it can be used.
 
-        stepped: there was a step since the reset.
+        stepped: whether there was a step since the lane's last reset.
         """
         mujoco, _ = load()
         model, size = self.source.model(lane), self.state_size
-        if self._sleeps:  # the lane has its own
+        if self._sleeps:  # the lane has an mjData of its own
             target = copy.copy(self._slots[lane])
             if stepped:
                 mujoco.mj_rnePostConstraint(model, target)
@@ -308,7 +309,7 @@ def _sleeps(mujoco: Any, model: Any) -> bool:
 def fused() -> tuple[int, int]:
     """Whether NumPy's dot of two or three numbers, and its einsum, use fused multiply-adds: (1 or 0, 1 or 0).
 
-    They round otherwise, and Gymnasium's rewards and infos go through them.
+    Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
     """
     rng = np.random.default_rng(20261101)
     vectors = rng.uniform(-1, 1, (64, 3))

@@ -16,7 +16,7 @@ from batchenv.engines.mujoco.library import INSTALL
 
 
 def _look_for_screen() -> None:
-    """Raises where there is none: GLFW ends the process when it is asked for a window then."""
+    """Raises OSError if there is no screen: GLFW would then end the process when asked for a window."""
     import glfw
 
     if not glfw.init() or not glfw.get_primary_monitor():
@@ -25,12 +25,12 @@ def _look_for_screen() -> None:
 
 @functools.cache
 def _warn_of_software() -> None:
-    """Says once per process that no graphics card draws, where that is so. Called with an OpenGL context."""
+    """Warns once per process if pictures are drawn without a graphics card. An OpenGL context must be current."""
     try:
         from OpenGL import GL
 
         name = GL.glGetString(GL.GL_RENDERER).decode()
-    except Exception:  # no PyOpenGL, or one that does not know this context: then nobody can tell
+    except Exception:  # PyOpenGL is missing, or does not know this context: then it is unknown what draws
         return
     if any(word in name.lower() for word in ("llvmpipe", "softpipe", "swrast", "software")):
         warnings.warn(
@@ -41,7 +41,7 @@ def _warn_of_software() -> None:
 
 
 class MuJoCoDrawer(Drawer):
-    """Draws lanes with one OpenGL context, each through a camera of its own. Made once a BatchEnv.
+    """Draws lanes with one OpenGL context, each through a camera of its own. Made once per BatchEnv.
 
     lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
     """
@@ -83,7 +83,7 @@ class MuJoCoDrawer(Drawer):
             if self._mode == "human":
                 _look_for_screen()
             drawer._get_viewer(self._mode)
-        except Exception as error:  # whatever a GL library raises
+        except Exception as error:  # GL libraries raise errors of many types
             if self._mode == "human":
                 hint = "render_mode='human' needs a screen"
             else:
@@ -110,7 +110,7 @@ class MuJoCoDrawer(Drawer):
             viewer.model = self._lanes.source.model(lane)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
             if self._mode != "human":
-                if lane not in self._cameras:  # looks at where the lane's model is now, as Gymnasium's first picture
+                if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()
                     viewer._init_camera()
                     self._drawer._set_cam_config()

@@ -1,4 +1,4 @@
-"""Gymnasium's MuJoCo environments: their keywords and lane attributes, put into the C core's terms."""
+"""Gymnasium's MuJoCo environments: translates their keywords and lane attributes for the C core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batchenv.engines.mujoco import library
 from batchenv.translator import Translator
 from batchenv.values import integer
 
-# What tables of finite numbers call "no bound".
+# Means "no bound" in tables that may hold finite numbers only.
 ANY = float(np.finfo(np.float64).max)
 
 _RENDERING = (
@@ -41,7 +41,8 @@ def assets() -> Path:
 
 
 def model_path(name: Any) -> Path:
-    """The file that Gymnasium means by `xml_file=name`: one of its own unless the name starts with ~, . or /."""
+    """The file that `xml_file=name` means in Gymnasium: one of Gymnasium's own, unless the name starts with ~, . or
+    /."""
     if not isinstance(name, (str, Path)):
         raise TypeError(f"xml_file={name!r} must be a str or Path, not {type(name).__name__}")
     if isinstance(name, Path) or name.startswith((".", "/", "~")):
@@ -60,11 +61,11 @@ def _range(name: str, value: Any) -> list[float]:
 
 
 class MuJoCo(Translator):
-    """What a MuJoCo environment has beside the params of its C type; see Translator.
+    """What a MuJoCo environment has in addition to the params of its C type; see Translator.
 
-    flags: {flag of the C type: the keyword that says it}.
+    flags: {flag of the C type: the keyword that sets it}.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
-    bodies: names of bodies, in the order of the C type's.
+    bodies: names of the bodies that the C type uses, in its order.
     """
 
     xml_file = ""
@@ -74,7 +75,7 @@ class MuJoCo(Translator):
     ranges: Sequence[str] = ()
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
-    reads: Sequence[str] = ()  # arrays of mjData, beside qpos, qvel and ctrl
+    reads: Sequence[str] = ()  # arrays of mjData that the task reads in addition to qpos, qvel and ctrl
     names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
     fields = model_fields.MODEL_FIELDS
     lanes: library.Lanes
@@ -91,7 +92,7 @@ class MuJoCo(Translator):
         return (xml, *self.own, *ranges, *_RENDERING)
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
-        """The C type's params that the user's keywords stand for.
+        """Translates the user's keywords into the C type's params.
 
         Raises:
             TypeError, ValueError, OSError: a wrong keyword or value.
@@ -140,7 +141,7 @@ class MuJoCo(Translator):
         return integer(keyword, name, 0, self._model.nbody - 1)
 
     def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
-        """What the C core is given of `num_envs` lanes of the model, stepped by so many threads."""
+        """The object that the C core gets for `num_envs` lanes of the model, stepped by `num_threads` threads."""
         self.lanes = library.Lanes(
             self._model,
             num_envs,
@@ -156,7 +157,7 @@ class MuJoCo(Translator):
         return self.lanes
 
     def release(self) -> None:
-        """Lets go of the lanes; the batch keeps them until its workers have ended."""
+        """Drops the reference to the lanes, which the batch keeps until its workers have ended."""
         self.__dict__.pop("lanes", None)
 
     def field_shape(self, name: str) -> tuple[int, ...]:
@@ -164,7 +165,7 @@ class MuJoCo(Translator):
         return model_fields.read(self.lanes.model, name).shape
 
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
-        """Gives lanes models of their own; see `model_fields.set_fields`."""
+        """Gives lanes models of their own; see `fields.set_fields`."""
         model_fields.set_fields(self.lanes, lanes, values)
         for name in values:
             for lane in lanes.tolist():
@@ -175,7 +176,7 @@ class MuJoCo(Translator):
         return self._changes
 
     def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
-        """Makes the changes of another environment, as `changes` had them."""
+        """Makes the changes that another environment's `changes` returned."""
         for lane, fields in changes.items():
             self.set_fields(np.array([lane]), fields)
 
@@ -193,11 +194,11 @@ class MuJoCo(Translator):
         return MuJoCoDrawer(self.lanes, mode, settings, batch)
 
     def keywords(self) -> dict[str, Any]:
-        """Values of KEYWORDS that make the same again, once `to_core` was called."""
+        """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
         return dict(self._given)
 
     def attribute(self, name: str, batch: Any) -> list[Any]:
-        """A lane attribute, as Gymnasium's environment has it: one value per lane, a copy."""
+        """Copies of a lane attribute, one per lane, as Gymnasium's environment would give it."""
         lanes = self.lanes
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
@@ -213,7 +214,7 @@ class MuJoCo(Translator):
 
 
 class Runner(MuJoCo):
-    """Those whose observations leave positions out."""
+    """Environments whose observations may leave out positions."""
 
     own = (_EXCLUDE,)
     flags = {"exclude_positions": _EXCLUDE[0]}

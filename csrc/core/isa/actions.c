@@ -7,7 +7,8 @@
 
 #define WHERE 128
 
-/* Of which port a refused value is, where the action has several parts, and which of a row's values; -1: the only one.
+/* Writes which port a refused value belongs to, if the action has several parts, and which value of the row it is; -1
+ * means that there is only one.
  */
 static const char *where(const be_batch *batch, int port, int64_t component, char text[WHERE]) {
     const char *name = batch->type->ports[port].name;
@@ -100,7 +101,7 @@ static int refuse_number(const be_batch *batch, int port, double value, int fini
         }                                                                                                              \
     } while (0)
 
-/* Several integers a lane, or such that are no int64. */
+/* For several integers per lane, and for integers that are not int64. */
 static int check_integers(const be_batch *batch, int port, const void *actions, be_dtype dtype, int64_t first_lane,
                           int64_t count, void *canonical, be_error *error) {
     const be_space *space = &batch->space[port];
@@ -151,7 +152,7 @@ int be_isa_check_actions(const be_batch *batch, int port, const void *actions, b
     if (!be_is_float(dtype)) {
         return check_values(batch, port, actions, dtype, first_lane, count, clip, canonical, error);
     }
-    const be_fp before = be_fp_enter(); /* for doubles become floats */
+    const be_fp before = be_fp_enter(); /* since doubles are rounded to floats */
     const int status = check_values(batch, port, actions, dtype, first_lane, count, clip, canonical, error);
     be_fp_leave(&before);
     return status;

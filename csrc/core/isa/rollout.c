@@ -10,14 +10,15 @@ static inline uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* Where a bound is infinite, actions are drawn from what is within 1 of the other bound, or of 0. */
+/* If a bound is infinite, actions are drawn from the values within 1 of the other bound; if both are, within 1 of 0. */
 static void finite_bounds(const be_space *space, int64_t j, double *low, double *high) {
     const int64_t b = be_bound_of(space, j);
     *low = isfinite(space->low[b]) ? space->low[b] : isfinite(space->high[b]) ? space->high[b] - 1 : -1;
     *high = isfinite(space->high[b]) ? space->high[b] : *low + 1 + (*low == -1);
 }
 
-/* Value j of a lane, of a space that is no Discrete and no Box of float32; `bits` are random. */
+/* Draws value j of a lane's action from the random `bits`, for spaces that are neither Discrete nor a Box of float32.
+ * */
 static void draw_value(const be_space *space, int64_t j, uint64_t bits, void *value) {
     const int64_t b = be_bound_of(space, j);
     double low, high;
@@ -31,7 +32,7 @@ static void draw_value(const be_space *space, int64_t j, uint64_t bits, void *va
     be_write_integer(value, space->dtype, 0, (int64_t)space->low[b] + (int64_t)((be_u128)bits * choices >> 64));
 }
 
-/* Of port `port`, the `place`-th that takes actions. */
+/* Draws the actions of port `port`, which is number `place` of the ports of actions. */
 static void draw_port(const be_batch *batch, int port, int place, const be_random_policy *policy, int64_t step,
                       int64_t begin, int64_t end, void *actions) {
     const be_space *space = &batch->space[port];

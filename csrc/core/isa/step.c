@@ -1,10 +1,10 @@
-/* A step of some lanes: resets that are due, the kernel, time limits, autoreset, what goes out. */
+/* A step of some lanes: pending resets, the kernel, time limits, autoreset, and what callers get. */
 #include "core/episode.h"
 #include "core/isa/isa.h"
 
 #include <math.h>
 
-/* Bit i is set where flags[i] is 1, of 64 flags. */
+/* A word of 64 bits: bit i is set if flags[i] is 1. */
 static inline uint64_t flag_bits(const uint8_t *flags) {
 #if BE_ISA == BE_ISA_AVX512
     __m512i bytes = _mm512_loadu_si512(flags);
@@ -25,10 +25,11 @@ static inline uint64_t flag_bits(const uint8_t *flags) {
 #endif
 }
 
-/* Lists the lanes from `first` on whose flag, of n <= BE_LIST, is 1; flags can be read for 63 more. */
+/* Lists the lanes, numbered from `first` on, whose flag is 1. There are n <= BE_LIST flags, and 63 bytes after them can
+ * be read. */
 static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t first, int64_t *lanes) {
     int64_t count = 0;
-    if (n == 1) { /* the flags beyond may be another thread's */
+    if (n == 1) { /* another thread may be writing the next flags */
         if (*flags) lanes[count++] = first;
         return count;
     }
@@ -46,18 +47,18 @@ static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t firs
 typedef struct block {
     be_batch *batch;
     int64_t first, n;
-    double now;           /* seconds, with record_statistics */
-    const be_rows *inner; /* what kernels write: `rows`, or where observations are transformed, `own` */
+    double now;           /* seconds; set with record_statistics */
+    const be_rows *inner; /* what kernels write: `rows`, or `own` if observations are transformed */
     be_rows rows, own;    /* of lane `first` */
 } block;
 
-/* After a kernel's step: elapsed steps and time limits. */
+/* Counts the steps after a kernel's step, and applies the time limit. */
 static void count_steps(const block *b) {
     int32_t *restrict elapsed = b->batch->elapsed + b->first;
     uint8_t *restrict truncated = b->rows.truncated;
     const int32_t limit = b->batch->driver->max_episode_steps;
     const int has_limit = limit != INT32_MAX;
-    const int64_t n = b->n; /* a copy: flags are bytes, which might alias it, and then no loop would be vectorised */
+    const int64_t n = b->n; /* a copy: flags are bytes and might alias b->n, so that no loop would be vectorised */
     for (int64_t i = 0; i < n; i++) elapsed[i] += elapsed[i] != INT32_MAX;
     for (int64_t i = 0; i < n; i++) truncated[i] = (uint8_t)(has_limit & (elapsed[i] >= limit));
     const uint8_t *lost = b->batch->driver->lost;
@@ -117,15 +118,15 @@ static void write_statistics(const block *b, const int64_t *lanes, int64_t count
         }
         b->rows.episode_return[i] = driver->episode_return[lanes[k]];
         b->rows.episode_length[i] = steps;
-        /* To microseconds, as Gymnasium's wrapper rounds them. */
+        /* Rounded to microseconds, as in Gymnasium's wrapper. */
         b->rows.episode_seconds[i] = nearbyint((b->now - driver->episode_start[lanes[k]]) * 1e6) / 1e6;
     }
 }
 
-/* SAME_STEP: the lanes listed have finished; their last rows are kept, and they start again. */
+/* SAME_STEP: keeps the final rows of the lanes listed, which have finished, and starts their next episodes. */
 static int restart(const block *b, const int64_t *lanes, int64_t count, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
-    for (int64_t k = 0; k < count; k++) __builtin_prefetch(&b->batch->rng[lanes[k]], 1); /* before any is waited for */
+    for (int64_t k = 0; k < count; k++) __builtin_prefetch(&b->batch->rng[lanes[k]], 1); /* before any is needed */
     const int transformed = driver->transform.transform_observation;
     be_rows final;
     memcpy(final.port, b->rows.final, sizeof final.port);
@@ -137,8 +138,8 @@ static int restart(const block *b, const int64_t *lanes, int64_t count, be_error
     return be_episodes_start(b->batch, lanes, count, b->inner, b->now, error);
 }
 
-/* After the kernel: rewards, autoreset, pending flags, what goes out. `due` lists the lanes that were pending. Returns
- * how many have finished, or -1. */
+/* What follows the kernel: rewards, autoreset, pending flags, transforms. `due` lists the lanes that were pending.
+ * Returns how many lanes have finished, or -1. */
 static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_error *error) {
     struct be_driver *driver = b->batch->driver;
     const int64_t n = b->n;
@@ -156,7 +157,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
         for (int k = 0; k < driver->num_rewards; k++) clear_rewards(b, k, due, num_due);
         if (be_episodes_start(b->batch, due, num_due, b->inner, b->now, error) != BE_OK) return -1;
     }
-    uint16_t finished = 0; /* narrow: more lanes to a vector */
+    uint16_t finished = 0; /* a narrow type, so that a vector holds more lanes */
     for (int64_t i = 0; i < n; i++) {
         pending[i] = terminated[i] | truncated[i];
         finished = (uint16_t)(finished + pending[i]);
@@ -175,8 +176,8 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
     return finished;
 }
 
-/* The lanes after the last whole block go through padded rows of the driver's own, so that no kernel needs to know how
- * to step less than a block. */
+/* The lanes after the last whole block are stepped in padded rows that belong to the driver, so that no kernel has to
+ * handle less than a block. */
 static int step_tail(const block *b, be_error *error) {
     be_batch *batch = b->batch;
     struct be_driver *driver = batch->driver;
@@ -198,7 +199,7 @@ static int step_tail(const block *b, be_error *error) {
     return status;
 }
 
-/* A step of a type that takes one lane a call, and whose lanes may fail. */
+/* A step of a BE_LANE_BY_LANE type: the kernel is called once per lane, and lanes may fail. */
 static void step_lane(const block *b, int64_t i) {
     const int64_t lane = b->first + i;
     const be_rows *rows = b->inner;
@@ -213,7 +214,7 @@ static void step_lane(const block *b, int64_t i) {
     if (!rows->skip[i]) be_lane_fail(b->batch, lane, rows, &error);
 }
 
-/* One step of a kernel; lanes with a 1 in the rows' `skip` are not for it. */
+/* One step of a kernel. Lanes whose `skip` is 1 are not to be stepped. */
 static int step_kernel(const block *b, be_error *error) {
     if (b->batch->type->flags & BE_LANE_BY_LANE) {
         for (int64_t i = 0; i < b->n; i++) step_lane(b, i);
@@ -223,7 +224,7 @@ static int step_kernel(const block *b, be_error *error) {
     return b->batch->type->step(b->batch, b->first, b->first + b->n, b->inner, error);
 }
 
-/* Keeps (or, with `back`, brings back) what a kernel overwrites in lane first + i. */
+/* Saves (or, with `back`, restores) what a kernel overwrites in lane first + i. */
 static void keep_lane(const block *b, int64_t i, int back) {
     struct be_driver *driver = b->batch->driver;
     const int64_t lane = b->first + i;
@@ -303,7 +304,7 @@ static int repeat(block *b, be_error *error) {
     return BE_OK;
 }
 
-/* Points the block at the rows of its lanes, of which `rows` has some. */
+/* Points the block's rows at those of its lanes within `rows`. */
 static void point(block *b, const be_rows *rows) {
     const struct be_driver *driver = b->batch->driver;
     be_rows_slice(&driver->outer, &b->rows, rows, b->first - rows->first);
@@ -317,10 +318,10 @@ static void point(block *b, const be_rows *rows) {
     }
 }
 
-/* One step of a block; returns how many lanes have finished, or -1. */
+/* Steps a block. Returns how many lanes have finished, or -1. */
 static int64_t step_block(block *b, be_error *error) {
     const struct be_driver *driver = b->batch->driver;
-    /* Resets are few and scattered: their streams come into the cache while the kernel runs. */
+    /* Resets are few and scattered, so their random streams are prefetched while the kernel runs. */
     int64_t due[BLOCK], num_due = list_flagged(driver->pending + b->first, b->n, b->first, due);
     for (int64_t k = 0; k < num_due; k++) __builtin_prefetch(&b->batch->rng[due[k]], 1);
     int status;

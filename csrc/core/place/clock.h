@@ -1,4 +1,4 @@
-/* The one clock: monotonic, from an arbitrary start. */
+/* The clock that all code uses: monotonic, with an arbitrary start. */
 #ifndef BE_CLOCK_H
 #define BE_CLOCK_H
 

@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 
-static int forks; /* between the first process and this one; written in children that have one thread */
+/* How many forks there were between the first process and this one. Written only in a child, which has one thread. */
+static int forks;
 
 static void in_child(void) { forks++; }
 

@@ -1,10 +1,11 @@
-/* A forked child has none of the parent's OpenMP threads, whoever started them (torch shares the runtime), and a
- * parallel region would wait for them for ever: a child of fork() runs on one thread. */
+/* After fork(), the child has none of the parent's OpenMP threads, and a parallel region in it would wait for them
+ * forever. This also happens if other code such as torch, which shares the runtime, has started them. So a child of
+ * fork() runs on one thread. */
 #ifndef BE_FORK_H
 #define BE_FORK_H
 
-void be_fork_watch(void); /* before the others mean anything; may be called again */
+void be_fork_watch(void); /* must be called before the other two; may be called again */
 int be_forked(void);      /* 1 in a child forked since */
-int be_fork_count(void);  /* tells a process from its children */
+int be_fork_count(void);  /* differs between a process and its children */
 
 #endif

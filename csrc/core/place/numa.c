@@ -14,7 +14,7 @@ int be_cpus_count(const be_cpus *cpus) {
     return count;
 }
 
-/* The CPU number at *text, which moves on behind it, or -1. */
+/* Reads the CPU number at *text and moves *text behind it. Returns -1 if there is no number. */
 static int read_cpu(const char **text) {
     int cpu = 0;
     if (**text < '0' || **text > '9') return -1;
@@ -75,7 +75,8 @@ be_placement *be_place(const be_node *nodes, int num_nodes, int workers, int64_t
 be_placement *be_place_here(const char *root, int workers, int64_t lanes, int64_t grain) {
     be_cpus usable;
     if (workers < 2 || lanes <= grain || be_cpus_usable(&usable) < 2) return NULL;
-    /* Reading takes longer than making a small batch: CPUs found to be on one node are not looked up again. */
+    /* Reading takes longer than making a small batch, so CPUs that were found to be on one node are not looked up
+     * again. */
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static be_cpus on_one_node;
     pthread_mutex_lock(&mutex);
@@ -113,7 +114,7 @@ int be_cpus_usable(be_cpus *cpus) {
 
 /* ---- sysfs ------------------------------------------------------------------------------------------ */
 
-/* N of "nodeN", or -1. */
+/* The number N in "nodeN", or -1. */
 static int node_number(const char *name) {
     char rest;
     int id;
@@ -152,7 +153,7 @@ int be_nodes_read(const char *root, const be_cpus *usable, be_node nodes[BE_MAX_
             found.word[i] |= node.cpus.word[i];
         }
         node.num_cpus = be_cpus_count(&node.cpus);
-        if (node.num_cpus == 0) continue; /* memory alone, or CPUs that are not for this process */
+        if (node.num_cpus == 0) continue; /* it has only memory, or only CPUs that this process may not use */
         if (count == BE_MAX_NODES) {
             count = -1;
             break;

@@ -1,8 +1,9 @@
-/* Machines with several NUMA nodes: memory that is near to some CPUs and far from others.
+/* Placement on machines with several NUMA nodes, whose memory is near to some CPUs and far from others.
  *
- * Lanes are split into blocks, one a node. A block's memory is asked for on its node, and its workers keep to that
- * node's CPUs and take its lanes first. All of it is about speed: results do not depend on it, and where something
- * cannot be had (no sysfs, a container that forbids mbind, another system than Linux) things are as without it. */
+ * Lanes are split into blocks, one per node. The memory of a block is requested on its node, and its workers run on
+ * that node's CPUs and take its lanes first. This only concerns speed; results do not depend on it. If something is
+ * unavailable (no sysfs, a container that forbids mbind, a system other than Linux), everything works as without
+ * placement. */
 #ifndef BE_NUMA_H
 #define BE_NUMA_H
 
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BE_MAX_NODES 64 /* with CPUs that may be used; where there are more, none are told apart */
+#define BE_MAX_NODES 64 /* nodes with usable CPUs; with more of them there is no placement */
 #define BE_MAX_CPUS 8192
 #define BE_CPU_WORD (8 * (int)sizeof(unsigned long))
 
@@ -20,10 +21,10 @@ typedef struct be_cpus { /* laid out as a cpu_set_t */
 
 typedef struct be_node {
     int id, num_cpus;
-    be_cpus cpus; /* those that may be used */
+    be_cpus cpus; /* only usable ones */
 } be_node;
 
-/* Lanes and workers of a node: those from the end of the block before on. */
+/* The lanes and workers of a node. Both begin where those of the block before end. */
 typedef struct be_block {
     int64_t end_lane;
     int end_worker, node;
@@ -35,27 +36,29 @@ typedef struct be_placement {
     be_block blocks[];
 } be_placement;
 
-/* Reads a list of CPUs like "0-3,8\n" ("\n": none). Returns how many there are, or -1: it is none. */
+/* Reads a list of CPUs such as "0-3,8\n" ("\n" is an empty one). Returns how many CPUs it has, or -1 if the text is not
+ * such a list. */
 int be_cpus_parse(const char *text, be_cpus *cpus);
 int be_cpus_count(const be_cpus *cpus);
 static inline int be_cpus_has(const be_cpus *cpus, int cpu) {
     return cpu >= 0 && cpu < BE_MAX_CPUS && (cpus->word[cpu / BE_CPU_WORD] >> cpu % BE_CPU_WORD & 1);
 }
 
-/* The CPUs that the calling thread may use; returns how many, 0: not known. */
+/* Gets the CPUs that the calling thread may use. Returns how many there are, or 0 if that is unknown. */
 int be_cpus_usable(be_cpus *cpus);
 
-/* The nodes in `root` (NULL: /sys/devices/system/node) that have CPUs among `usable`, in the order of their numbers.
- * Returns how many, or 0 where that is not known for sure: files missing or damaged, usable CPUs in no node, or more
- * than BE_MAX_NODES nodes. */
+/* Reads from `root` (NULL: /sys/devices/system/node) the nodes that have CPUs among `usable`, in the order of their
+ * numbers. Returns how many there are, or 0 if that is not certain: files are missing or damaged, some usable CPU is in
+ * no node, or there are more than BE_MAX_NODES nodes. */
 int be_nodes_read(const char *root, const be_cpus *usable, be_node nodes[BE_MAX_NODES]);
 
 /* Spreads workers over nodes in proportion to their CPUs, and lanes, `grain` at a time, in proportion to the workers.
- * Worker w's block includes its part of be_partition(lanes, workers, w), where the grain is 64. To be given to free();
- * NULL where fewer than two nodes would get workers, or one of these no lanes, or there is no memory. */
+ * Worker w's block includes its part of be_partition(lanes, workers, w), where the grain is 64. The caller frees the
+ * result with free(). Returns NULL if fewer than two nodes would get workers, if one of these would get no lanes, or if
+ * there is no memory. */
 be_placement *be_place(const be_node *nodes, int num_nodes, int workers, int64_t lanes, int64_t grain);
 
-/* The same with the machine's nodes, as be_nodes_read finds them. */
+/* The same with the nodes that be_nodes_read finds on this machine. */
 be_placement *be_place_here(const char *root, int workers, int64_t lanes, int64_t grain);
 
 static inline int be_block_of_lane(const be_placement *placement, int64_t lane) {
@@ -70,18 +73,19 @@ static inline int be_block_of_worker(const be_placement *placement, int worker) 
     return block;
 }
 
-/* The block of the node that the calling thread is on at the moment, or 0. No system call on most machines. */
+/* The block of the node that the calling thread is on at the moment, or 0. On most machines this makes no system call.
+ * */
 int be_block_here(const be_placement *placement);
 
-/* Lets a thread run on the block's CPUs only. */
+/* Restricts a thread to the block's CPUs. */
 void be_block_bind(const be_block *block, pthread_t thread);
 
-/* Asks for the pages of a column, `bytes` a lane, on the blocks' nodes. Those touched before stay where they are. A
- * page with lanes of two blocks goes to one of them; blocks smaller than a page are left alone. `huge`: the system may
- * use large pages, and large blocks should not spoil that. */
+/* Requests the pages of a column with `bytes` bytes per lane on the nodes of the blocks. Pages that were touched before
+ * stay where they are. A page with lanes of two blocks goes to one of their nodes; blocks smaller than a page are left
+ * alone. `huge`: the system may use huge pages here, so the boundaries between large blocks are rounded to them. */
 void be_place_column(const be_placement *placement, void *column, size_t bytes, int huge);
 
-/* Whether the user has told the system where this thread's memory should be (numactl): then leave it at that. */
+/* Whether the user has told the system where this thread's memory should be (numactl). Then batchenv places nothing. */
 int be_memory_policy_is_set(void);
 
 #endif

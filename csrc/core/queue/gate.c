@@ -17,7 +17,7 @@
 #include <pthread.h>
 #endif
 
-#define TURNS_A_CLOCK 8 /* looks between two readings of the clock */
+#define TURNS_A_CLOCK 8 /* how many looks there are between two readings of the clock */
 #define MAX_PENALTY 32
 
 int64_t be_deadline(int64_t timeout) {
@@ -36,7 +36,8 @@ static void relax(void) {
 
 /* ---- sleeping --------------------------------------------------------------------------------------- */
 
-/* sleep_while: until woken, the epoch is another, or the deadline has passed: then 0. May return for no reason. */
+/* sleep_while sleeps until it is woken, the epoch has changed, or the deadline has passed; in the last case it returns
+ * 0. It may also return for no reason. */
 #if FUTEX
 
 _Static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2, "the kernel compares the epoch itself");
@@ -79,7 +80,7 @@ static int sleep_while(be_gate *gate, uint32_t epoch, int64_t deadline) {
     if (deadline != BE_FOREVER) {
         int64_t left = deadline - be_clock();
         if (left <= 0) return 0;
-        clock_gettime(CLOCK_REALTIME, &until); /* the one clock every condition knows */
+        clock_gettime(CLOCK_REALTIME, &until); /* the only clock that every condition variable supports */
         if (left > INT64_C(1000000000000000)) left = INT64_C(1000000000000000);
         left += until.tv_nsec;
         until.tv_sec += (time_t)(left / 1000000000);
@@ -95,7 +96,7 @@ static int sleep_while(be_gate *gate, uint32_t epoch, int64_t deadline) {
 }
 
 void be_gate_wake(be_gate *gate, int count) {
-    (void)count; /* gates share a bed: who is meant is not known */
+    (void)count; /* gates share conditions, so all sleepers are woken */
     int bed = bed_of(gate);
     pthread_mutex_lock(&beds[bed].mutex);
     atomic_fetch_add(&gate->epoch, 1);
@@ -142,7 +143,7 @@ int be_gate_park(be_gate *gate, int (*ready)(void *), void *argument, int64_t de
         int found = ready(argument);
         if (!found && in_time) in_time = sleep_while(gate, epoch, deadline);
         atomic_fetch_sub(&gate->sleepers, 1);
-        /* Also when time is up: it may have come in the last moment. */
+        /* Looks once more when the time is up, because the condition may have become true at the last moment. */
         if (found || ready(argument)) return 1;
         if (!in_time) return 0;
     }

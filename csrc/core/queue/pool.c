@@ -22,17 +22,18 @@
 
 #define SPIN_NS 20000    /* about what putting a thread to sleep and waking it costs */
 #define SPIN_MOST 500000 /* after a parallel loop */
-#define SPIN_SHARE 4     /* after a parallel loop: a quarter of what this thread's part of it took */
-#define PUBLISH_EVERY 32 /* items after which workers are told, while there are more to submit */
-#define WAKE_AT_ONCE 4   /* those who wake up wake further ones: a system call takes its time for each */
+#define SPIN_SHARE 4     /* after a parallel loop: 1/4 of the time that this thread worked in it */
+#define PUBLISH_EVERY 32 /* while submitting, workers are told after every so many items */
+#define WAKE_AT_ONCE 4   /* workers that wake up wake further ones, since the system call takes time for each of them */
 #define WAKE_ON 2
 
 typedef void (*for_body)(void *, int64_t, int64_t, int);
 
-/* A parallel loop. `word` is epoch (32 bits), seats (8: workers that may still join), ranges left to claim (24). It
- * counts down to nothing left, so a worker needs no other field to know that a job is over; and the other fields only
- * change while nothing is left. A worker reads them between loading the word and a compare-and-swap of it: if that
- * succeeds the word was the same all the while, so the job was, and what was read is that job's. */
+/* A parallel loop. `word` consists of an epoch (32 bits), seats (8 bits: how many workers may still join) and the
+ * number of ranges that are left to claim (24 bits). It counts down to no ranges left, so a worker needs no other field
+ * to know that a job is over. The other fields only change while no ranges are left. A worker reads them between
+ * loading the word and a compare-and-swap of it. If that succeeds, the word and therefore the job was the same all the
+ * while, and what the worker has read belongs to that job. */
 typedef struct be_job {
     alignas(BE_CACHE_LINE) _Atomic uint64_t word;
     alignas(BE_CACHE_LINE) _Atomic(for_body) body;
@@ -59,14 +60,14 @@ typedef struct be_worker {
 
 struct be_pool {
     be_pool_options options;
-    be_ring *items; /* num_queues of them; idle workers wait at the first one */
+    be_ring *items; /* num_queues rings; idle workers wait at the first one */
     be_stream *stream;
     be_worker *workers;
     int num_started, max_spinners, num_queues;
-    int crowded; /* the workers need all the cores there are */
+    int crowded; /* 1: the workers need all cores */
     size_t ring_bytes;
     be_spin spin, spin_for; /* the caller's, for queue and loop */
-    int forks;              /* be_fork_count() when it was made */
+    int forks;              /* be_fork_count() when the pool was made */
     _Atomic int in_for;
     alignas(BE_CACHE_LINE) _Atomic int state;
     _Atomic int event_read, event_write; /* file descriptors, -1: none */
@@ -95,15 +96,15 @@ static int more_work(void *argument) {
     return (RANGES_LEFT(word) && SEATS(word)) || !queues_empty(pool) || atomic_load(&pool->state) != RUNNING;
 }
 
-/* Tells the workers of `count` new pieces of work. Those who spin see it by themselves: a spinner looks once more after
- * it has signed off, and whoever comes back with work wakes others if there is more (pass_on). */
+/* Tells workers that there are `count` new pieces of work. Spinning workers need not be told: a spinner looks once more
+ * after it has signed off, and a worker that finds work wakes others if there is more (pass_on). */
 static void call_workers(be_pool *pool, int64_t count) {
     count -= atomic_load(&pool->spinners);
     if (count > 0) be_ring_wake(pool->items, count < WAKE_AT_ONCE ? (int)count : WAKE_AT_ONCE);
 }
 
-/* Whoever comes back from idling may have been counted on for two pieces of work (a spinner, by call_workers), or be
- * the first of many to be woken: having taken one, it sees to it that the next does not wait for it. */
+/* A worker that has just been idle may have been counted twice by call_workers (as a spinner), or be the first of many
+ * to be woken. So when it has taken one piece of work, it wakes another worker for the next. */
 static void pass_on(be_pool *pool) {
     if (atomic_load(&pool->items->filled.sleepers) && more_work(pool)) be_gate_wake(&pool->items->filled, WAKE_ON);
 }
@@ -116,7 +117,7 @@ static void signal_event(be_pool *pool) {
     uint64_t one = 1;
     ssize_t written;
     do written = write(fd, &one, sizeof one);
-    while (written < 0 && errno == EINTR); /* EAGAIN: it is readable already */
+    while (written < 0 && errno == EINTR); /* EAGAIN: the descriptor is readable already */
 }
 
 static void run_item(be_pool *pool, const be_item *item, int index) {
@@ -131,7 +132,7 @@ static void run_item(be_pool *pool, const be_item *item, int index) {
     }
 }
 
-/* An item of the caller's or worker's own block, or, if there is none, of the next that has one. */
+/* Takes an item of the block of this worker (or of the caller) or, if there is none, of the next block that has one. */
 static int take(be_pool *pool, int index, be_item *item) {
     const int n = pool->num_queues;
     if (n == 1) return be_ring_try_pop(pool->items, item);
@@ -152,8 +153,8 @@ static int help(be_pool *pool) {
 
 /* ---- the parallel loop ------------------------------------------------------------------------------ */
 
-/* Whoever has done its part waits for others to do theirs, or for the next loop: the longer the loop the longer, and
- * the less it matters. */
+/* A thread that has done its part waits for the others, or for the next loop. It spins longer after longer loops, where
+ * the time matters less. */
 static int64_t spin_after(const be_pool *pool, int64_t start) {
     const int64_t part = (be_clock() - start) / SPIN_SHARE;
     if (pool->options.spin_ns < 0) return pool->spin.ns;
@@ -174,7 +175,7 @@ static int run_for(be_pool *pool, int index, int fresh, be_spin *spin) {
         if (!atomic_compare_exchange_strong(&job->word, &word, word - 1 - (seated ? 0 : SEAT))) continue;
         int64_t begin = (ranges - RANGES_LEFT(word)) * grain;
         int64_t end = n - begin < grain ? n : begin + grain;
-        /* From here until the ranges done are reported the job cannot end. */
+        /* From here on the job cannot end until this thread has reported the ranges that it has done. */
         seated = 1;
         if (fresh) pass_on(pool);
         fresh = 0;
@@ -223,8 +224,8 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
         atomic_store(&job->word, epoch + (uint64_t)helpers * SEAT + (uint64_t)ranges);
         call_workers(pool, helpers);
         run_for(pool, index, 0, &pool->spin_for);
-        /* A worker that was put off its core with the last range can only come back once a core is free: so do not
-         * wait much longer than a worker takes, that the system gives it this one. */
+        /* If a worker lost its core while it had the last range, it can only go on when a core is free. So the caller
+         * does not spin much longer than a worker needs, but sleeps and leaves it this core. */
         be_gate_wait(&job->over, job_done, job, &pool->spin_for, -1);
     }
     atomic_store(&pool->in_for, 0);
@@ -233,7 +234,7 @@ be_pool_status be_pool_for(be_pool *pool, int64_t n, int64_t grain, int threads,
 
 /* ---- workers ---------------------------------------------------------------------------------------- */
 
-/* Until there is work, or seems to be. Only as many spin as leave a core to the caller. */
+/* Waits until there is work, or seems to be. Only so many workers spin that one core is left for the caller. */
 static void idle(be_pool *pool, be_spin *spin) {
     int found = 0;
     if (atomic_fetch_add(&pool->spinners, 1) < pool->max_spinners) {
@@ -302,7 +303,7 @@ static int pin(pthread_t thread, int cpu) {
 
 static int usable_cpus(void) {
 #ifdef __linux__
-    cpu_set_t set; /* on machines of more than 1024 CPUs it fails, and the number online will do */
+    cpu_set_t set; /* fails on machines with more than 1024 CPUs; then the number of CPUs online is used */
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
 #endif
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -316,9 +317,9 @@ static void end_workers(be_pool *pool, int state) {
     pool->num_started = 0;
 }
 
-/* Signals are for the program's own threads, except those that a thread brings upon itself: with them a crash is still
- * reported (faulthandler). Returns EAGAIN where there are not enough threads to be had; num_started says how many could
- * be. */
+/* Starts the workers. Signals go to the program's own threads, except for signals that a worker causes itself, so that
+ * a crash is still reported (faulthandler). Returns EAGAIN if not all threads could be started; num_started says how
+ * many were. */
 static int start_workers(be_pool *pool, char *message, size_t size) {
     const be_pool_options *options = &pool->options;
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -356,13 +357,17 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
         return fail(message, size, "num_workers is %d, must be 0 to 4096", options.num_workers);
     }
     const int num_queues = options.placement ? options.placement->num_blocks : 1;
-    if (options.num_cpus > 0 && !options.cpus) return fail(message, size, "num_cpus without cpus");
+    if (options.num_cpus > 0 && !options.cpus) {
+        return fail(message, size, "num_cpus is %d, but cpus is NULL: pass the CPUs, or 0", options.num_cpus);
+    }
     if (options.batch_rows == 0 && !options.deliver) options.batch_rows = options.batches = 1; /* loops only */
     if (options.batch_rows < 1 || options.batches < 1 || !be_stream_bytes(options.batch_rows, options.batches)) {
         return fail(message, size, "batch_rows is %lld, must be 1 to 2^40; batches is %d, must be 1 to 2^20",
                     (long long)options.batch_rows, options.batches);
     }
-    if (options.max_items < 0) return fail(message, size, "max_items is %lld", (long long)options.max_items);
+    if (options.max_items < 0) {
+        return fail(message, size, "max_items is %lld, must not be below 0", (long long)options.max_items);
+    }
     if (options.max_items == 0) options.max_items = options.batch_rows * options.batches;
     size_t ring_bytes = be_ring_bytes((size_t)options.max_items, sizeof(be_item));
     if (!ring_bytes) {
@@ -395,8 +400,8 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     atomic_init(&pool->event_read, -1);
     atomic_init(&pool->event_write, -1);
     be_gate_init(&pool->job.over, 0);
-    /* Fewer workers do the same, only slower. They are started anew, since those that run know how many they are; and
-     * one less than there might be, as others may need a thread, too. */
+    /* Fewer workers do the same work, only slower. They are started anew, because each knows how many there are, and
+     * one fewer than could be started, because other code may need a thread, too. */
     int error;
     while ((error = start_workers(pool, message, size)) == EAGAIN) {
         const int had = pool->num_started;
@@ -443,7 +448,7 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     if (now) return BE_POOL_OK;
     for (int64_t i = 0, told = 0; i < count; i++) {
         int block = pool->num_queues == 1 ? 0 : be_block_of_lane(pool->options.placement, items[i].first);
-        /* There is room, but a worker may have been put off its core just as it was clearing its slot. */
+        /* There is room, but a worker may have lost its core just as it was emptying its slot. */
         while (!be_ring_try_push(queue(pool, block), &items[i])) sched_yield();
         if (i + 1 == count || (i + 1) % PUBLISH_EVERY == 0) {
             call_workers(pool, i + 1 - told);
@@ -453,7 +458,7 @@ be_pool_status be_pool_submit(be_pool *pool, const be_item *items, int64_t count
     return BE_POOL_OK;
 }
 
-/* Before the caller waits: does what it may do itself. */
+/* Before it waits, the caller does the work that it may do itself. */
 static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stream *)) {
     if ((flags & BE_POOL_HELP) || pool->options.num_workers == 0) {
         while (!enough(pool->stream) && help(pool)) {
@@ -461,8 +466,8 @@ static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stre
     }
 }
 
-/* The descriptor is emptied first and the stream looked at after that; who completes a batch does it the other way
- * round: so it never stays empty while a batch is ready. */
+/* The descriptor is emptied before the stream is looked at. A thread that completes a batch does the two in the
+ * opposite order, so the descriptor never stays empty while a batch is ready. */
 static void settle_event(be_pool *pool) {
     int fd = atomic_load(&pool->event_read);
     if (fd < 0) return;
@@ -473,7 +478,8 @@ static void settle_event(be_pool *pool) {
     if (be_stream_ready(pool->stream)) signal_event(pool);
 }
 
-/* How the caller waits. Where workers have long items and all the cores, it would spin in a worker's time. */
+/* How the caller waits. It does not spin if workers with long items need all cores, because it would take time from a
+ * worker. */
 static be_spin *spin_of(be_pool *pool, unsigned flags, be_spin *none) {
     *none = (be_spin){0};
     return pool->crowded && !(flags & BE_POOL_HELP) ? none : &pool->spin;

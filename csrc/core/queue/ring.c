@@ -55,8 +55,8 @@ be_ring *be_ring_attach(void *memory, size_t bytes, size_t entry_bytes) {
     return sound ? ring : NULL;
 }
 
-/* The claim itself orders nothing (relaxed): the slot's sequence number does. That one is sequentially consistent
- * throughout, since gates need the publication and the look at the sleepers in this order. */
+/* The claim itself orders nothing (relaxed); the slot's sequence number does. All accesses to it are sequentially
+ * consistent, because gates need the publication to come before the look at the sleepers. */
 int be_ring_try_push(be_ring *ring, const void *entry) {
     uint64_t position = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     for (;;) {
@@ -100,7 +100,8 @@ int be_ring_empty(be_ring *ring) {
 }
 
 int64_t be_ring_room(const be_ring *ring) {
-    /* The head first: it only moves on, so the difference can be too large and the room too small, never the reverse.
+    /* The head is read first. It only increases, so the difference can only be too large and the room too small, never
+     * the reverse.
      */
     uint64_t head = atomic_load(&ring->head), tail = atomic_load(&ring->tail);
     int64_t waiting = (int64_t)(tail - head);
@@ -131,8 +132,9 @@ static int has_room(be_ring *ring) {
     }
 }
 
-/* Slots are not handed on in the order of their positions: a thread may be woken for a slot that it does not get at
- * yet, because the one before it is late, and sleep on. Who gets through therefore looks whether there is more. */
+/* Slots are not handed on in the order of their positions. A thread may be woken for a slot that it cannot use yet,
+ * because the slot before it is late, and then it sleeps again. So a thread that succeeds also looks whether there is
+ * more, and wakes others. */
 int be_ring_push(be_ring *ring, const void *entry, int64_t timeout) {
     if (!be_gate_wait(&ring->emptied, pushed, &(transfer){ring, entry, NULL}, &(be_spin){.ns = SPIN_NS}, timeout))
         return 0;

@@ -1,7 +1,7 @@
 /* A bounded queue of entries of one size, for any number of producers and consumers, without a lock.
  *
- * All of it lies in one block of memory that the caller provides, and nothing in it is an address: it can be mapped
- * anywhere, also into several processes at once.
+ * It lies in one block of memory that the caller provides and holds no address, so it can be mapped anywhere, also into
+ * several processes at once.
  *
  *     void *memory = aligned_alloc(64, be_ring_bytes(1000, sizeof entry));
  *     be_ring *ring = be_ring_init(memory, 1000, sizeof entry, 0);
@@ -15,10 +15,11 @@
  *
  * where positions count up for ever and position % capacity == i. A thread claims a position with one compare-and-swap
  * on `tail` or `head`, works on its slot alone, and hands the slot on by its sequence number. Entries are taken in the
- * order of their positions, each exactly once. A thread that stops for good between the claim and the handing on (a
- * process killed there) blocks the slot, and with it the ring.
+ * order of their positions, each exactly once. A thread that stops forever between the claim and the handing on
+ * (because its process was killed) blocks the slot, and with it the ring.
  *
- * try_push and try_pop never wait and wake nobody; push and pop do both. Who mixes them calls be_ring_wake itself. */
+ * try_push and try_pop never wait and wake nobody; push and pop do both. A caller that mixes them must call
+ * be_ring_wake itself. */
 #ifndef BE_RING_H
 #define BE_RING_H
 
@@ -41,30 +42,32 @@ typedef struct be_ring {
     /* The slots follow: a sequence number and an entry each. */
 } be_ring;
 
-/* How much memory a ring for at least `capacity` entries takes: a multiple of 64; 0 where that is no possible ring
- * (capacity 1 to 2^30, entries 1 to 2^20 bytes). */
+/* How many bytes a ring for at least `capacity` entries takes, a multiple of 64. Returns 0 if the capacity is not 1 to
+ * 2^30 or the entry size is not 1 to 2^20 bytes. */
 size_t be_ring_bytes(size_t capacity, size_t entry_bytes);
 
-/* Makes an empty ring in `memory`, which is 64-byte aligned and be_ring_bytes() long. `shared`: processes will wait on
- * it. Returns NULL where be_ring_bytes returns 0. */
+/* Makes an empty ring in `memory`, which is 64-byte aligned and be_ring_bytes() long. `shared`: several processes will
+ * wait on it. Returns NULL if be_ring_bytes would return 0. */
 be_ring *be_ring_init(void *memory, size_t capacity, size_t entry_bytes, int shared);
 
-/* The ring that somebody else has made in these `bytes` bytes, or NULL if there is none of this entry size. */
+/* Returns the ring that another process has made in these `bytes` bytes, or NULL if there is no ring with this entry
+ * size. */
 be_ring *be_ring_attach(void *memory, size_t bytes, size_t entry_bytes);
 
-/* 1: done; 0: the ring is full / empty. Empty includes: the next entry is still being written. */
+/* Return 1 on success, 0 if the ring is full or empty. It also counts as empty while its next entry is still being
+ * written. */
 int be_ring_try_push(be_ring *ring, const void *entry);
 int be_ring_try_pop(be_ring *ring, void *entry);
 
-/* The same, waiting up to `timeout` ns. */
+/* The same, but waiting for up to `timeout` ns. */
 int be_ring_push(be_ring *ring, const void *entry, int64_t timeout);
 int be_ring_pop(be_ring *ring, void *entry, int64_t timeout);
 
 /* Whether try_pop would find nothing. */
 int be_ring_empty(be_ring *ring);
 
-/* How many slots are not claimed by an entry. For one producer alone, so many entries fit; a slot that is just being
- * read may still make it wait for a moment. */
+/* How many slots are free. If there is only one producer, that many entries fit, but it may have to wait a moment for a
+ * slot that is just being read. */
 int64_t be_ring_room(const be_ring *ring);
 
 /* After try_push: wakes up to `count` consumers asleep. */

@@ -34,7 +34,7 @@ void be_stream_clear(be_stream *stream) {
     for (int i = 0; i < stream->batches; i++) atomic_store(&stream->buffer[i].committed, 0);
 }
 
-/* ---- who submits ------------------------------------------------------------------------------------ */
+/* ---- the thread that submits ------------------------------------------------------------------------------------ */
 
 int be_stream_reserve(be_stream *stream, int64_t rows) {
     uint64_t reserved = atomic_load(&stream->reserved);
@@ -44,10 +44,11 @@ int be_stream_reserve(be_stream *stream, int64_t rows) {
     return 1;
 }
 
-/* ---- who works -------------------------------------------------------------------------------------- */
+/* ---- the threads that work -------------------------------------------------------------------------------------- */
 
-/* A late item claims slots that were released long after it was submitted. That the slots are free it learns from those
- * who claimed before it, some of whom were submitted after the release: so a claim acquires and releases. */
+/* A late item may claim slots that were released long after it was submitted. It learns that they are free from items
+ * that claimed before it, some of which were submitted after the release. That is why a claim both acquires and
+ * releases. */
 uint64_t be_stream_claim(be_stream *stream, int64_t rows) {
     return atomic_fetch_add_explicit(&stream->claimed, (uint64_t)rows, memory_order_acq_rel);
 }
@@ -59,8 +60,8 @@ be_stretch be_stream_locate(const be_stream *stream, uint64_t slot, int64_t coun
     return (be_stretch){batch, (int)(batch % (uint64_t)stream->batches), row, count};
 }
 
-/* What `committed` of the batch's buffer is when the batch is complete: it counts on from batch to batch, so that
- * nobody ever has to set it back. */
+/* The value of `committed` of the batch's buffer when the batch is complete. It keeps counting from batch to batch, so
+ * that nobody has to reset it. */
 static uint64_t complete_at(const be_stream *stream, uint64_t batch) {
     return (batch / (uint64_t)stream->batches + 1) * (uint64_t)stream->batch_rows;
 }
@@ -68,13 +69,14 @@ static uint64_t complete_at(const be_stream *stream, uint64_t batch) {
 int be_stream_commit(be_stream *stream, const be_stretch *rows) {
     uint64_t count = (uint64_t)rows->count;
     uint64_t committed = atomic_fetch_add(&stream->buffer[rows->buffer].committed, count) + count;
-    /* Of a batch that is complete before its turn the receiver hears nothing: it looks by itself when it gets there. */
+    /* The receiver is not told about a batch that is complete before its turn, because it looks itself when that batch
+     * is next. */
     int ready = committed == complete_at(stream, rows->batch) && rows->batch == atomic_load(&stream->received);
     if (ready || atomic_load(&stream->finishing)) be_gate_notify(&stream->ready, 1);
     return ready;
 }
 
-/* ---- who receives ----------------------------------------------------------------------------------- */
+/* ---- the thread that receives ----------------------------------------------------------------------------------- */
 
 int be_stream_ready(const be_stream *stream) {
     uint64_t batch = atomic_load(&stream->received);

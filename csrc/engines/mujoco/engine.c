@@ -13,7 +13,7 @@ enum { IGNORE, RESET, RAISE };
 
 enum { FINGERPRINT };
 const be_field be_mujoco_state[] = {
-    [FINGERPRINT] = {"model_fingerprint", BE_I64, 1, "which model it is: lanes of another cannot be restored"},
+    [FINGERPRINT] = {"model_fingerprint", BE_I64, 1, "identifies the model: lanes of another model cannot be restored"},
     {0},
 };
 
@@ -39,15 +39,15 @@ const char *const be_mujoco_unstable_names[] = {"BADQPOS", "BADQVEL", "BADQACC",
 
 /* ---- errors and warnings ----------------------------------------------------------------------------- */
 
-/* MuJoCo's errors must not return, and would end the process: here they jump out of its call. Its own bindings do the
- * same. What its data then holds is unknown; mj_resetData makes it good again. */
+/* MuJoCo's error handler must not return, and the default one ends the process. This one jumps out of the call, as
+ * MuJoCo's own bindings do. The contents of the mjData are then unknown; mj_resetData makes it usable again. */
 typedef struct guard {
     jmp_buf jump;
     char message[400];
 } guard;
 
-/* Where the C library keeps room for it, a thread's variable is read without a call: MuJoCo asks for the time some 30
- * times in each of its steps. */
+/* A thread-local variable that can be read without a function call, if the C library has room for it. This matters
+ * because MuJoCo asks for the time some 30 times in each of its steps. */
 #ifdef __GLIBC__
 #define QUICK __attribute__((tls_model("initial-exec")))
 #else
@@ -60,10 +60,12 @@ static void on_error(const char *message) {
     longjmp(present->jump, 1);
 }
 
-/* Warnings are counted in the lane's data, which is looked at after each step: no log file, nothing printed. */
+/* Does nothing: MuJoCo also counts warnings in the mjData, which is looked at after each step, so nothing is printed or
+ * written to a log file. */
 static void on_warning(const char *message) { (void)message; }
 
-/* MuJoCo 4 hands over a struct: how serious it is, and somewhere the text. Where is found out by trying. */
+/* MuJoCo 4 passes a struct that holds the severity and, somewhere, the text. Where the text is, is found out by
+ * provoking a message. */
 static int log_error_level;
 static ptrdiff_t log_text = -1;
 #define LOG_TRIAL "batchenv looks where the text is"
@@ -115,19 +117,19 @@ static void learn_log(const be_mujoco_source *source) {
 
 /* ---- the clock ------------------------------------------------------------------------------------------- */
 
-/* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step, for mjData.timer: up to
- * half of the time of a small model's step. Nobody sees the timers of data on loan, so steps of lanes read 0 instead;
- * all other callers of MuJoCo in this process have the clock as before. */
-static double (**clock_variable)(void); /* MuJoCo's, while it is ours */
-static double (*clock_of_others)(void); /* what it held */
-static int64_t batches;                 /* that are open; under the lock, as is the clock's replacement */
+/* MuJoCo's bindings give it a clock, which it reads before and after every stage of a step to fill mjData.timer. For a
+ * small model this takes up to half of the time of a step. Nobody sees the timers of mjData on loan, so steps of lanes
+ * read 0 instead. All other callers of MuJoCo in this process get the clock as before. */
+static double (**clock_variable)(void); /* MuJoCo's variable, while it holds our function */
+static double (*clock_of_others)(void); /* what it held before */
+static int64_t batches;                 /* how many are open; the lock protects it and the replacement of the clock */
 static int clock_is_theirs;
 static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static double clock_outside_lanes(void) { return present ? 0 : clock_of_others(); }
 
-/* Between the first batch's opening and the last one's end. A clock that somebody sets in between is theirs and stays:
- * it might call this one, which is therefore never set again. */
+/* Our clock is set from the opening of the first batch to the end of the last one. If other code sets a clock in
+ * between, that one stays. It might call ours, so ours is then never set again. */
 static void stop_clock(const be_mujoco_source *source) {
     pthread_mutex_lock(&clock_lock);
     if (batches++ == 0 && !clock_is_theirs && source->time && *source->time) {
@@ -150,13 +152,14 @@ static void give_clock_back(void) {
 
 /* ---- mjData on loan ------------------------------------------------------------------------------------ */
 
-/* What be_mujoco_slot.busy is while a thread of this process has the slot. Those of a parent's threads that are not
- * here, since only the one that forks goes on in a child, will never be given back. */
+/* The value of be_mujoco_slot.busy while a thread of this process has the slot. It differs between processes: after a
+ * fork, slots that the parent's other threads had will never be given back, since those threads do not exist in the
+ * child. */
 static int64_t busy_here(void) { return 1 + be_fork_count(); }
 
-/* A slot that nobody else uses until it is given back. There are as many as threads, so one is found at once. `torn`: a
- * thread of a parent had it when this process was forked, and its data are in any state. (Not inlined: guarded() calls
- * setjmp, and only what is in its own frame is safe from that.) */
+/* Takes a slot that nobody else uses until it is given back. There are as many slots as threads, so one is found at
+ * once. `torn` is set to 1 if a thread of a parent process had it when this process was forked: its data may then be in
+ * any state. (It is not inlined because guarded() calls setjmp, which is safe only for variables of its own frame.) */
 static __attribute__((noinline)) be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
     static _Thread_local int64_t last; /* likely still in this core's cache */
     *torn = 0;
@@ -184,7 +187,8 @@ static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lan
     source->mj_set_state(lane->model, slot->data, lane->state, source->state_signature);
 }
 
-/* Copies what a lane keeps of its sleeping bodies out of a slot, or with `back` in; returns the end of it in `state`.
+/* Copies what a lane keeps about its sleeping bodies out of a slot or, with `back`, into it. Returns where this ends in
+ * `state`.
  */
 static double *copy_kept(const be_mujoco_source *source, const be_mujoco_slot *slot, double *state, int back) {
     double *row = state + source->state_size;
@@ -195,7 +199,7 @@ static double *copy_kept(const be_mujoco_source *source, const be_mujoco_slot *s
     return row;
 }
 
-/* The slot's present state, to `state`. */
+/* Copies the slot's present state to `state`. */
 static void copy_state(const be_mujoco_source *source, const be_mujoco_lane *lane, const be_mujoco_slot *slot,
                        double *state) {
     source->mj_get_state(lane->model, slot->data, state, source->state_signature);
@@ -211,7 +215,8 @@ static void store_state(const be_mujoco_source *source, const be_mujoco_lane *la
     }
 }
 
-/* Runs `call` on a lane; an error of MuJoCo's becomes ours. `unstable`: which warning of instability there was, or -1.
+/* Runs `call` on a lane, and turns MuJoCo's errors into ours. `unstable` is set to the warning of instability that
+ * occurred, or to -1.
  */
 typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                           int64_t times, int forces);
@@ -230,7 +235,7 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     if (!failed) {
         if (torn) source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
         call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
-    } else if (resets++ == 0) { /* the next lane finds it in order */
+    } else if (resets++ == 0) { /* so that the next lane finds it in order */
         source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
     }
     leave(source);
@@ -246,7 +251,8 @@ static void call_reset(const be_mujoco_source *source, const be_mujoco_lane *lan
     store_state(source, lane, slot);
 }
 
-/* Resets the data first: mj_forward leaves alone what only other functions compute, and that is another lane's. */
+/* Resets the data first, because mj_forward does not touch what only other functions compute, and that would be another
+ * lane's. */
 static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          int64_t times, int forces) {
     (void)times, (void)forces;
@@ -270,8 +276,9 @@ static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane
     store_state(source, lane, slot);
 }
 
-/* Puts trees to sleep and wakes them, as in `saved`; NULL: all are awake. Trees that fell asleep together are a ring,
- * each with the number of the next; where a forged snapshot says otherwise, all are awake, too. */
+/* Puts trees to sleep and wakes them as `saved` says; NULL means that all are awake. Trees that fell asleep together
+ * form a ring, in which each has the number of the next. If a forged snapshot holds no such rings, all trees are awake,
+ * too. */
 static void put_asleep(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                        const double *saved) {
     const unsigned char *bytes = (const unsigned char *)saved;
@@ -286,15 +293,16 @@ static void put_asleep(const be_mujoco_source *source, const be_mujoco_lane *lan
         if (!sound) break;
         memcpy(&after, bytes + (size_t)next * sizeof next, sizeof after);
         sound = after >= 0;
-        asleep[next] = 0; /* somebody's next */
+        asleep[next] = 0; /* the next tree of some tree */
     }
     for (int64_t k = 0; k < source->num_trees; k++) asleep[k] = -1;
     if (sound) memcpy(asleep, bytes, (size_t)source->num_trees * sizeof *asleep);
     source->mj_update_sleep(lane->model, slot->data);
 }
 
-/* Of models whose bodies sleep: makes the lane's own data what it was when the lane was saved. What belongs to a body
- * that sleeps is not computed again, so all are awake in a mj_forward first. `stepped`: the last step is done again. */
+/* For models whose bodies may sleep: makes the lane's own mjData what it was when the lane was saved. MuJoCo does not
+ * recompute what belongs to a sleeping body, so mj_forward first runs with all bodies awake. `stepped`: the last step
+ * is repeated. */
 static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          int64_t stepped, int forces) {
     (void)forces;
@@ -312,8 +320,8 @@ static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *l
 
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
-/* MuJoCo's counters start again where it resets the data of an unstable simulation, as it does by default: so they are
- * set to 0 here, too. */
+/* By default MuJoCo resets the data of an unstable simulation, and with it the counters of warnings. So they are set to
+ * 0 here, too. */
 static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot) {
     int found = -1;
     for (int k = 0; k < MJ_UNSTABLE; k++) {
@@ -426,7 +434,7 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     return BE_OK;
 }
 
-/* The caller owns all there is but the clock. */
+/* Everything except the clock belongs to the caller. */
 void be_mujoco_close(be_batch *batch) {
     (void)batch;
     give_clock_back();
@@ -439,7 +447,7 @@ size_t be_mujoco_saved_bytes(const be_batch *batch) {
     return count * sizeof(double);
 }
 
-/* Copies a lane out, or with `back` in. */
+/* Copies a lane's state into `bytes` or, with `back`, out of them. */
 static void copy_lane(const be_batch *batch, int64_t lane, unsigned char *bytes, int back) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
@@ -462,7 +470,7 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lan
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
     copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
     if (be_mujoco_of(batch)->num_trees == 0) return;
-    be_error error; /* there is none: MuJoCo has been in this state before */
+    be_error error; /* there will be none, because MuJoCo has been in this state before */
     int unstable;
     (void)guarded(batch, lane, call_restore, batch->elapsed[lane] > 0, 0, &unstable, &error);
 }

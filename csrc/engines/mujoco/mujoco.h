@@ -1,8 +1,8 @@
 /* MuJoCo: mjModel and mjData as opaque handles, reached through the user's own libmujoco.
  *
- * The caller makes models and data through MuJoCo's official bindings, which know the layout of its structs; here are
- * only addresses: of functions, of structs, of the arrays in them. So any version works whose functions are there.
- * What the eleven tasks and the generic one share is here too; each of them is a file of its own.
+ * The caller makes models and data through MuJoCo's official bindings, which know the layout of its structs. This file
+ * only has addresses of functions, of structs, and of the arrays in them, so it works with any version that has these
+ * functions. It also declares what the eleven tasks and the generic one share; each of them has a file of its own.
  */
 #ifndef BE_MUJOCO_H
 #define BE_MUJOCO_H
@@ -11,8 +11,8 @@
 
 #include "batchenv.h"
 
-/* The arrays that tasks read or write, as many doubles each as be_mujoco_source.sizes says. Further ones may follow:
- * what the generic task observes. */
+/* The arrays that tasks read or write; be_mujoco_source.sizes says how many doubles each has. Further arrays, which the
+ * generic task observes, may follow. */
 enum {
     MJ_QPOS,
     MJ_QVEL,
@@ -27,17 +27,17 @@ enum {
     MJ_SITE_XPOS,
     MJ_TEN_LENGTH,
     MJ_TEN_VELOCITY,
-    MJ_BODY_MASS, /* of the lane's model; all others are mjData's */
+    MJ_BODY_MASS, /* from the lane's model; all others are from mjData */
     MJ_ARRAYS,
 };
 
-/* Arrays whose rows stay as they are while their bodies sleep, though another mj_forward would not compute the same. */
+/* Arrays whose rows do not change while their bodies sleep, although mj_forward would compute other values. */
 enum { MJ_KEPT = 6 };
 
-/* Warnings which mean that a simulation is unstable. */
+/* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
 
-/* MuJoCo's names of these. */
+/* MuJoCo's names for the arrays and warnings above. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];
 extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
@@ -49,24 +49,26 @@ enum {
     MJ_INCLUDE_CVEL,
     MJ_INCLUDE_QFRC_ACTUATOR,
     MJ_INCLUDE_CFRC_EXT,
-    MJ_INCLUDE_CONTACT_FORCES, /* of the generic task: something that only mj_rnePostConstraint computes */
+    MJ_INCLUDE_CONTACT_FORCES, /* for the generic task: observes something that only mj_rnePostConstraint computes */
     MJ_FLAGS,
 };
 
 enum { MJ_BODIES = 3 };
 
-/* A lane is what decides its future and what its observation reads: `state` as mj_getState gives it, and arrays. An
- * mjData, which is hundreds of times as large, is lent to it for a step: the few that there are stay in the cache. */
+/* A lane consists of what decides its future (`state`, as mj_getState returns it) and of the arrays that its
+ * observation reads. An mjData, which is hundreds of times as large, is lent to it for a step. There are only a few, so
+ * they stay in the cache. */
 typedef struct be_mujoco_lane {
     void *model;
-    /* Integration state; where bodies may sleep also MJ_KEPT arrays, and each tree's int32 that says whether it sleeps.
+    /* The integration state; if bodies may sleep, also the MJ_KEPT arrays, and an int32 per tree that says whether it
+     * sleeps.
      */
     double *state;   /* now */
-    double *before;  /* before the last mj_step: from there an mjData can be made that has all of its results */
-    double **arrays; /* as the last step or reset has left them */
+    double *before;  /* before the last mj_step; from it an mjData with all results of that step can be made */
+    double **arrays; /* as the last step or reset left them */
 } be_mujoco_lane;
 
-/* An mjData. A cache line has one thread. */
+/* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */
 typedef struct be_mujoco_slot {
     _Alignas(64) void *data;
     int32_t *warnings;     /* counters, be_mujoco_source.warning_stride bytes apart */
@@ -76,8 +78,8 @@ typedef struct be_mujoco_slot {
     double **arrays;
 } be_mujoco_slot;
 
-/* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It has to stay where it
- * is as long as the batch lives, and everything that it points to. Only models and their arrays may change between
+/* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
+ * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
  * calls. */
 typedef struct be_mujoco_source {
     int64_t num_lanes;
@@ -90,34 +92,35 @@ typedef struct be_mujoco_source {
     void (*mj_set_state)(const void *model, void *data, const double *state, unsigned signature);
     void (*mju_error)(const char *format, ...);
     void (*mj_update_sleep)(const void *model, void *data); /* NULL in versions whose bodies never sleep */
-    /* What is called in place of exit() and of a log file, for the calling thread: the first two up to MuJoCo 3, the
-     * third (which gets a struct with the message in it) from 4 on. The others are NULL. */
+    /* They set what MuJoCo calls, in the calling thread, instead of exit() and of writing to a log file. The first two
+     * exist up to MuJoCo 3, the third (whose handler gets a struct with the message in it) from 4 on. Those that do not
+     * exist are NULL. */
     void (*set_error)(void (*handler)(const char *message));
     void (*set_warning)(void (*handler)(const char *message));
     void *(*set_log)(void (*handler)(const void *message));
-    double (**time)(void); /* where the function is that MuJoCo asks for the time; may be NULL */
+    double (**time)(void); /* the variable that holds the function which MuJoCo asks for the time; may be NULL */
 
-    int64_t fingerprint;                            /* of the model: snapshots fit no other */
+    int64_t fingerprint;                            /* identifies the model: snapshots fit only this one */
     int64_t num_qpos, num_qvel, num_ctrl, num_body; /* sizes */
     double timestep;                                /* s */
-    const double *init_qpos, *init_qvel;            /* where episodes start, but for noise */
+    const double *init_qpos, *init_qvel;            /* where episodes start, before noise is added */
     const double *control_low, *control_high;       /* the action space's bounds */
-    unsigned state_signature;                       /* of what decides the future: mjSTATE_INTEGRATION */
-    int64_t warning_stride;                         /* bytes */
+    unsigned state_signature;                       /* what decides the future: mjSTATE_INTEGRATION */
+    int64_t warning_stride;                         /* bytes from counter to counter */
     int64_t unstable[MJ_UNSTABLE];                  /* numbers of be_mujoco_unstable_names */
-    int64_t flags[MJ_FLAGS];                        /* 0 or 1: what the task's space depends on */
-    int64_t bodies[MJ_BODIES];                      /* the task's own: numbers of bodies */
-    int fused_dot;                                  /* NumPy's dot of a few numbers: 1: with fused multiply-adds */
+    int64_t flags[MJ_FLAGS];                        /* 0 or 1 each: what the task's space depends on */
+    int64_t bodies[MJ_BODIES];                      /* numbers of bodies that the task uses */
+    int fused_dot;                                  /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */
     int fused_einsum;                               /* the same for einsum */
-    int64_t state_size;                             /* of integration state */
-    int64_t num_trees;                              /* that may sleep; 0: none ever does */
-    int64_t kept_sizes[MJ_KEPT];                    /* 0 where none does */
+    int64_t state_size;                             /* of the integration state, in doubles */
+    int64_t num_trees;                              /* trees that may sleep; 0: none ever does */
+    int64_t kept_sizes[MJ_KEPT];                    /* all 0 if none ever does */
     int64_t row_size;                               /* of be_mujoco_lane.state, in doubles */
     int64_t num_arrays;                             /* MJ_ARRAYS or more */
-    const int64_t *sizes;                           /* num_arrays; 0: nobody reads it */
-    const uint8_t *copied;                          /* num_arrays: 1: from the mjData to the lane after each step */
-    be_mujoco_lane *lanes;                          /* num_lanes */
-    int64_t num_slots;                              /* as many as lanes: lane i has slot i for itself */
+    const int64_t *sizes;                           /* num_arrays sizes; 0: nobody reads the array */
+    const uint8_t *copied; /* num_arrays flags; 1: copied from the mjData to the lane after each step */
+    be_mujoco_lane *lanes; /* num_lanes */
+    int64_t num_slots;     /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
 } be_mujoco_source;
 
@@ -132,7 +135,8 @@ static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int
 
 enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
 #define MJ_SHARED_PARAMS(frame_skip_default)                                                                           \
-    [MJ_FRAME_SKIP] = {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps in one", 1},      \
+    [MJ_FRAME_SKIP] =                                                                                                  \
+        {"frame_skip", BE_PARAM_INT, frame_skip_default, 1, 1e6, NULL, "MuJoCo's steps per step of the env", 1},       \
     [MJ_ON_UNSTABLE] = {"on_unstable",                                                                                 \
                         BE_PARAM_CHOICE,                                                                               \
                         0,                                                                                             \
@@ -143,12 +147,12 @@ enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };
                         1}
 extern const char *const be_mujoco_on_unstable[];
 
-/* "No bound": tables hold finite numbers only. */
+/* Means "no bound", because tables may hold finite numbers only. */
 #define MJ_ANY 1.7976931348623157e308
 
 /* ---- ports ------------------------------------------------------------------------------------------- */
 
-/* The first ports of all types, whose spaces be_mujoco_spaces says; infos follow. */
+/* The first ports of all types; be_mujoco_spaces sets their spaces. Infos follow. */
 enum { MJ_ACTION_PORT, MJ_OBSERVATION_PORT, MJ_PORTS };
 #define MJ_SHARED_PORTS [MJ_ACTION_PORT] = {"", BE_ACTION}, [MJ_OBSERVATION_PORT] = {"", BE_OBSERVATION}
 
@@ -159,35 +163,38 @@ extern const be_field be_mujoco_state[];
     {"unstable", BE_INFO, BE_VALUE(BE_BOOL), .when = BE_WHERE_NOT_0,                                                   \
      .doc = "MuJoCo found the simulation unstable in this step"}
 
-/* Bits of be_env_type.variant: what tells types apart that share a file. From MJ_OWN on they are the file's own. */
+/* Bits of be_env_type.variant, which tell apart types that share a file. Bits from MJ_OWN on have a meaning in their
+ * file only. */
 enum { MJ_V4 = 1, MJ_OWN = 2 };
 
 static inline int be_mujoco_is_v4(const be_batch *batch) { return (batch->type->variant & MJ_V4) != 0; }
 
-/* Seconds that a step takes. */
+/* How many simulated seconds a step of the env takes. */
 static inline double be_mujoco_dt(const be_batch *batch) {
     return be_mujoco_of(batch)->timestep * be_param_of(batch, MJ_FRAME_SKIP, 0);
 }
 
 /* ---- what types are made of -------------------------------------------------------------------------- */
 
-/* prepare() once the size of an observation is known; the model must have so many positions and velocities. */
+/* Does the rest of prepare() when the size of an observation is known. The model must have at least these numbers of
+ * positions and velocities. */
 int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t positions, int64_t velocities, be_error *error);
 
-/* The lane's controls, then so many of MuJoCo's steps; `contact_forces`: and mj_rnePostConstraint. What is not
- * BE_OK is a failure, to be returned at once. */
+/* Sets the lane's controls and takes MuJoCo's steps; with `contact_forces` also calls mj_rnePostConstraint. If it does
+ * not return BE_OK, the caller must return that status at once. */
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
                       be_error *error);
 
-/* mj_resetData; then the caller writes qpos and qvel; then mj_forward. */
+/* To start an episode: be_mujoco_clear (mj_resetData); then the caller writes qpos and qvel; then be_mujoco_forward
+ * (mj_forward). */
 int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error);
 int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error);
 
-/* Both for the commonest of starts: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
- * + scale * standard_normal(). */
+/* Both, for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
+ * init_qvel + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
 
-/* Zeros in the infos of a row. */
+/* Zeroes the infos of a lane's row. */
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows);
 
 /* The members of be_env_type that all types share. */
@@ -220,13 +227,13 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
         return observe(batch, lanes, count, rows, error);                                                              \
     }
 
-/* Appends values to a row. */
+/* Appends values to a row. Returns the end of the row. */
 static inline double *be_append(double *row, const double *values, int64_t count) {
     memcpy(row, values, (size_t)count * sizeof *row);
     return row + count;
 }
 
-/* The params of those that have them: weights and the like, and reset_noise_scale. */
+/* Params that several types have: weights and the like, and reset_noise_scale. */
 #define MJ_WEIGHT(name, value, doc) {name, BE_PARAM_FLOAT, value, -1e300, 1e300, NULL, doc, 0}
 #define MJ_BOUND(name, value, doc) {name, BE_PARAM_FLOAT, value, -MJ_ANY, MJ_ANY, NULL, doc, 0}
 #define MJ_SCALE(value)                                                                                                \
@@ -234,12 +241,12 @@ static inline double *be_append(double *row, const double *values, int64_t count
 #define MJ_TERMINATE                                                                                                   \
     {"terminate_when_unhealthy", BE_PARAM_BOOL, 1, 0, 1, NULL, "episodes end where the lane is not healthy", 1}
 
-/* Infos: of every row, of steps alone. */
+/* Infos that are reported in every row, and infos of steps only. */
 #define MJ_INFO_ALWAYS(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .doc = doc_}
 #define MJ_INFO_STEP(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F64), .when = BE_IN_STEPS, .doc = doc_}
 #define MJ_INFO_STEP_F32(name_, doc_) {name_, BE_INFO, BE_VALUE(BE_F32), .when = BE_IN_STEPS, .doc = doc_}
 
-/* A step's action, and the rows of numbers. */
+/* The action of a step, and rows of doubles. */
 #define MJ_ACTION(batch, rows, lane)                                                                                   \
     BE_ROW(const float, (rows)->port[MJ_ACTION_PORT], rows, lane, be_mujoco_of(batch)->num_ctrl)
 #define MJ_OBSERVATION(batch, rows, lane)                                                                              \

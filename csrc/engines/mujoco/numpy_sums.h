@@ -1,4 +1,4 @@
-/* Sums with NumPy's roundings: what Gymnasium's rewards are made of. */
+/* Sums with NumPy's roundings, from which Gymnasium's rewards are computed. */
 #ifndef BE_NUMPY_SUMS_H
 #define BE_NUMPY_SUMS_H
 
@@ -7,7 +7,8 @@
 
 #include "libm.h"
 
-/* np.sum of n values, where value(i) is an expression of i: pairwise, eight running sums in a block of up to 128. */
+/* np.sum of n values, where value(i) is an expression of i: pairwise over blocks of up to 128 values, with eight
+ * running sums in a block. */
 #define BE_PAIRWISE(name, type, source_type, term)                                                                     \
     static inline type name(const source_type *x, int64_t n) {                                                         \
         if (n < 8) {                                                                                                   \
@@ -49,7 +50,7 @@ static inline double be_norm(const double *x, int n, int fused) {
 }
 
 static inline double be_clip_one(double x, double low, double high) {
-    x = x < low ? low : x; /* a NaN stays one */
+    x = x < low ? low : x; /* NaN stays NaN */
     return x > high ? high : x;
 }
 

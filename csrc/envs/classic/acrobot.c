@@ -109,7 +109,7 @@ static int prepare(be_setup *setup, be_error *error) {
     return BE_OK;
 }
 
-/* The reset state is float32, and so the first observation's sines and cosines are NumPy's float32 ones. */
+/* The reset state is float32, so the sines and cosines of the first observation are NumPy's float32 ones. */
 static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     (void)error;
     double *const *s = (double *const *)b->state;
@@ -139,8 +139,8 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-/* Into [-pi, pi] by whole turns, one rounded subtraction per turn. An angle a million turns away (for which Gymnasium's
- * loop would not end) is brought back by one remainder; infinity becomes NaN. */
+/* Brings an angle into [-pi, pi] by whole turns, with one rounded subtraction per turn. An angle a million turns away,
+ * for which Gymnasium's loop would not end, is brought back by one remainder; infinity becomes NaN. */
 static inline be_vd wrap(be_vd x) {
     const be_vd pi = be_set1(PI), turn = be_set1(PI - -PI);
     be_vl far = ~(be_abs(x) < 1e6 * PI) & (x == x);
@@ -176,7 +176,7 @@ typedef struct chunk {
     double square1[CHUNK], square2[CHUNK], d2_square[CHUNK];
 } __attribute__((aligned(64))) chunk;
 
-/* A stage of the Runge-Kutta step: the time derivative at y, and the next y. */
+/* A stage of the Runge-Kutta step: computes the time derivative at y, and the next y. */
 BE_INLINE void stage(chunk *w, int n, int number, const be_batch *b, int64_t first, int per_lane, values *v) {
     const int nips = b->params[BOOK_OR_NIPS] == 1;
     const be_vd *c = v->constants;
@@ -255,7 +255,8 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         be_sincos_many(w.y[THETA2], w.sin2, w.cos2, n);
         for (int l = 0; l < n; l += BE_VL) {
             be_vd cos1 = be_load(w.cos1 + l);
-            /* -cos1 - cos(theta1 + theta2) > 1 cannot be while the first link hangs below the joint, as it mostly does.
+            /* -cos1 - cos(theta1 + theta2) > 1 is impossible while the first link hangs below the joint, as it mostly
+             * does.
              */
             be_vl arrived = cos1 < 0;
             if (be_any(arrived)) arrived = -cos1 - be_cos(be_load(w.y[THETA2] + l) + be_load(w.y[THETA1] + l)) > 1.0;

@@ -38,7 +38,7 @@ enum {
 static const char *const integrators[] = {"euler", "semi-implicit euler", NULL};
 static const be_param params[] = {
     [SUTTON_BARTO_REWARD] = {"sutton_barto_reward", BE_PARAM_BOOL, 0, 0, 1, NULL,
-                             "reward 0 a step and -1 at the fall, instead of 1 a step"},
+                             "reward 0 per step and -1 at the fall, instead of 1 per step"},
     [GRAVITY] = {"gravity", BE_PARAM_FLOAT, 9.8, -1e3, 1e3, NULL, "m/s^2"},
     [MASSCART] = {"masscart", BE_PARAM_FLOAT, 1.0, 1e-6, 1e6, NULL, "kg"},
     [MASSPOLE] = {"masspole", BE_PARAM_FLOAT, 0.1, 1e-6, 1e6, NULL, "kg"},

@@ -100,11 +100,11 @@ typedef struct moved {
     be_vl arrived;
 } moved;
 
-/* What a push beyond [-1, 1] adds: it is clipped to a Python float, which leaves all in float64. */
+/* What a push beyond [-1, 1] adds to the velocity. It is clipped to a Python float, so the result is float64. */
 static inline be_vd gain_of_clipped(be_vf push, be_vd slope, const values *v) {
     return be_copysign(be_set1(1.0), be_to_f64(push)) * v->power - slope;
 }
-/* Any other push is float32. */
+/* What any other push adds, in float32. */
 static inline be_vf gain_of_push(be_vf push, be_vd slope, const values *v) {
     return push * be_to_f32(v->power) - be_to_f32(slope);
 }
@@ -120,8 +120,8 @@ BE_INLINE moved first_step(be_vd position, be_vd velocity, be_vf push, be_vd slo
     return (moved){position, velocity, (position >= v->goal_position) & (velocity >= v->goal_velocity)};
 }
 
-/* value >= goal, where NumPy compares in float32, and what was clipped to `high` (the lanes `above`) or `low` (`below`)
- * is a Python float by then. */
+/* value >= goal. NumPy compares in float32; but a value that was clipped to `high` (the lanes `above`) or `low`
+ * (`below`) is a Python float by then. */
 static inline be_vi at_least(be_vf value, be_vd goal, be_vi above, be_vd high, be_vi below, be_vd low) {
     be_vi clipped = (above & be_to_i32(high >= goal)) | (below & be_to_i32(low >= goal));
     return clipped | (~(above | below) & (value >= be_to_f32(goal)));

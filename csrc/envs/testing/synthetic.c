@@ -1,7 +1,7 @@
-/* Synthetic-v0: steps that take a chosen time, for tests and benchmarks of what runs them.
+/* Synthetic-v0: steps that take a chosen time, for tests and benchmarks of the code that runs them.
  *
- * What it shows depends on the lane's stream and on every action so far, so that a step lost, doubled or given to
- * another lane is noticed; the time that a step takes changes nothing.
+ * What it shows depends on the lane's stream and on every action so far, so that a step that is lost, done twice or
+ * given to another lane is noticed. The time that a step takes changes nothing in the results.
  */
 #include <time.h>
 
@@ -23,7 +23,7 @@ static const be_field state[] = {
 
 enum { COST_US, TAIL_PROBABILITY, TAIL_FACTOR, END_PROBABILITY, WAIT, FAIL_STEP, FAIL_LANE, FAIL_RESET, RESET_US };
 static const be_param params[] = {
-    [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "CPU time of a step, us (with `wait`: time)"},
+    [COST_US] = {"cost_us", BE_PARAM_FLOAT, 10.0, 0, 1e7, NULL, "CPU time per step, us (with `wait`: time)"},
     [TAIL_PROBABILITY] = {"tail_probability", BE_PARAM_FLOAT, 0.0, 0, 1, NULL, "chance that a step is a slow one"},
     [TAIL_FACTOR] = {"tail_factor", BE_PARAM_FLOAT, 10.0, 0, 1e4, NULL, "how many times longer a slow step takes"},
     [END_PROBABILITY] = {"end_probability", BE_PARAM_FLOAT, 0.02, 0, 1, NULL, "chance that a step ends the episode"},
@@ -70,8 +70,9 @@ static double now_us(clockid_t clock) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* CPU time: while another program has the core, no work gets done. That clock is a system call of a microsecond; so it
- * is asked at the beginning, and again when the time would be over if the thread had the core all the while. */
+/* The cost is CPU time, because no work is done while another program has the core. Reading that clock is a system call
+ * of a microsecond, so it is read at the beginning, and again when the time would be over if the thread had the core
+ * all the while. */
 static void work(double us) {
     const double end = now_us(CLOCK_THREAD_CPUTIME_ID) + us;
     for (double left = us; left > 0; left = end - now_us(CLOCK_THREAD_CPUTIME_ID)) {
@@ -118,7 +119,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
             return be_fail(error, BE_ERROR_ENGINE, i, "fail_step=%d", b->elapsed[i] + 1);
         }
         double *observation = BE_ROW(double, rows->port[OBSERVATION], rows, i, 3);
-        observation[0] = b->elapsed[i] + 1; /* counted after this */
+        observation[0] = b->elapsed[i] + 1; /* `elapsed` is increased after this */
         observation[1] = ((const double *)b->state[LAST])[i];
         observation[2] = (double)((const int64_t *)b->state[TOTAL])[i];
     }

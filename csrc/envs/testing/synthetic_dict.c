@@ -1,8 +1,8 @@
 /* SyntheticDict-v0: a Dict of observations of several dtypes, MultiDiscrete actions, infos in a dict of their own, and
  * further rewards, for tests of what moves them.
  *
- * What it shows depends on the lane's stream and on every part of every action so far, so that a part lost or given to
- * another lane is seen. Its lanes are stepped in ranges.
+ * What it shows depends on the lane's stream and on every part of every action so far, so that a part that is lost or
+ * given to another lane is noticed. Its lanes are stepped in ranges.
  */
 #include <math.h>
 #include <string.h>

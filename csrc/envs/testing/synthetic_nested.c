@@ -1,8 +1,8 @@
 /* SyntheticNested-v0: Dicts and Tuples in each other, on both sides, and rewards of a team of three, for tests of what
  * moves them.
  *
- * What it shows depends on the lane's stream and on every part of every action so far, so that a part lost or given to
- * another lane is seen. Its lanes are stepped one by one, and may fail.
+ * What it shows depends on the lane's stream and on every part of every action so far, so that a part that is lost or
+ * given to another lane is noticed. Its lanes are stepped one by one, and may fail.
  */
 #include <math.h>
 #include <string.h>

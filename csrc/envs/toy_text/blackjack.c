@@ -6,7 +6,7 @@
 
 #include "batchenv.h"
 
-/* A player who is not bust has at most 21 cards, then draws one; a dealer has less. */
+/* A player who is not bust has at most 21 cards, and then draws one. A dealer has fewer. */
 enum { HAND = 24, ACE = 1, TEN = 10, JACK = 11, KING = 13 };
 
 enum { ACTION, OBSERVATION };
@@ -30,16 +30,16 @@ enum { NATURAL, SAB };
 static const be_param params[] = {
     [NATURAL] = {"natural", BE_PARAM_BOOL, 0, 0, 1, NULL, "a won natural (ace and ten) pays 1.5"},
     [SAB] = {"sab", BE_PARAM_BOOL, 0, 0, 1, NULL,
-             "Sutton and Barto's rules: the player's natural beats all but the dealer's; `natural` is not looked at"},
+             "Sutton and Barto's rules: the player's natural beats all but the dealer's; `natural` is ignored"},
     {0},
 };
 
-/* What counts of a hand; `low` is its sum with every ace as 1. */
+/* What matters about a hand; `low` is its sum with each ace counted as 1. */
 typedef struct hand {
     int cards, low, ace;
 } hand;
 
-/* Looks at eight cards at a time; each is a byte of at most 10, so that no carry leaves it. */
+/* Adds up eight cards at a time. Each is a byte of at most 10, so no carry leaves it. */
 static inline hand look_at(const uint8_t *cards) {
     const uint64_t ones = UINT64_C(0x0101010101010101), below_top = 0x7f * ones, top = 0x80 * ones;
     uint64_t total = 0, used = 0, no_ace = top;
@@ -63,7 +63,7 @@ static inline uint8_t draw_card(be_rng *rng) {
     return (uint8_t)(card < TEN ? card : TEN);
 }
 
-/* One more card for the hand `h` that `cards` are. */
+/* Adds a card to `cards`, whose hand is `h`. */
 static inline hand take_card(hand h, uint8_t *cards, be_rng *rng) {
     const uint8_t card = draw_card(rng);
     cards[h.cards] = card;
@@ -85,7 +85,7 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
             }
             if (n < 2 || gap || before_last > 21) {
                 return be_fail(error, BE_ERROR_VALUE, i,
-                               "%s of lane %lld must be two or more cards, then zeros, and not be bust before its last",
+                               "%s of lane %lld must be two or more cards, then zeros, and not bust before the last",
                                state[who].name, (long long)i);
             }
         }

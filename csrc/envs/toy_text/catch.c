@@ -1,10 +1,9 @@
 /* Catch-v0: move a paddle under a falling ball.
  *
- * Mnih et al. (2014), "Recurrent Models of Visual Attention", as bsuite and EnvPool have it. The ball starts in the top
- * row, in a random column: np_random.integers(columns). Each step moves the paddle in the bottom row by action - 1, as
- * far as there is room, and the ball one row down. When the ball arrives in the bottom row the episode ends, with
- * reward 1 if it meets the paddle and -1 if not; all other rewards are 0. The size of the board is that of its map,
- * whose cells do not matter.
+ * Mnih et al. (2014), "Recurrent Models of Visual Attention", as in bsuite and EnvPool. The ball starts in the top row,
+ * in a random column: np_random.integers(columns). Each step moves the paddle in the bottom row by action - 1, if there
+ * is room, and the ball one row down. When the ball arrives in the bottom row the episode ends, with reward 1 if it
+ * meets the paddle and -1 if not; all other rewards are 0. The board is as large as its map, whose cells do not matter.
  */
 #include <string.h>
 

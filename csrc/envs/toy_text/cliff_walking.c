@@ -41,7 +41,7 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION];
     for (int64_t k = 0; k < count; k++) {
         const int64_t i = lanes[k];
-        (void)be_rng_double(&b->rng[i]); /* Gymnasium draws the start, though there is but one */
+        (void)be_rng_double(&b->rng[i]); /* Gymnasium draws the start, although there is only one */
         s[i] = START;
         last_action[i] = -1;
         *BE_ROW(double, rows->port[PROB], rows, i, 1) = 1.0;

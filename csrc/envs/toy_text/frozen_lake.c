@@ -30,7 +30,7 @@ enum { IS_SLIPPERY, SUCCESS_RATE, REWARD_GOAL, REWARD_HOLE, REWARD_FROZEN };
 static const be_param params[] = {
     [IS_SLIPPERY] = {"is_slippery", BE_PARAM_BOOL, 1, 0, 1, NULL, "moves may go sideways instead"},
     [SUCCESS_RATE] = {"success_rate", BE_PARAM_FLOAT, 1.0 / 3.0, 0, 1, NULL,
-                      "probability of the move meant; the rest is halved between the two sides"},
+                      "probability of the intended move; the two sides share the rest equally"},
     [REWARD_GOAL] = {"reward_goal", BE_PARAM_FLOAT, 1, -1e300, 1e300, NULL, "for reaching the goal"},
     [REWARD_HOLE] = {"reward_hole", BE_PARAM_FLOAT, 0, -1e300, 1e300, NULL, "for falling into a hole"},
     [REWARD_FROZEN] = {"reward_frozen", BE_PARAM_FLOAT, 0, -1e300, 1e300, NULL, "for every other step"},
@@ -78,7 +78,7 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_ro
     return BE_OK;
 }
 
-/* One of the starts, each as likely as the next. */
+/* Draws one of the starts, each with the same probability. */
 static int64_t draw_start(const be_batch *b, int64_t first, int64_t starts, be_rng *rng) {
     const double u = be_rng_double(rng), p = 1.0 / (double)starts;
     if (starts == 1) return first;
@@ -92,7 +92,7 @@ static int64_t draw_start(const be_batch *b, int64_t first, int64_t starts, be_r
 
 static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
     int64_t *s = b->state[S], *last_action = b->state[LAST_ACTION];
-    /* They depend on the map alone: the same in all lanes. */
+    /* They depend on the map alone, so they are the same in all lanes. */
     const int64_t first = (int64_t)be_constant_of(b, FIRST_START, 0),
                   starts = (int64_t)be_constant_of(b, NUM_STARTS, 0);
     for (int64_t k = 0; k < count; k++) {
@@ -140,7 +140,7 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         uint32_t cell = (uint32_t)s[i], direction = (uint32_t)action[k];
         last_action[i] = action[k];
         prob[k] = 1.0;
-        if (kind_of[cells[cell]] != FROZEN) { /* no step leads out of the goal or a hole */
+        if (kind_of[cells[cell]] != FROZEN) { /* the walker cannot leave the goal or a hole */
             observation[k] = cell;
             reward[k] = 0.0;
             terminated[k] = 1;

@@ -1,9 +1,9 @@
 /* NChain-v0: five cells in a row, where patience pays.
  *
- * Strens (2000), "A Bayesian Framework for Reinforcement Learning", as gym 0.20 and EnvPool have it. An episode starts
- * in cell 0. With probability `slip`, where np_random.random() < slip, a step does the opposite of its action. Action 0
- * goes one cell on, for no reward; in the last cell it stays there, for `large`. Action 1 goes back to cell 0, for
- * `small`. Episodes end by their step limit alone.
+ * Strens (2000), "A Bayesian Framework for Reinforcement Learning", as in gym 0.20 and EnvPool. An episode starts in
+ * cell 0. With probability `slip` (np_random.random() < slip), a step does the opposite of its action. Action 0 goes
+ * one cell on, for no reward; in the last cell it stays there, for a reward of `large`. Action 1 goes back to cell 0,
+ * for a reward of `small`. Episodes end only by their step limit.
  */
 #include "batchenv.h"
 

@@ -35,11 +35,11 @@ enum { IS_RAINY, FICKLE_PASSENGER, RAINY_PROBABILITY, FICKLE_PROBABILITY };
 static const be_param params[] = {
     [IS_RAINY] = {"is_rainy", BE_PARAM_BOOL, 0, 0, 1, NULL, "moves may go sideways instead"},
     [FICKLE_PASSENGER] = {"fickle_passenger", BE_PARAM_BOOL, 0, 0, 1, NULL,
-                          "the passenger may choose another destination once under way"},
+                          "the passenger may choose another destination during the ride"},
     [RAINY_PROBABILITY] = {"rainy_probability", BE_PARAM_FLOAT, 0.8, 0, 1, NULL,
-                           "in rain: probability of the move meant; the rest is halved between the two sides"},
+                           "in rain: probability of the intended move; the two sides share the rest equally"},
     [FICKLE_PROBABILITY] = {"fickle_probability", BE_PARAM_FLOAT, 0.3, 0, 1, NULL,
-                            "that a fickle passenger changes their mind in an episode"},
+                            "probability that a fickle passenger changes their mind in an episode"},
     {0},
 };
 
@@ -52,15 +52,16 @@ static const uint8_t ways[NUM_CELLS][4] = {
     {0, 1, 0, 0}, {0, 1, 1, 0}, {0, 1, 0, 1}, {0, 1, 1, 0}, {0, 1, 0, 1}, /* Y | . . | B . */
 };
 static const int8_t move_of[4] = {[SOUTH] = 5, [NORTH] = -5, [EAST] = 1, [WEST] = -1};
-/* Seen from the driver: left and right of each heading. */
+/* Left and right of each heading, as the driver sees them. */
 static const uint8_t left_of[4] = {[SOUTH] = EAST, [NORTH] = WEST, [EAST] = NORTH, [WEST] = SOUTH};
 static const uint8_t right_of[4] = {[SOUTH] = WEST, [NORTH] = EAST, [EAST] = SOUTH, [WEST] = NORTH};
 
 /* The pad in a cell, counted from 1; 0: none. */
 static const uint8_t pad_in[NUM_CELLS] = {[0] = 1, [4] = 2, [20] = 3, [23] = 4};
 
-/* An episode starts in one of 300 states, each as likely as the next: any cell, a waiting passenger, another pad as the
- * destination. Constant j is the sum of the probabilities of the first 10 j of them, added one by one. */
+/* An episode starts in one of 300 states, each with the same probability: any cell, a passenger waiting at a pad, and
+ * another pad as the destination. Constant j is the sum of the probabilities of the first 10 j states, added one by
+ * one. */
 enum { NUM_STARTS = 300, STRIDE = 10, NUM_SUMS = NUM_STARTS / STRIDE };
 static const double start_probability = 1.0 / NUM_STARTS;
 
@@ -150,7 +151,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
                 if (pick > 0) way = pick == 1 ? left_of[a] : right_of[a];
                 prob[k] = pick > 0 ? aside : straight;
             }
-            /* A closed way ahead is closed to drifting too. */
+            /* If the way ahead is closed, the taxi cannot drift either. */
             if (ways[cell][a] && ways[cell][way]) {
                 s += move_of[way] * STATES_PER_CELL;
                 if (fickle && fickle_step[i] && passenger == IN_TAXI) {

@@ -10,10 +10,10 @@ static const be_param params[] = {
     [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.0, "reward for speed, per m/s"),
     [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.5, "cost of controls, per squared control"),
     [CONTACT] = MJ_WEIGHT("contact_cost_weight", 5e-4, "cost of contact forces, per squared force"),
-    [HEALTHY] = MJ_WEIGHT("healthy_reward", 1.0, "reward for a step in health"),
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 1.0, "reward for each step in which the lane is healthy"),
     [TERMINATE] = MJ_TERMINATE,
-    [Z_MIN] = MJ_BOUND("healthy_z_min", 0.2, "the torso's least healthy height, m"),
-    [Z_MAX] = MJ_BOUND("healthy_z_max", 1.0, "the torso's greatest healthy height, m"),
+    [Z_MIN] = MJ_BOUND("healthy_z_min", 0.2, "the lowest healthy height of the torso, m"),
+    [Z_MAX] = MJ_BOUND("healthy_z_max", 1.0, "the greatest healthy height of the torso, m"),
     [FORCE_MIN] = MJ_BOUND("contact_force_min", -1.0, "contact forces are clipped to at least this"),
     [FORCE_MAX] = MJ_BOUND("contact_force_max", 1.0, "contact forces are clipped to at most this"),
     [NOISE] = MJ_SCALE(0.1),
@@ -61,14 +61,14 @@ static const be_port ports_v4[] = {
 static const be_port ports_v4_contact[] = {
     MJ_SHARED_PORTS,
     SHARED(MJ_INFO_STEP),
-    [REWARD_CTRL] = MJ_INFO_STEP("reward_ctrl", "the contact cost, as Gymnasium has it there"),
+    [REWARD_CTRL] = MJ_INFO_STEP("reward_ctrl", "the contact cost, as in Gymnasium"),
     [FORWARD_REWARD_V4] = MJ_INFO_STEP("forward_reward", "the same as reward_forward"),
     {0},
 };
 
 enum { CHARGES_CONTACTS = MJ_OWN };
 
-/* The first of cfrc_ext's values observed: -v5 leaves out the world's, which are 0. */
+/* The first value of cfrc_ext that is observed: -v5 leaves out the values of the world's body, which are 0. */
 static int64_t first_force(const be_batch *b) { return be_mujoco_is_v4(b) ? 0 : 6; }
 
 static int prepare_any(be_setup *setup, int64_t first, be_error *error) {

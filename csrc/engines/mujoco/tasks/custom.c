@@ -1,5 +1,5 @@
-/* A user's own model: MuJoCo's steps, and an observation of chosen fields. Rewards and ends of episodes are the
- * user's. */
+/* A user's own model: takes MuJoCo's steps and observes the fields that the user chooses. The user computes rewards and
+ * ends of episodes. */
 #include "engines/mujoco/mujoco.h"
 
 enum { POSITION_NOISE = MJ_PARAMS, VELOCITY_NOISE };

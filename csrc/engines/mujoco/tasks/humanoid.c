@@ -9,7 +9,7 @@ static const be_param params[] = {
     MJ_SHARED_PARAMS(5),
     [FORWARD] = MJ_WEIGHT("forward_reward_weight", 1.25, "reward for speed, per m/s"),
     [CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
-    [HEALTHY] = MJ_WEIGHT("healthy_reward", 5.0, "reward for a step in health"),
+    [HEALTHY] = MJ_WEIGHT("healthy_reward", 5.0, "reward for each step in which the lane is healthy"),
     [TERMINATE] = MJ_TERMINATE,
     [Z_MIN] = MJ_BOUND("healthy_z_min", 1.0, "the torso's height must be above, m"),
     [Z_MAX] = MJ_BOUND("healthy_z_max", 2.0, "the torso's height must be below, m"),
@@ -69,7 +69,7 @@ static const be_port ports_v4[] = {
 enum { UP = MJ_PARAMS, STANDUP_CONTROL, STANDUP_NOISE, IMPACT, IMPACT_MIN, IMPACT_MAX };
 static const be_param standup_params[] = {
     MJ_SHARED_PARAMS(5),
-    [UP] = MJ_WEIGHT("uph_cost_weight", 1.0, "read by nothing, as in Gymnasium"),
+    [UP] = MJ_WEIGHT("uph_cost_weight", 1.0, "has no effect, as in Gymnasium"),
     [STANDUP_CONTROL] = MJ_WEIGHT("ctrl_cost_weight", 0.1, "cost of controls, per squared control"),
     [STANDUP_NOISE] = MJ_SCALE(1e-2),
     [IMPACT] = MJ_WEIGHT("impact_cost_weight", 0.5e-6, "cost of contact forces, per squared force"),

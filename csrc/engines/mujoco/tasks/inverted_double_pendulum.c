@@ -51,7 +51,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-/* x ** 2 of a NumPy float64: pow() rounds otherwise than x * x in a few cases. */
+/* x ** 2 of a NumPy float64, which is pow(x, 2): in a few cases it rounds differently from x * x. */
 static double square(double x) { return be_math.pow(x, 2); }
 
 static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {

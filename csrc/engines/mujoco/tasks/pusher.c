@@ -68,7 +68,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-/* How far the object is from a body. */
+/* The distance of the object from a body. */
 static double distance_to(const be_batch *b, int64_t lane, int index) {
     const double *object = body(b, lane, OBJECT), *other = body(b, lane, index);
     const double vector[] = {object[0] - other[0], object[1] - other[1], object[2] - other[2]};

@@ -28,7 +28,7 @@ static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
 static int prepare(be_setup *setup, be_error *error) { return prepare_any(setup, 2, error); }
 static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(setup, 3, error); }
 
-/* From the target to the fingertip. */
+/* The vector from the target to the fingertip. */
 static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *xpos = be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS];

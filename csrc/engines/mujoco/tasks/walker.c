@@ -1,4 +1,4 @@
-/* Hopper and Walker2d, -v5 and -v4: a leg or two in a plane, that must not fall. */
+/* Hopper and Walker2d, -v5 and -v4: one leg or two in a plane, which must not fall. */
 #include "engines/mujoco/mujoco.h"
 #include "engines/mujoco/numpy_sums.h"
 
@@ -12,7 +12,7 @@ enum {
     ANGLE_MIN,
     ANGLE_MAX,
     NOISE,
-    STATE_MIN, /* Hopper's */
+    STATE_MIN, /* Hopper only */
     STATE_MAX
 };
 /* clang-format off */
