@@ -119,7 +119,7 @@ def check(options: argparse.Namespace) -> int:
         return 0 if all(report.passed for report in reports) else 1
     report = batchenv.check_vector_env(
         options.target,
-        num_envs=options.num_envs,
+        num_envs=options.num_envs or 3,
         isolate=True,
         timeout=options.timeout,
         max_steps=options.max_steps,
@@ -176,7 +176,7 @@ def make_parser() -> argparse.ArgumentParser:
         "under sanitizers), or what makes a vector env",
     )
     command.add_argument("-q", "--quiet", action="store_true", help="only what fails, and the line of counts")
-    command.add_argument("--num-envs", type=positive_int, default=3, help="default %(default)s")
+    command.add_argument("--num-envs", type=positive_int, help="default 3; for a C file 3, and then 321")
     command.add_argument("--timeout", type=seconds, default=60.0, help="seconds a check may take; default %(default)s")
     command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
     command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")

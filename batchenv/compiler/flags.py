@@ -11,7 +11,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wno-missing-field-initializers"]
 # Exact kernels: no fused multiply-adds but the ones written, no -ffast-math. -fno-trapping-math and -fno-math-errno
 # change no value; they let the compiler vectorise comparisons and inline rounding.
 EXACT = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-C_FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", *EXACT, "-Wno-psabi"]
+# A function that no header declares would be found missing only when the library is loaded.
+C_FLAGS = ["-std=gnu11", "-O3", "-fvisibility=hidden", *EXACT, "-Wno-psabi", "-Werror=implicit-function-declaration"]
 LINK_FLAGS = ["-lm", "-Wl,-Bsymbolic"]
 
 ISA_FLAGS = {"BASELINE": []}

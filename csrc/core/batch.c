@@ -252,9 +252,16 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         return NULL;
     }
+    int status;
+    driver->checked = be_checked_type(&type, &status);
     batch->type = type;
-    batch->num_lanes = options->num_lanes;
     batch->driver = driver;
+    if (status != 0) {
+        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_batch_destroy(batch);
+        return NULL;
+    }
+    batch->num_lanes = options->num_lanes;
     driver->look = options->look;
     driver->look_context = options->look_context;
     driver->next_look = be_now_seconds() + LOOK_SECONDS;
@@ -326,6 +333,7 @@ void be_batch_destroy(be_batch *batch) {
     free(batch->driver->coefficients);
     free(batch->driver->placement);
     free(batch->driver->space);
+    free(batch->driver->checked);
     free(batch->driver);
     free(batch);
 }

@@ -3,6 +3,7 @@
 #define BE_BATCH_H
 
 #include "batchenv.h"
+#include "core/checked.h"
 #include "core/place/clock.h"
 #include "core/place/numa.h"
 #include "core/rows.h"
@@ -174,6 +175,7 @@ size_t be_engine_bytes(const be_batch *batch); /* per lane, not counting the col
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
 struct be_driver {
+    be_checked *checked;        /* what batch->type points to, if the batch has made it; or NULL */
     int (*look)(void *context); /* during open() */
     void *look_context;
     double next_look; /* seconds */

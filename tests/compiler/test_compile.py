@@ -429,6 +429,48 @@ def test_check_says_where_the_c_code_breaks(walk, mistake, words):
     pytest.skip("the compiler has no sanitizers")
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("rows->reward[k] =", "const double lost = ", r'step\(\) .* has not written "rows->reward" of lane 0'),
+        ("rows->reward[k] =", "rows->reward[i - i % 8] =", r'"rows->reward" of lane 1'),
+        (
+            "        observation[k] =",
+            "        if (k) observation[k] =",
+            r'step\(\) .* written observation "" of lane 0',
+        ),
+        ("return observe(batch, lanes, count,", "return observe(batch, lanes, count / 2,", r"reset\(\) .* of lane 2"),
+        ("if (rows->skip[k]) continue;", "be_rng_double(&batch->rng[i]);", "drawn random numbers for lane"),
+    ],
+)
+def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, words):
+    """Memory that is not written often holds what it should by accident: the rules of the contract do not see it."""
+    edit(walk, right, wrong)
+    (name,) = batchenv.compile(walk, cflags="-w").ids
+    monkeypatch.setenv("BATCHENV_CHECK_WRITES", "1")
+    env = batchenv.make(name, 5, max_episode_steps=3)
+    with pytest.raises(ValueError, match=words):
+        env.reset(seed=0)
+        for _ in range(4):
+            env.step(np.ones(5, int))
+
+
+def test_all_envs_write_all_outputs(monkeypatch):
+    monkeypatch.setenv("BATCHENV_CHECK_WRITES", "1")
+    names = [name for name in batchenv.list_envs(None) if TABLE[name].library is None]
+    for name in [*names, "Synthetic-v0", "SyntheticDict-v0", "SyntheticNested-v0"]:
+        for mode in ("NextStep", "SameStep", "Disabled"):
+            env = batchenv.make(name, 70, autoreset_mode=mode, max_episode_steps=3)
+            env.reset(seed=1)
+            for _ in range(7):
+                ended = np.logical_or(*env.step(env.action_space.sample())[2:4])
+                if mode == "Disabled" and ended.any():
+                    env.reset(options={"reset_mask": ended})
+            if mode == "NextStep":
+                env.rollout(7, policy="random")
+                env.restore(env.snapshot())
+
+
 def test_types_have_one_name_each(walk):
     (name,) = batchenv.compile(walk).ids
     batchenv.compile(walk, namespace="second")

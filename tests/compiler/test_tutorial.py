@@ -26,3 +26,16 @@ def test_c_and_python_agree(tmp_path, monkeypatch):
     import treasure
 
     assert treasure.compare(num_envs=9, steps=300) == 2700
+
+
+@pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
+def test_what_the_page_does_with_it_works(tmp_path, monkeypatch):
+    monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
+    monkeypatch.chdir(EXAMPLE)
+    (block,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs/your-own-env.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    names = {}
+    exec(block, names)
+    assert names["result"].observations["place"].shape == (200, 64, 2)
+    assert names["infos"]["env_id"].shape == (16,)

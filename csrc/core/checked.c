@@ -1,0 +1,137 @@
+#include "core/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+
+struct be_checked {
+    be_env_type type; /* first: a pointer to it is one to this */
+    const be_env_type *real;
+};
+
+static const be_env_type *real_of(const be_batch *batch) { return ((const be_checked *)batch->type)->real; }
+
+/* A byte that no flag has, and of which four make no number that an env is likely to write. */
+#define PATTERN 0xA5
+
+enum { IN_RESET, IN_OBSERVE, IN_STEP };
+static const char *const calls[] = {"reset()", "observe()", "step()"};
+
+static int is_checked(const be_array *array, int call, const be_rows *rows) {
+    static const int groups[] = {BE_ROWS_LANE, BE_ROWS_OBSERVATION, BE_ROWS_LANE | BE_ROWS_RESULT};
+    return (array->group & groups[call]) && rows->place[array->place];
+}
+
+static void spoil(const be_batch *batch, int call, const be_rows *rows, int64_t lane) {
+    const be_table *table = &batch->driver->inner;
+    for (int k = 0; k < table->count; k++) {
+        const be_array *array = &table->arrays[k];
+        if (!is_checked(array, call, rows)) continue;
+        memset((char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes, PATTERN, array->bytes);
+    }
+}
+
+/* Which value of a row of `count` values is as spoil() has left it, or -1. Of small integers, which may have any value,
+ * only a whole row tells. */
+static int64_t find_spoilt(const unsigned char *row, int64_t count, be_dtype dtype) {
+    const size_t size = be_dtype_size(dtype);
+    const int any_value = dtype == BE_U8 || dtype == BE_I8;
+    if (any_value && count < 4) return -1;
+    int64_t spoilt = 0;
+    for (int64_t j = 0; j < count; j++) {
+        size_t same = 0;
+        while (same < size && row[(size_t)j * size + same] == PATTERN) same++;
+        if (same == size && !any_value) return j;
+        spoilt += same == size;
+    }
+    return spoilt == count ? 0 : -1;
+}
+
+static int look(const be_batch *batch, int call, const be_rows *rows, int64_t lane, be_error *error) {
+    static const char *const roles[] = {"action ", "observation ", "info ", "reward "};
+    const be_table *table = &batch->driver->inner;
+    for (int k = 0; k < table->count; k++) {
+        const be_array *array = &table->arrays[k];
+        if (!is_checked(array, call, rows)) continue;
+        const int port = array->place - BE_PLACE_PORT;
+        const be_dtype dtype = port >= 0                         ? batch->space[port].dtype
+                               : array->place == BE_PLACE_REWARD ? BE_F64
+                                                                 : BE_BOOL;
+        const unsigned char *row =
+            (unsigned char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes;
+        const int64_t value = find_spoilt(row, (int64_t)(array->bytes / be_dtype_size(dtype)), dtype);
+        if (value < 0) continue;
+        const char *name = port >= 0                         ? batch->type->ports[port].name
+                           : array->place == BE_PLACE_REWARD ? "rows->reward"
+                                                             : "rows->terminated";
+        return be_fail(
+            error, BE_ERROR_VALUE, lane,
+            "%s of type %s has not written %s\"%s\" of lane %lld (value %lld of its row): it has to write every "
+            "output of every lane that it is called for; in step(), lane begin + k has row k",
+            calls[call], batch->type->name, port >= 0 ? roles[batch->type->ports[port].role] : "", name,
+            (long long)lane, (long long)value);
+    }
+    return BE_OK;
+}
+
+static int check_listed(be_batch *batch, int call, const int64_t *lanes, int64_t count, const be_rows *rows,
+                        be_error *error) {
+    const be_env_type *real = real_of(batch);
+    for (int64_t k = 0; k < count; k++) spoil(batch, call, rows, lanes[k]);
+    const int status = (call == IN_RESET ? real->reset : real->observe)(batch, lanes, count, rows, error);
+    for (int64_t k = 0; k < count && status == BE_OK; k++) {
+        if (look(batch, call, rows, lanes[k], error) != BE_OK) return error->status;
+    }
+    return status;
+}
+
+static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    return check_listed(batch, IN_RESET, lanes, count, rows, error);
+}
+
+static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    return check_listed(batch, IN_OBSERVE, lanes, count, rows, error);
+}
+
+static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
+    const size_t bytes = (size_t)(end - begin) * sizeof(be_rng);
+    be_rng *before = malloc(bytes);
+    if (before == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    memcpy(before, batch->rng + begin, bytes); /* padding lanes have a stream, too */
+    const int64_t last = end < batch->num_lanes ? end : batch->num_lanes;
+    for (int64_t i = begin; i < last; i++) {
+        if (!rows->skip[i - rows->first]) spoil(batch, IN_STEP, rows, i);
+    }
+    int status = real_of(batch)->step(batch, begin, end, rows, error);
+    for (int64_t i = begin; i < last && status == BE_OK; i++) {
+        if (!rows->skip[i - rows->first]) {
+            status = look(batch, IN_STEP, rows, i, error);
+        } else if (memcmp(&before[i - begin], &batch->rng[i], sizeof *before) != 0) {
+            status = be_fail(error, BE_ERROR_VALUE, i,
+                             "step() of type %s has drawn random numbers for lane %lld, which has ended: leave out "
+                             "lanes with rows->skip[k]",
+                             batch->type->name, (long long)i);
+        }
+    }
+    free(before);
+    return status;
+}
+
+be_checked *be_checked_type(const be_env_type **type, int *status) {
+    const char *asked = getenv("BATCHENV_CHECK_WRITES");
+    *status = 0;
+    if (asked == NULL || strcmp(asked, "1") != 0 || (*type)->step == step) return NULL;
+    be_checked *checked = malloc(sizeof *checked);
+    if (checked == NULL) {
+        *status = -1;
+        return NULL;
+    }
+    checked->real = *type;
+    checked->type = **type;
+    checked->type.reset = reset;
+    checked->type.observe = observe;
+    checked->type.step = step;
+    *type = &checked->type;
+    return checked;
+}
