@@ -1,0 +1,198 @@
+# What the arrays of a batch are.
+
+import numpy as np
+
+from batchenv import nested
+
+cimport cython
+cimport numpy as cnp
+
+_NAMES = ("observations", "rewards", "terminations", "truncations")
+
+
+@cython.final
+cdef class Layout:
+    """What the arrays of a batch are: their dtypes, and the shape of one lane's."""
+
+    cdef int64_t num_lanes
+    cdef object observation_dtype, kernel_dtype  # of what is handed out; of what the C side writes
+    cdef int observation_type  # the former's number
+    cdef object reward_dtype
+    cdef int reward_type
+    cdef object stage  # a batchenv.normalize.Stage, or None
+    cdef bint treats_observations, treats_rewards  # between the C side and the user
+    cdef int port  # of the type, through which observations go; of several, the first
+    cdef tuple observation_shape  # of one lane
+    cdef int observation_ndim
+    cdef int64_t observation_dims[BE_MAX_DIMS + 1]  # the same, quicker to read; frame_stack adds one
+    cdef bint plain  # an observation is handed out as the one array that it is
+    cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
+    cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
+    cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
+    cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
+    cdef int num_more
+    cdef list infos  # and further rewards: rows of the type's table, with the dtypes and shapes that this batch has
+    cdef int when[BE_MAX_PORTS]  # a be_when; of further rewards AS_REWARDS
+    cdef bint nested[BE_MAX_PORTS]  # in a dict of infos
+    cdef int info_ports[BE_MAX_PORTS]
+    cdef int num_infos
+    cdef bint partial_infos  # some rows of some info are left out
+    cdef bint recording  # episode statistics
+    cdef bint goes_on  # games that last longer than an episode have theirs at their end
+    cdef bint same_step
+
+    cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
+        cdef const be_space *space
+        cdef int k
+        rows = _port_table(batch.type, (BE_OBSERVATION,))
+        self.port = rows[0]["index"]
+        self.names = [row["name"] for row in rows]
+        tree = nested.tree_of(self.names)
+        self.tree = None if tree == 0 else tree
+        self.more = []
+        for row in rows[1:]:
+            k = row["index"]
+            self.more.append((k, *_form(&batch.space[k])))
+        space = &batch.space[self.port]
+        shape = [space.shape[i] for i in range(space.ndim)]
+        if changes.time_aware:
+            shape = [be_frame_size(space, changes)]
+        elif space.kind == BE_SPACE_TUPLE:
+            self.tuple_size = space.shape[0]
+        if changes.frame_stack:
+            shape.insert(0, changes.frame_stack)
+        self.plain = self.tree is None and not self.tuple_size
+        self.num_lanes = batch.num_lanes
+        self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
+        self.set_stage(None, np.dtype(np.float64))
+        self.observation_shape = tuple(shape)
+        self.observation_ndim = len(shape)
+        for k in range(self.observation_ndim):
+            self.observation_dims[k] = shape[k]
+        self.num_more = len(self.more)
+        self.whole_numbers = not shape and not changes.convert
+        self._start_infos(batch)
+        self.recording = changes.record_statistics
+        self.goes_on = batch.type.goes_on != NULL
+        self.same_step = same_step
+        return 0
+
+    cdef int _start_infos(self, const be_batch *batch) except -1:
+        cdef const be_port *port
+        cdef int k
+        rows = _port_table(batch.type, _TOLD)
+        _check_paths(rows)
+        self.infos = []
+        for row in rows:
+            port = &batch.type.ports[<int>row["index"]]
+            row["dtype"], row["shape"] = _form(&batch.space[<int>row["index"]])
+            if 0 in row["shape"]:
+                continue  # prepare() has left it out
+            k = len(self.infos)
+            self.infos.append(row)
+            self.info_ports[k] = row["index"]
+            self.nested[k] = bool(row["groups"])
+            self.when[k] = AS_REWARDS if port.role == BE_REWARD else <int>port.when
+            self.partial_infos |= self.when[k] == BE_IN_STEPS or self.when[k] == BE_WHERE_NOT_0
+        self.num_infos = len(self.infos)
+        return 0
+
+    cdef int set_stage(self, object stage, object reward_dtype) except -1:
+        """What observations and rewards go through after the C side, or None. Before any array is made."""
+        self.stage = stage
+        self.treats_observations = stage is not None and stage.observation_dtype is not None
+        self.observation_dtype = stage.observation_dtype if self.treats_observations else self.kernel_dtype
+        self.observation_type = self.observation_dtype.num
+        self.reward_dtype = reward_dtype
+        self.reward_type = reward_dtype.num
+        self.treats_rewards = self.reward_type != cnp.NPY_FLOAT64 or (stage is not None and stage.rewards is not None)
+        return 0
+
+    cdef object present(self, object observation):
+        """Observations as the space says. observation: an array, or the list of a Dict's or Tuple's parts; of a Tuple
+        that is one array, the columns are the parts."""
+        if type(observation) is list:
+            return nested.build(self.tree, observation)
+        if self.tuple_size:
+            return tuple([observation[..., j] for j in range(self.tuple_size)])
+        return observation
+
+    cdef object present_row(self, object row):
+        """One lane's observation as Gymnasium's single env returns it; `row` as `present` takes arrays."""
+        if type(row) is list:
+            return nested.build(self.tree, [part if part.ndim else part.item() for part in row])
+        if self.tuple_size:
+            return self.present(row) if row.ndim > 1 else tuple(row.tolist())
+        return int(row) if self.whole_numbers else row
+
+    cdef tuple check_out(self, object out, list read, tuple rows):
+        """`out` as a tuple of arrays; TypeError or ValueError unless it has four that can be written into, None in any
+        place. read: the arrays that actions are read from. rows: the first axes, (lanes,) or (steps, lanes)."""
+        cdef cnp.ndarray array
+        cdef const char *low[3 + 2 * BE_MAX_PORTS]
+        cdef const char *high[3 + 2 * BE_MAX_PORTS]
+        cdef int i, j, count = 0
+        if not isinstance(out, (tuple, list)) or len(out) != 4:
+            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
+                            "(observations, rewards, terminations, truncations)")
+        out = tuple(out)  # a list's class may be the user's, and give others the second time
+        wanted = [(_NAMES[0], self.observation_dtype, (*rows, *self.observation_shape))]
+        wanted += [(f"{_NAMES[0]}[{name!r}]", own, (*rows, *shape))
+                   for name, (_, own, shape) in zip(self.names[1:], self.more, strict=True)]
+        for i in range(1, 4):
+            wanted.append((_NAMES[i], self.reward_dtype if i == 1 else np.dtype(np.bool_), rows))
+        given_parts = [out[0]]
+        if self.tree is not None:
+            wanted[0] = (f"{_NAMES[0]}[{self.names[0]!r}]", *wanted[0][1:])
+            given_parts = [None] * len(self.names)
+            if out[0] is not None:
+                given_parts = nested.split(self.tree, out[0], "out's observations")
+        arrays = []
+        for given, (name, own, shape) in zip([*given_parts, *out[1:]], wanted, strict=True):
+            if given is None:
+                arrays.append(None)
+                continue
+            array = _array_over(given, name)
+            if array is None:
+                hint = ""
+                if self.tuple_size and name == _NAMES[0]:
+                    hint = f": an int64 array (..., {self.tuple_size}) has all parts"
+                raise TypeError(f"out's {name} must be a numpy.ndarray, something with the buffer protocol or "
+                                f"__dlpack__ in main memory, or None, not {type(given).__name__}{hint}")
+            arrays.append(array)
+            if array.dtype != own or (<object>array).shape != shape:
+                raise ValueError(f"out's {name} must have dtype {own} and shape {shape}, "
+                                 f"got {array.dtype} and {(<object>array).shape}")
+            if not cnp.PyArray_ISCARRAY(array):
+                raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; "
+                                 f"np.empty({shape}, '{own}') is")
+            low[count] = <const char *>cnp.PyArray_DATA(array)
+            high[count] = low[count] + cnp.PyArray_NBYTES(array)
+            count += 1
+        for array in read:
+            if array is not None and cnp.PyArray_ISCONTIGUOUS(array):
+                low[count] = <const char *>cnp.PyArray_DATA(array)
+                high[count] = low[count] + cnp.PyArray_NBYTES(array)
+                count += 1
+        for i in range(count):
+            for j in range(i):
+                if low[i] < high[j] and low[j] < high[i]:
+                    raise ValueError("out's arrays must not overlap each other or the actions")
+        parts = arrays[:len(given_parts)]
+        return (parts if self.tree is not None else parts[0], *arrays[len(parts):])
+
+
+cdef cnp.ndarray _array_over(object given, str name):
+    """An array over the memory of what a user has given to write into; None: it has none."""
+    if type(given) is cnp.ndarray:
+        return given
+    try:
+        return np.asarray(memoryview(given))
+    except (TypeError, ValueError, BufferError):  # it has no buffer, or one of a dtype that buffers cannot have
+        pass
+    if not hasattr(given, "__dlpack__"):
+        return None
+    try:
+        return np.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"out's {name} cannot be written into, {type(given).__name__} says: {error}") from None

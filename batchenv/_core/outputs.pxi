@@ -1,0 +1,107 @@
+# The arrays that have been handed out before, and whether they can be used again.
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.string cimport memchr, memcmp, memcpy
+
+cdef enum:
+    MAX_POOL = 4  # sets of arrays that are kept to be used again
+    AS_REWARDS = -1  # Layout.when: in all steps and no resets
+
+
+@cython.final
+@cython.no_gc
+cdef class Outputs:
+    """Outputs that have been handed out before, to be used again when nobody else holds their arrays."""
+
+    cdef Layout layout
+    cdef int ring  # copy=False: so many take turns, whoever holds them; 0: none do
+    cdef list sets
+    cdef int turn  # whose it is, or which is forgotten first
+
+    def __cinit__(self, Layout layout, int ring=0):
+        self.layout = layout
+        self.ring = ring
+        self.sets = []
+
+    cdef Output next(self):
+        """One for a step of all lanes. It stays among these."""
+        cdef Output output
+        cdef Py_ssize_t i, count = len(self.sets)
+        if self.ring == 0:
+            for i in range(count):
+                output = <Output>PyList_GET_ITEM(self.sets, i)
+                if output.free():
+                    return output
+        elif count == self.ring:
+            output = <Output>PyList_GET_ITEM(self.sets, self.turn)
+            if output.intact():
+                self.turn = (self.turn + 1) % self.ring
+                return output
+        output = _new_output(self.layout, self.layout.num_lanes)
+        if count < (self.ring if self.ring else MAX_POOL):
+            self.sets.append(output)
+        else:  # all are held, by a user who stores every step: forget the oldest
+            self.sets[self.turn] = output
+            self.turn = (self.turn + 1) % count
+        return output
+
+    cdef Output take(self, int64_t rows):
+        """One for results of lanes in flight. It is no longer among these: see `put`."""
+        cdef Py_ssize_t i
+        cdef Output output
+        for i in range(len(self.sets)):
+            output = <Output>self.sets[i]
+            if output.free():
+                del self.sets[i]
+                return output
+        output = _new_results(self.layout, rows)
+        if len(self.sets) >= MAX_POOL:
+            del self.sets[0]  # the user keeps it
+        return output
+
+    cdef int put(self, Output output) except -1:
+        """Takes in one that has been handed out."""
+        if len(self.sets) <= MAX_POOL:
+            self.sets.append(output)
+        return 0
+
+
+cdef inline bint _is_column(cnp.ndarray array, int type_number, int64_t rows) noexcept:
+    """Whether it is as np.empty(rows, dtype) makes it."""
+    return (cnp.PyArray_TYPE(array) == type_number and cnp.PyArray_ISCARRAY(array) and cnp.PyArray_NDIM(array) == 1
+            and cnp.PyArray_DIM(array, 0) == rows)
+
+
+cdef cnp.ndarray _list(cnp.ndarray flags):
+    """np.flatnonzero of a contiguous bool array, quicker where few are True."""
+    cdef const uint8_t *flag = <const uint8_t *>cnp.PyArray_DATA(flags)
+    cdef int64_t n = cnp.PyArray_SIZE(flags), i = 0, j, count = 0
+    cdef uint64_t word
+    cdef cnp.ndarray lanes = np.empty(n, np.int64)
+    cdef int64_t *lane = <int64_t *>cnp.PyArray_DATA(lanes)
+    with nogil:
+        while i < n:
+            word = 1
+            if i + 8 <= n:
+                memcpy(&word, flag + i, 8)
+            if word:
+                for j in range(i, min(i + 8, n)):
+                    lane[count] = j
+                    count += flag[j]
+            i += 8
+    return lanes[:count].copy()
+
+
+cdef inline bint _any(cnp.ndarray flags) noexcept:
+    """Whether one of these bytes is 1."""
+    return memchr(cnp.PyArray_DATA(flags), 1, cnp.PyArray_NBYTES(flags)) != NULL
+
+
+cdef bint _is_zero(cnp.ndarray array) noexcept:
+    """All of its bytes are: what `any` would say, without NumPy's microseconds."""
+    cdef const char *data = <const char *>cnp.PyArray_DATA(array)
+    cdef size_t bytes = cnp.PyArray_NBYTES(array)
+    return bytes == 0 or (data[0] == 0 and memcmp(data, data + 1, bytes - 1) == 0)
