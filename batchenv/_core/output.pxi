@@ -249,7 +249,7 @@ cdef class Output:
                 if self.layout.when[k] == BE_WHERE_NOT_0:
                     if _is_zero(values) or not values.any():
                         continue
-                    np.not_equal(values, 0, out=present)
+                    _not_0(values, present)
                 elif self.layout.when[k] == BE_IN_STEPS and some_started:
                     for i in range(rows):
                         mask[i] = not arrays.started[i]
@@ -326,7 +326,9 @@ cdef class Output:
             array[~done] = 0
             present = done.copy()
             if self.layout.when[k] == BE_WHERE_NOT_0:
-                present &= (<object>array) != 0
+                mask = np.empty(self.rows, np.bool_)
+                _not_0(array, mask)
+                present &= mask
                 if not present.any():
                     continue
             _tell(info, row, array, present)
@@ -384,6 +386,15 @@ cdef int _copy_rows(cnp.ndarray rows, const void *all_rows, cnp.ndarray lanes) e
     with nogil:
         for i in range(count):
             memcpy(target + i * bytes, <const char *>all_rows + index[i] * bytes, bytes)
+    return 0
+
+
+cdef int _not_0(cnp.ndarray values, cnp.ndarray present) except -1:
+    """Sets `present` where a row has a value that is not 0."""
+    if cnp.PyArray_NDIM(values) == 1:
+        np.not_equal(values, 0, out=present)
+    else:
+        np.any(values, axis=tuple(range(1, cnp.PyArray_NDIM(values))), out=present)
     return 0
 
 

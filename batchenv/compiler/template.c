@@ -16,9 +16,8 @@
 
 enum { LENGTH = 21 };
 
-/* 1. What goes into a lane and comes out of it at every step. Besides these there are reward and terminated. A row
- * named
- * "" is the whole action or observation; two observations with names are the parts of a Dict. */
+/* 1. What goes into a lane and comes out of it at every step. Besides these there are reward and terminated. A row with
+ * the name "" is the whole action or observation; two observations with names are the parts of a Dict. */
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_DISCRETE(2)},

@@ -555,7 +555,16 @@ static int configure(be_batch *batch, const double *params, const double *const 
         for (int k = 0; k < BE_MAX_CONSTANTS; k++) {
             varies |= (uint64_t)(memcmp(&setup.constants[k], &first.constants[k], sizeof(double)) != 0) << k;
         }
-        for (int k = 0; k < batch->driver->num_ports; k++) widen(&first.space[k], &setup.space[k]);
+        for (int k = 0; k < batch->driver->num_ports; k++) {
+            if (!same_shape(&first.space[k], &setup.space[k])) {
+                return be_fail(
+                    error, BE_ERROR_VALUE, i,
+                    "the params of lane %lld give \"%s\" another shape or dtype than those of lane 0: a param "
+                    "that decides about these must have one value for all lanes",
+                    (long long)i, batch->type->ports[k].name);
+            }
+            widen(&first.space[k], &setup.space[k]);
+        }
         first.flags &= setup.flags;
     }
     for (int k = 0; k < batch->driver->num_ports && batch->driver->inner.count; k++) {

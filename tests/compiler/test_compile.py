@@ -77,14 +77,15 @@ def test_a_built_in_env_compiled_as_a_users_gives_the_same_bits(isa, monkeypatch
 
 
 def test_every_env_file_compiles_as_a_users():
+    flags = [f"-I{ROOT / 'csrc'}", "-O0"]
     for source in sorted(ENVS.glob("*/*.c")):
         if ".grid" in source.read_text():
             with pytest.raises(
                 ValueError, match=r"has a \.grid, which only built-in types|sets something that is not in \.params"
             ):
-                batchenv.compile(source, namespace="theirs", cflags=[f"-I{ROOT / 'csrc'}"])
+                batchenv.compile(source, namespace="theirs", cflags=flags)
             continue
-        library = batchenv.compile(source, namespace="theirs", cflags=[f"-I{ROOT / 'csrc'}"])
+        library = batchenv.compile(source, namespace="theirs", cflags=flags)
         for name in library.ids:
             env, ours = batchenv.make(name, 3), batchenv.make(name.removeprefix("theirs/"), 3)
             assert env.observation_space == ours.observation_space and env.action_space == ours.action_space
@@ -469,6 +470,67 @@ def test_all_envs_write_all_outputs(monkeypatch):
             if mode == "NextStep":
                 env.rollout(7, policy="random")
                 env.restore(env.snapshot())
+
+
+TRAIL = {
+    '#include "batchenv.h"': """#include "batchenv.h"
+#include <string.h>
+#define SOMETIMES .when = BE_WHERE_NOT_0, .doc = "."
+#define WIDTH batch->space[TRAIL].shape[0]
+#define TRAIL_OF(i) BE_ROW(int64_t, rows->port[TRAIL], rows, i, WIDTH)
+""",
+    "enum { ACTION, OBSERVATION };": "enum { ACTION, OBSERVATION, TRAIL };",
+    "BE_DISCRETE(LENGTH)},": """BE_DISCRETE(LENGTH)},
+    [TRAIL] = {"trail", BE_INFO, BE_VALUES(BE_I64, 4), SOMETIMES},""",
+    "/* 4.": """static int prepare(be_setup *setup, be_error *error) {
+    (void)error;
+    setup->space[TRAIL].shape[0] = setup->params[STEP_COST] > 1 ? 2 : 4;
+    return BE_OK;
+}
+/* 4.""",
+    "        cell[i] = be_rng": """        memset(TRAIL_OF(i), 0, sizeof(int64_t) * (size_t)WIDTH);
+        cell[i] = be_rng""",
+    "        observation[k] =": """        for (int j = 0; j < WIDTH; j++) TRAIL_OF(i)[j] = right && j ? cell[i] : 0;
+        observation[k] =""",
+    "    .reset = reset": """    .prepare = prepare,
+    .reset = reset""",
+}
+
+
+@pytest.fixture
+def trail(walk):
+    """The walk with an info of several values, whose number a param decides about."""
+    for old, new in TRAIL.items():
+        edit(walk, old, new)
+    return batchenv.compile(walk).ids[0]
+
+
+def test_infos_of_several_values_that_are_there_where_one_is_not_0(trail):
+    for mode in ("NextStep", "SameStep"):
+        env = batchenv.make(trail, 3, slip=0.0, autoreset_mode=mode, max_episode_steps=2)
+        env.reset(seed=0)
+        infos = env.step([0, 1, 1])[4]
+        assert infos["trail"].shape == (3, 4) and infos["_trail"].tolist() == [False, True, True]
+        assert infos["trail"][1, 0] == 0 < infos["trail"][1, 1]
+        infos = env.step([1, 0, 1])[4]
+        infos = infos["final_info"] if mode == "SameStep" else infos
+        assert infos["_trail"].tolist() == [True, False, True] and infos["trail"].shape == (3, 4)
+        assert "trail" not in env.step([0, 0, 0])[4]
+
+
+def test_lanes_cannot_have_shapes_of_their_own(trail):
+    narrow = batchenv.make(trail, 2, step_cost=2.0)
+    narrow.reset(seed=0)
+    assert narrow.rollout([[1, 1]]).infos["trail"].shape == (1, 2, 2)
+    with pytest.raises(ValueError, match=r'lane 1 give "trail" another shape or dtype than those of lane 0'):
+        batchenv.make(trail, 3, step_cost=[0.0, 2.0, 0.0])
+    env = batchenv.make(trail, 3, step_cost=[0.0, 0.5, 0.0])
+    with pytest.raises(ValueError, match="lane 2 give"):
+        env.set_params(step_cost=[0.0, 0.5, 3.0])
+    with pytest.raises(ValueError, match="make a new env"):
+        env.set_params(step_cost=3.0)
+    env.reset(seed=0)
+    assert env.step([1, 1, 1])[4]["trail"].shape == (3, 4)
 
 
 def test_types_have_one_name_each(walk):
