@@ -103,7 +103,7 @@ def test_every_step_has_them(env_id, mode):
         ({"reward_scale": 3.0, "clip_reward": (None, 0.5)}, lambda rewards: np.minimum(rewards * 3.0, 0.5)),
         ({"reward_dtype": "float32"}, lambda rewards: rewards),
     ],
-    ids=str,
+    ids=["scaled", "clipped", "scaled and clipped", "float32"],
 )
 @pytest.mark.parametrize("lanes", [1, LANES, 70])
 def test_they_are_scaled_and_clipped(env_id, keywords, treated, lanes):
