@@ -71,3 +71,7 @@ def __getattr__(name: str):
             "of gym before 0.26 (four values): batchenv.make(id, env_type='gym')"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})  # what is imported late is there, too

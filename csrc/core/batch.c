@@ -224,11 +224,16 @@ static int check_ports(const be_env_type *type, const be_transform *transform, b
         actions += type->ports[count].role == BE_ACTION;
         observations += type->ports[count].role == BE_OBSERVATION;
     }
-    if (count > BE_MAX_PORTS || actions == 0 || observations == 0) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "the ports of %s must be at most %d, with at least one of an action and one of an observation, "
-                       "and end with {0}",
+    if (count > BE_MAX_PORTS) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "type %s has more than %d ports, or {0} is missing at their end",
                        type->name, BE_MAX_PORTS);
+    }
+    if (actions == 0 || observations == 0) {
+        return be_fail(
+            error, BE_ERROR_VALUE, -1,
+            "type %s has no port with the role %s among the first %d: give .ports a row of it (a row that is "
+            "left out between others ends the table there)",
+            type->name, actions ? "BE_OBSERVATION" : "BE_ACTION", count);
     }
     if (observations > 1 && transform->transform_observation) {
         return be_fail(error, BE_ERROR_VALUE, -1,

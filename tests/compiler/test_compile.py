@@ -472,6 +472,16 @@ def test_all_envs_write_all_outputs(monkeypatch):
                 env.restore(env.snapshot())
 
 
+@pytest.mark.parametrize("role", ["ACTION", "OBSERVATION"])
+def test_a_port_that_is_missing_is_named(walk, role):
+    text = walk.read_text()
+    (row,) = re.findall(rf"^    \[{role}\] = .*\n", text, re.MULTILINE)
+    walk.write_text(text.replace(row, ""))
+    (name,) = batchenv.compile(walk, cflags="-w").ids
+    with pytest.raises(ValueError, match=f"no port with the role BE_{role}"):
+        batchenv.make(name, 2)
+
+
 TRAIL = {
     '#include "batchenv.h"': """#include "batchenv.h"
 #include <string.h>

@@ -24,7 +24,7 @@ def members(owner):
 
 @pytest.mark.parametrize("name", batchenv.__all__)
 def test_functions_and_classes(name):
-    assert name in NAMES and getattr(batchenv, name) is not None
+    assert name in NAMES and name in dir(batchenv) and getattr(batchenv, name) is not None
 
 
 @pytest.mark.parametrize("name", members(batchenv.BatchEnv))
