@@ -384,7 +384,10 @@ class Copy:
 
     def run_driver(self, source: str) -> tuple[str, str] | None:
         """A test of tests/c over the mutant's own objects, which looks for leaks; no other sanitizers."""
+        sources = {str(path.relative_to(self.folder)) for path in (self.folder / "csrc").rglob("*.c")}
+        names = {source.replace("/", "-") + ".o" for source in sources}  # without those of an older commit
         objects = sorted((self.folder / "build" / "objects").glob("*/*/csrc-*.o"))
+        objects = [path for path in objects if path.name in names]
         if source.endswith("fuzz_snapshot.c"):  # it includes the file
             objects = [path for path in objects if path.name != "csrc-core-snapshot.c.o"]
         flags = ["-std=gnu11", "-DBE_ISA=BE_ISA_BASELINE", "-DBE_HAVE_X86_VECTORS=1", "-Icsrc", "-Icsrc/include"]
