@@ -20,7 +20,7 @@ from batchenv.env import BatchEnv  # noqa: E402
 from batchenv.integrations.envpool import list_all_envs  # noqa: E402
 from batchenv.integrations.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
 from batchenv.integrations.registration import register_with_gymnasium, spec  # noqa: E402
-from batchenv.make import make, make_dm, make_gymnasium, make_mujoco, make_parallel, make_spec  # noqa: E402
+from batchenv.make import make, make_dm, make_gymnasium, make_mujoco, make_parallel, make_python, make_spec  # noqa: E402
 from batchenv.registry import list_envs  # noqa: E402
 from batchenv.rollout import Rollout  # noqa: E402
 from batchenv.snapshot import Snapshot  # noqa: E402
@@ -42,6 +42,7 @@ __all__ = [
     "make_gymnasium",
     "make_mujoco",
     "make_parallel",
+    "make_python",
     "make_spec",
     "patch_gymnasium",
     "spec",

@@ -161,6 +161,8 @@ def call(self: Any, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         values = getattr(self, name)
     else:
         with self._hold():
+            if self._backend.has_envs:
+                return tuple(self._backend.call(name, args, kwargs))
             values = self._lane_values(name)
     return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
 
@@ -204,6 +206,9 @@ def set_attr(self: Any, name: str, values: Any) -> None:
         )
     with self._hold(settle=False):
         known = self._backend.get_params()
+        if self._backend.has_envs:
+            self._backend.set_attribute(name, values if len(values) > 1 else list(values) * self.num_envs)
+            return
     if name not in known:
         raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
     differ = any(value is not values[0] and value != values[0] for value in values)

@@ -67,12 +67,16 @@ class Backend(Protocol):
         num_envs, num_threads: the number of lanes, and of threads or processes that may step them.
         closed: whether `close` has ended it.
         needs_reset: whether lanes have to be reset before anything else.
+        kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads".
+        has_envs: whether each lane is an env of its own, with attributes and methods for `call` and `set_attribute`.
     """
 
     num_envs: int
     num_threads: int
     closed: bool
     needs_reset: bool
+    kind: str = "other"
+    has_envs: bool = False
 
     @abstractmethod
     def hold(self, settle: bool = True) -> AbstractContextManager[Any]:
@@ -204,6 +208,18 @@ class Backend(Protocol):
     def attribute(self, name: str) -> Sequence[Any]:
         """The value of one of `attributes` in each lane."""
         raise KeyError(name)
+
+    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
+        """The attribute of this name of each lane's env or, if it can be called, what it returns.
+
+        Raises:
+            AttributeError: envs have no such attribute.
+        """
+        raise self._lacks(f"call({name!r})")
+
+    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
+        """Sets an attribute of each lane's env, one value per lane."""
+        raise self._lacks("set_attr()")
 
     @abstractmethod
     def generators(self) -> tuple[np.random.Generator, ...]:

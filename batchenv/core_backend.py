@@ -59,6 +59,8 @@ class CoreBackend(Backend):
         builtin: names of the keywords of every environment, for messages.
     """
 
+    kind = "C"
+
     def __init__(
         self,
         env_id: str,

@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from batchenv import _core, access, flight, rollout
 from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
 from batchenv.backend import Backend, Drawer, Shortcuts
-from batchenv.core_backend import CoreBackend
-from batchenv.envs import translator
 from batchenv.lanes import lane_indices, result_of_lanes
 from batchenv.normalize import Normalizer, RewardNormalizer
-from batchenv.registry import lookup
-from batchenv.render import check_mode
+from batchenv.origins import CoreOrigin, Origin
 from batchenv.results import converted
 from batchenv.rollout import ActionStream
 from batchenv.seeds import Seeder, check_seed
@@ -106,7 +103,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     def __init__(
         self,
-        env_id: str,
+        env_id: str | Origin,
         num_envs: int = 1,
         *,
         num_threads: int | None = None,
@@ -133,32 +130,28 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         **params: Any,
     ):
         transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
-        name, entry = lookup(env_id)
-        self._library = entry.library
+        origin = CoreOrigin(env_id) if isinstance(env_id, str) else env_id
+        self._library = origin.library
         num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
-        threads = (
-            _core.default_threads() if num_threads is None else integer("num_threads", num_threads, 1, _MAX_THREADS)
-        )
+        if num_threads is None:
+            threads = origin.threads or _core.default_threads()
+        else:
+            threads = integer("num_threads", num_threads, 1, _MAX_THREADS)
         hint = f" (num_envs={num_envs})"
         rows = num_envs if batch_size is None else integer("batch_size", batch_size, 1, num_envs, hint)
         cpus = affinity(thread_affinity, threads)
         mode = check_autoreset(autoreset_mode)
         if max_episode_steps is _DEFAULT:
-            max_episode_steps = entry.max_episode_steps
+            max_episode_steps = origin.max_episode_steps
         limit = 0
         if max_episode_steps is not None:
             hint = "; None means no limit"
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
-        kind = translator(entry.type_name)
-        metadata = {"render_modes": kind.render_modes(name), "render_fps": entry.render_fps}
-        if render_mode is not None:
-            check_mode(name, render_mode, metadata["render_modes"], num_envs)
-            kind.check_drawing(render_mode)
+        origin.check_mode(render_mode, num_envs)
         seed = None if seed is None else integer("seed", seed, 0, None)
-        backend = CoreBackend(
-            name,
-            kind,
+        backend = origin.backend(
             num_envs,
+            params,
             autoreset_mode=mode,
             threads=threads,
             limit=limit,
@@ -167,7 +160,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             copy=copy,
             clip_actions=clip_actions,
             transforms=transforms,
-            params={**entry.kwargs, **params},
             builtin=self._builtin_keywords(),
         )
         arguments = {
@@ -183,7 +175,9 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "render_mode": render_mode,
             **backend.transforms,
         }
-        self._begin(name, backend, mode, rows, seed, render_mode, metadata, arguments)
+        render_mode = origin.render_mode(backend, render_mode)
+        self._begin(origin.name, backend, mode, rows, seed, render_mode, origin.metadata(backend), arguments)
+        self._made_from_id = origin.from_id
         for attribute, normalizer in backend.normalizers.items():
             # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _step_alone too.
             setattr(self, attribute, normalizer)
@@ -263,8 +257,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     @staticmethod
     def class_metadata(env_id: str) -> dict[str, Any]:
         """What Gymnasium calls metadata, without the autoreset mode."""
-        name, entry = lookup(env_id)
-        return {"render_modes": translator(entry.type_name).render_modes(name), "render_fps": entry.render_fps}
+        return CoreOrigin(env_id).metadata()
 
     def _set_spaces(self) -> None:
         """Takes over the backend's spaces if they have changed."""
@@ -283,6 +276,11 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def id(self) -> str:
         """The environment's id, without a namespace: "CartPole-v1"."""
         return self._id
+
+    @property
+    def backend(self) -> str:
+        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads"."""
+        return self._open().kind
 
     def __len__(self) -> int:
         return self.num_envs

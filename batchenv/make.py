@@ -11,6 +11,7 @@ from batchenv.envs import translator
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import lookup
+from batchenv.values import integer
 
 if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
@@ -98,6 +99,38 @@ def make_mujoco(
         gymnasium.error.DependencyNotInstalled: mujoco is not installed: pip install "batchenv[mujoco]".
     """
     return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
+
+
+def make_python(
+    make_env: Any,
+    num_envs: int | None = None,
+    *,
+    workers: str = "serial",
+    num_workers: int | None = None,
+    env_kwargs: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> BatchEnv:
+    """Makes lanes of an environment that is written in Python, with Gymnasium's API.
+
+    Args:
+        make_env: a callable that makes an env, such as its class; an id of Gymnasium's registry; or a list of
+            callables, one per lane (other parameters in each; the spaces have to be equal).
+        num_envs: number of lanes; None: one, or as many as the list has.
+        workers: "serial": lanes are stepped one after the other, in this thread. "threads": in `num_workers` threads,
+            for envs that wait, or compute without the GIL.
+        num_workers: how many threads; None: one per CPU.
+        env_kwargs: keywords for each env.
+        **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value.
+    """
+    from batchenv.workers.origin import PythonOrigin
+
+    if num_envs is None:
+        num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
+    num_envs = integer("num_envs", num_envs, 1, None)
+    return BatchEnv(PythonOrigin(make_env, num_envs, workers, num_workers, env_kwargs or {}), num_envs, **kwargs)
 
 
 def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:

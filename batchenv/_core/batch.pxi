@@ -322,6 +322,10 @@ cdef class Batch:
         raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
                            "use a lock, or an env per thread")
 
+    def tear(self, str reason):
+        """Notes why all lanes must be reset before they can go on."""
+        self._tear(reason)
+
     cdef int _tear(self, str reason) except -1:
         """Notes why the lanes cannot go on from their present state."""
         self.has_reset = 0
@@ -718,6 +722,10 @@ cdef class Batch:
         self.queue.refuse_in_flight(doing, &mask[0])
         if memchr(&mask[0], 0, mask.shape[0]) != NULL:
             self._require_reset(f"{doing} of some lanes")
+
+    def drop(self):
+        """Waits for the lanes in flight and drops their results."""
+        self.queue.drop()
 
     def in_flight(self):
         """How many lanes have been sent and not received. The batch need not be held."""

@@ -108,8 +108,11 @@ cdef extern from "batchenv.h" nogil:
     ctypedef struct be_port:
         const char *name
         be_role role
+        be_space_kind kind
         be_dtype dtype
         int64_t shape[BE_MAX_DIMS]
+        double low
+        double high
         be_when when
         const char *doc
     ctypedef struct be_rows:
@@ -129,6 +132,9 @@ cdef extern from "batchenv.h" nogil:
         const uint8_t *cells
         int64_t rows, columns
     ctypedef struct be_batch
+    ctypedef struct be_setup:
+        void *engine
+        be_space *space
     ctypedef struct be_setting:
         const char *name
         double value
@@ -140,6 +146,7 @@ cdef extern from "batchenv.h" nogil:
         be_setting settings[8]
         int unlisted
     ctypedef struct be_env_type:
+        uint32_t abi
         int frames_per_second
         const char *name
         const be_id *ids
@@ -150,6 +157,11 @@ cdef extern from "batchenv.h" nogil:
         const be_param *options
         const char *grid
         unsigned flags
+        int (*prepare)(be_setup *, be_error *) noexcept nogil
+        int (*reset)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil
+        int (*observe)(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *) noexcept nogil
+        int (*step)(be_batch *, int64_t, int64_t, const be_rows *, be_error *) noexcept nogil
+        int (*open)(be_batch *, const void *, be_error *) noexcept nogil
         int (*goes_on)(be_batch *, int64_t)
         void (*picture)(const be_batch *, int64_t, int *, int *, uint8_t *) noexcept nogil
     ctypedef struct be_batch:
@@ -158,8 +170,11 @@ cdef extern from "batchenv.h" nogil:
         void *state[BE_MAX_FIELDS]
         be_rng *rng
         int32_t *elapsed
+        void *engine
         double params[BE_MAX_PARAMS]
         const be_space *space
+    unsigned BE_ABI
+    int be_fail(be_error *, be_status, int64_t, const char *, ...)
     unsigned BE_LANE_BY_LANE
 
 cdef extern from "core/library.h" nogil:

@@ -70,7 +70,7 @@ cdef class Layout:
         for k in range(self.observation_ndim):
             self.observation_dims[k] = shape[k]
         self.num_more = len(self.more)
-        self.whole_numbers = not shape and not changes.convert
+        self.whole_numbers = space.kind == BE_SPACE_DISCRETE and not shape and not changes.convert
         self._start_infos(batch)
         self.recording = changes.record_statistics
         self.goes_on = batch.type.goes_on != NULL

@@ -1,0 +1,320 @@
+# Lanes that are objects of Python: an env type whose functions call their methods.
+
+import weakref
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.string cimport memcpy, memset
+
+_python_types = weakref.WeakValueDictionary()  # {name of a type: its PythonLanes}
+
+
+@cython.final
+cdef class Part:
+    """A part of an observation or an action: where it is, and the port that it goes through."""
+
+    cdef readonly tuple path  # keys and places on the way to it; () for the whole; None: nothing goes through it
+    cdef readonly tuple shape
+    cdef object array_type  # the dtype
+    cdef int type_number, port
+    cdef size_t bytes
+    cdef cnp.ndarray sample  # of no dimensions, says how a scalar is made
+
+    def __init__(self, tuple path, object dtype, tuple shape, int port):
+        self.path, self.shape, self.port = path, shape, port
+        self.array_type = np.dtype(dtype)
+        self.type_number = self.array_type.num
+        self.bytes = np.prod(shape, dtype=np.int64) * self.array_type.itemsize
+        self.sample = np.zeros((), self.array_type)
+
+    cdef int write(self, void *rows, int64_t row, object value, str what) except -1:
+        """Copies a value of this part into its row."""
+        cdef char *target = <char *>rows + row * self.bytes
+        cdef cnp.ndarray array
+        if self.path is None:
+            memset(target, 0, self.bytes)
+            return 0
+        for key in self.path:
+            value = value[key]
+        if (type(value) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>value) == self.type_number
+                and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value) and (<object>value).shape == self.shape):
+            memcpy(target, cnp.PyArray_DATA(<cnp.ndarray>value), self.bytes)
+            return 0
+        if self.type_number == cnp.NPY_INT64 and type(value) is int and not self.shape:
+            (<int64_t *>target)[0] = value
+            return 0
+        given = np.asarray(value)
+        if given.shape != self.shape or not np.can_cast(given.dtype, self.array_type, "same_kind"):
+            place = "".join(f"[{key!r}]" for key in self.path)
+            raise ValueError(
+                f"{what}{place} is of shape {given.shape} and dtype {given.dtype}, but the env's space says "
+                f"{self.shape} and {self.array_type}: correct the env or its space")
+        array = np.empty(self.shape, self.array_type)
+        np.copyto(array, given, casting="same_kind")
+        memcpy(target, cnp.PyArray_DATA(array), self.bytes)
+        return 0
+
+    cdef object read(self, const void *rows, int64_t row):
+        """A copy of this part's row."""
+        cdef char *source = <char *>rows + row * self.bytes
+        cdef cnp.ndarray array
+        if not self.shape:
+            return cnp.PyArray_ToScalar(source, self.sample)
+        array = np.empty(self.shape, self.array_type)
+        memcpy(cnp.PyArray_DATA(array), source, self.bytes)
+        return array
+
+
+@cython.final
+cdef class PythonLanes:
+    """Environments with Gymnasium's API as the lanes of a batch. `name` is the env type's; make a Batch of that type
+    with `source` as its engine.
+
+    Args:
+        observations, actions: rows (path, port's name, kind, dtype, shape, low, high), where low and high have a number
+            per value, or one for all of them.
+        num_lanes: how many there are.
+        build_action: makes the action of a lane from the list of its parts; None: the only part is the action.
+        objects_of: the parts of an observation that go through no port, as a tuple; None: there are none.
+
+    Attributes:
+        envs: a list of one env per lane.
+        orders: per lane, (seed, options) for a reset that a user has asked for, or None; it is used once.
+        interrupt: a KeyboardInterrupt or the like that an env has raised; until it is None again, lanes do nothing.
+        actions: per lane, the action to take in place of what comes through ports; None: all of it comes that way.
+    """
+
+    cdef be_env_type type
+    cdef be_port ports[BE_MAX_PORTS + 1]
+    cdef be_field fields[1]
+    cdef double lows[BE_MAX_PORTS][BE_MAX_BOUNDS]
+    cdef double highs[BE_MAX_PORTS][BE_MAX_BOUNDS]
+    cdef list texts  # keeps names alive
+    cdef list observations, taken
+    cdef Part only_action, only_observation
+    cdef object build_action, objects_of
+    cdef readonly str name
+    cdef public list envs, orders, actions
+    cdef public object interrupt
+    cdef list last, final, infos, final_infos, objects, problems
+    cdef list stepped  # whether a lane's step came last, not its reset
+    cdef set touched  # lanes that have something for `take`
+    cdef object __weakref__
+
+    def __init__(self, str name, list observations, list actions, int64_t num_lanes, build_action=None,
+                 objects_of=None):
+        cdef int port = 0, k
+        if len(observations) + len(actions) > BE_MAX_PORTS:
+            raise ValueError(f"{len(observations) + len(actions)} parts, but an env type has at most {BE_MAX_PORTS}")
+        self.name, self.texts = name, [name.encode()]
+        self.observations, self.taken = [], []
+        for role, rows, parts in ((BE_OBSERVATION, observations, self.observations), (BE_ACTION, actions, self.taken)):
+            for path, text, kind, dtype, shape, low, high in rows:
+                self._add_port(port, role, text, kind, np.dtype(dtype), shape, low, high)
+                parts.append(Part(path, dtype, shape, port))
+                port += 1
+        self.only_observation = self.observations[0] if observations[0][0] == () else None
+        self.only_action = self.taken[0] if build_action is None else None
+        self.build_action, self.objects_of = build_action, objects_of
+        self.type.abi = BE_ABI
+        self.type.frames_per_second = 30
+        self.type.name = <const char *><bytes>self.texts[0]
+        self.type.ports, self.type.state = self.ports, self.fields
+        self.type.flags = BE_LANE_BY_LANE
+        self.type.prepare, self.type.open = _prepare_python, _open_python
+        self.type.reset, self.type.observe, self.type.step = _reset_python, _observe_python, _step_python
+        self.envs, self.actions = [], None
+        self.last, self.infos, self.final_infos = [[None] * num_lanes for _ in range(3)]
+        self.final, self.objects, self.problems = [[None] * num_lanes for _ in range(3)]
+        self.orders, self.stepped = [None] * num_lanes, [False] * num_lanes
+        self.touched = set()
+        _python_types[self.name] = self
+
+    cdef int _add_port(self, int index, be_role role, str text, str kind, object dtype, tuple shape, list low,
+                       list high) except -1:
+        cdef be_port *port = &self.ports[index]
+        cdef int k
+        kinds = {"box": BE_SPACE_BOX, "discrete": BE_SPACE_DISCRETE, "multi_discrete": BE_SPACE_MULTI_DISCRETE,
+                 "multi_binary": BE_SPACE_MULTI_BINARY}
+        self.texts.append(text.encode())
+        port.name = <const char *><bytes>self.texts[-1]
+        port.role, port.kind, port.dtype = role, kinds[kind], <be_dtype><int>_dtypes.index(dtype)
+        for k in range(len(shape)):
+            port.shape[k] = shape[k]
+        for k in range(BE_MAX_BOUNDS):
+            self.lows[index][k] = low[min(k, len(low) - 1)]
+            self.highs[index][k] = high[min(k, len(high) - 1)]
+        port.low, port.high = self.lows[index][0], self.highs[index][0]
+        return 0
+
+    @property
+    def source(self):
+        """What the batch's open() gets. It keeps these lanes."""
+        cdef Engine engine = Engine()
+        engine.given = <void *>self
+        engine.kept.append(self)
+        return engine
+
+    def take(self, lanes):
+        """What lanes have said beside numbers since the last call: None, or lists of (row, info) and (row, final info),
+        in the order of rows. lanes: of each row; None: row i is lane i."""
+        if not self.touched:
+            return None
+        infos, finals = [], []
+        for row, lane in [(lane, lane) for lane in sorted(self.touched)] if lanes is None else enumerate(lanes):
+            if lane in self.touched:
+                if self.infos[lane]:
+                    infos.append((row, self.infos[lane]))
+                if self.final_infos[lane]:
+                    finals.append((row, self.final_infos[lane]))
+                self.infos[lane] = self.final_infos[lane] = None
+                self.touched.discard(lane)
+        return infos, finals
+
+    def take_problem(self, int64_t lane):
+        """The exception that a lane's env has raised."""
+        problem, self.problems[lane] = self.problems[lane], None
+        return problem
+
+    def objects_of_lane(self, int64_t lane):
+        """The parts of a lane's present observation that go through no port; None: its env has failed."""
+        return self.objects[lane]
+
+    def final_of_lane(self, int64_t lane):
+        """In autoreset mode SameStep, the last observation of the episode that has just ended, as the env gave it."""
+        return self.final[lane]
+
+    cdef int fail(self, int64_t lane, object problem, be_error *error) noexcept:
+        cdef bytes told
+        self.last[lane] = self.objects[lane] = None
+        self.problems[lane] = problem
+        if not isinstance(problem, Exception):  # Ctrl-C, or the end of the program
+            self.interrupt = problem
+        try:
+            text = f"{type(problem).__name__}: {problem}"
+        except Exception:  # the user's class may have a __str__ that fails
+            text = type(problem).__name__
+        told = text.encode(errors="replace")[:400]
+        return be_fail(error, BE_ERROR_ENGINE, lane, b"%s", <const char *>told)
+
+    cdef int show(self, int64_t lane, const be_rows *rows, object observation, str what) except -1:
+        """Writes an observation; None: the lane has none, because its env failed."""
+        cdef int64_t row = lane - rows.first
+        cdef Part part = self.only_observation
+        if observation is None:
+            for part in self.observations:
+                memset(<char *>rows.port[part.port] + row * part.bytes, 0, part.bytes)
+        elif part is not None:
+            part.write(rows.port[part.port], row, observation, what)
+        else:
+            for part in self.observations:
+                part.write(rows.port[part.port], row, observation, what)
+        return 0
+
+    cdef int note(self, int64_t lane, object observation, object info, str what) except -1:
+        """Keeps what does not go through ports."""
+        if not isinstance(info, dict):
+            raise TypeError(f"{what}'s info is of type {type(info).__name__}, but must be a dict: correct the env")
+        self.last[lane] = observation
+        self.infos[lane] = info
+        if self.objects_of is not None:
+            self.objects[lane] = self.objects_of(observation)
+        if info:
+            self.touched.add(lane)
+        return 0
+
+    cdef int step(self, int64_t lane, const be_rows *rows) except -1:
+        cdef int64_t row = lane - rows.first
+        cdef Part part = self.only_action
+        if self.actions is not None:
+            action = self.actions[lane]
+        elif part is not None:
+            action = part.read(rows.port[part.port], row)
+        else:
+            action = self.build_action([(<Part>one).read(rows.port[(<Part>one).port], row) for one in self.taken])
+        returned = self.envs[lane].step(action)
+        if not isinstance(returned, tuple) or len(returned) != 5:
+            raise TypeError(f"step() returned {_told_result(returned)}, but must return (observation, reward, "
+                            "terminated, truncated, info): correct the env")
+        observation, reward, terminated, truncated, info = returned
+        self.show(lane, rows, observation, "step()'s observation")
+        rows.reward[row] = reward
+        rows.terminated[row] = bool(terminated)
+        rows.truncated[row] = bool(truncated)
+        self.note(lane, observation, info, "step()")
+        self.stepped[lane] = True
+        return 0
+
+    cdef int reset(self, int64_t lane, const be_rows *rows) except -1:
+        order, self.orders[lane] = self.orders[lane], None
+        if self.stepped[lane]:  # in autoreset mode SameStep this is the same call
+            self.final_infos[lane], self.final[lane] = self.infos[lane], self.last[lane]
+            self.stepped[lane] = False
+        returned = self.envs[lane].reset() if order is None else self.envs[lane].reset(seed=order[0], options=order[1])
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise TypeError(f"reset() returned {_told_result(returned)}, but must return (observation, info): correct "
+                            "the env")
+        observation, info = returned
+        self.show(lane, rows, observation, "reset()'s observation")
+        self.note(lane, observation, info, "reset()")
+        return 0
+
+
+cdef str _told_result(object returned):
+    if isinstance(returned, tuple):
+        return f"a tuple of {len(returned)}"
+    return f"an object of type {type(returned).__name__}"
+
+
+cdef int _open_python(be_batch *batch, const void *engine, be_error *error) noexcept nogil:
+    batch.engine = <void *>engine
+    return BE_OK
+
+
+cdef int _prepare_python(be_setup *setup, be_error *error) noexcept with gil:
+    cdef PythonLanes lanes = <PythonLanes>setup.engine
+    cdef int k
+    for k in range(len(lanes.observations) + len(lanes.taken)):
+        memcpy(setup.space[k].low, lanes.lows[k], sizeof(lanes.lows[k]))
+        memcpy(setup.space[k].high, lanes.highs[k], sizeof(lanes.highs[k]))
+    return BE_OK
+
+
+cdef int _reset_python(be_batch *batch, const int64_t *numbers, int64_t count, const be_rows *rows,
+                       be_error *error) noexcept with gil:
+    cdef PythonLanes lanes = <PythonLanes>batch.engine
+    cdef int64_t k
+    for k in range(count):
+        try:
+            if lanes.interrupt is not None:
+                raise RuntimeError("the call was interrupted")
+            lanes.reset(numbers[k], rows)
+        except BaseException as problem:
+            return lanes.fail(numbers[k], problem, error)
+    return BE_OK
+
+
+cdef int _observe_python(be_batch *batch, const int64_t *numbers, int64_t count, const be_rows *rows,
+                         be_error *error) noexcept with gil:
+    cdef PythonLanes lanes = <PythonLanes>batch.engine
+    cdef int64_t k
+    for k in range(count):
+        try:
+            lanes.show(numbers[k], rows, lanes.last[numbers[k]], "an observation")
+        except BaseException as problem:
+            return lanes.fail(numbers[k], problem, error)
+    return BE_OK
+
+
+cdef int _step_python(be_batch *batch, int64_t lane, int64_t end, const be_rows *rows,
+                      be_error *error) noexcept with gil:
+    cdef PythonLanes lanes = <PythonLanes>batch.engine
+    try:
+        if lanes.interrupt is not None:
+            raise RuntimeError("the call was interrupted")
+        lanes.step(lane, rows)
+    except BaseException as problem:
+        return lanes.fail(lane, problem, error)
+    return BE_OK

@@ -1,0 +1,1 @@
+"""Environments written in Python as lanes of a BatchEnv."""

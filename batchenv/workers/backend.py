@@ -1,0 +1,259 @@
+"""The backend for environments written in Python whose lanes are stepped in this process: the C core calls them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.backend import Drawer, LaneError, Layout, Shortcuts
+from batchenv.core_backend import CoreBackend
+from batchenv.translator import Translator
+from batchenv.workers.parts import Parts
+from batchenv.workers.stepwise import stepwise
+
+_numbers = itertools.count()
+
+
+class _Infos(VectorEnv):
+    """Gymnasium's own way to put infos of single envs together."""
+
+    closed = True
+
+    def __init__(self, rows: int):
+        self.num_envs = rows
+
+    def gather(self, notes: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        for row, info in notes:
+            infos = self._add_info(infos, info, row)
+        return infos
+
+
+class PythonTranslator(Translator):
+    """See `Translator`: hands the lanes to the C core."""
+
+    def __init__(self, lanes: _core.PythonLanes):
+        self.type_name = lanes.name
+        self.lanes = lanes
+
+    def engine(self, num_envs: int, threads: int) -> Any:
+        """See `Translator.engine`."""
+        return SimpleNamespace(source=self.lanes.source)
+
+
+class PythonBackend(CoreBackend):
+    """See `backend.Backend`.
+
+    Args:
+        env_id: used in messages.
+        makers: a function per lane that makes its env.
+        kind: "serial" or "threads".
+        **options: as `CoreBackend`.
+    """
+
+    has_envs = True
+
+    def __init__(self, env_id: str, makers: Sequence[Callable[[], Any]], kind: str, **options: Any):
+        self.kind = kind
+        self.envs: list[Any] = []
+        try:
+            for lane, make in enumerate(makers):
+                self.envs.append(make())
+                self._check_spaces(lane)
+            space, action_space = self.envs[0].observation_space, self.envs[0].action_space
+            self._observations, self._actions = Parts(space), Parts(action_space, either=True)
+            whole = self._actions.whole or self._actions.objects
+            self.lanes = _core.PythonLanes(
+                f"{env_id} in Python {next(_numbers)}",
+                [tuple(port) for port in self._observations.ports],
+                [tuple(port) for port in self._actions.ports],
+                len(self.envs),
+                None if whole else self._actions.builder(),
+                self._observations.take_objects if self._observations.objects else None,
+            )
+            self.lanes.envs = self.envs
+            super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
+        except BaseException:
+            self._close_envs()
+            raise
+        if kind == "threads" and options["threads"] > 1:
+            self.core.force_parallel(True)  # time that envs spend waiting cannot be measured as work
+
+    def _check_spaces(self, lane: int) -> None:
+        """Raises ValueError if the env of a lane has not the spaces of lane 0."""
+        for name in ("observation_space", "action_space"):
+            mine, first = getattr(self.envs[lane], name), getattr(self.envs[0], name)
+            if mine != first:
+                raise ValueError(
+                    f"the {name} of lane {lane} is {mine}, but that of lane 0 is {first}: all lanes of an env have "
+                    "the same spaces"
+                )
+
+    def close(self) -> None:
+        """See `Backend.close`."""
+        super().close()
+        self._close_envs()
+
+    def _close_envs(self) -> None:
+        while self.envs:
+            self.envs.pop().close()
+
+    # ---- spaces and steps ----------------------------------------------------------------------------------------
+
+    def _look_at_spaces(self) -> None:
+        raw, action_space = self.envs[0].observation_space, self.envs[0].action_space
+        self._layout = Layout(self._transforms.space(raw), action_space)
+        coefficients = self._transforms.coefficients(raw)
+        if coefficients is not None:
+            self.core.rescale(*coefficients)
+        # An observation with parts that are single values or objects: arrays do not say of which type they were.
+        scalars = any(not port.shape for port in self._observations.ports)
+        self._says_more = self._layout.observation_space is raw and scalars
+
+    def shortcuts(self) -> Shortcuts:
+        """See `Backend.shortcuts`."""
+        return Shortcuts()
+
+    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """See `Backend.reset`."""
+        self._order(seeds, mask, options)
+        return self._told(super().reset, None, mask, {})
+
+    def _order(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> None:
+        """Notes what the next reset of each lane gets."""
+        for lane in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
+            seed = seeds + lane if isinstance(seeds, int) else None if seeds is None else seeds[lane]
+            self.lanes.orders[lane] = (seed, options if mask is not None else options or None)  # as SyncVectorEnv does
+
+    def step(self, actions: Any, out: Any) -> Any:
+        """See `Backend.step`."""
+        return self._told(super().step, self._taken(actions, None), out)
+
+    def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
+        """See `Backend.step_some`."""
+        return self._told(super().step_some, self._taken(actions, env_id), env_id, out)
+
+    def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
+        """See `Backend.send`."""
+        return super().send(self._taken(actions, env_id), env_id)
+
+    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+        """See `Backend.send_reset`."""
+        self.core.drop()
+        self._order(seeds, None, options)
+        super().send_reset(None, {})
+
+    def recv(self, timeout: float | None) -> Any:
+        """See `Backend.recv`."""
+        return self._told(super().recv, timeout)
+
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
+        """See `Backend.rollout`."""
+        return stepwise(self, actions, steps, key, first_step, out)
+
+    def _taken(self, actions: Any, env_id: Any) -> Any:
+        """The actions for the C core. Those that have parts which are no arrays are handed to the lanes."""
+        if not self._actions.objects:
+            return actions
+        lanes = range(self.num_envs) if env_id is None else np.atleast_1d(env_id).tolist()
+        rows = list(iterate(batch_space(self._layout.action_space, len(lanes)), actions))
+        if len(rows) != len(lanes):
+            raise ValueError(f"actions has {len(rows)} rows, but {len(lanes)} lanes are stepped: give one per lane")
+        taken = self.lanes.actions or [None] * self.num_envs
+        for lane, row in zip(lanes, rows, strict=True):
+            taken[lane] = row
+        self.lanes.actions = taken
+        return {self._actions.ports[0].name: np.zeros(len(lanes), np.uint8)}
+
+    def _told(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What a call returns, with what does not go through ports."""
+        try:
+            result = call(*arguments)
+            if self.lanes.interrupt is None:
+                return self._completed(*result)
+        except LaneError as error:
+            if self.lanes.interrupt is None:
+                error.result = self._completed(*error.result)
+                error.causes = {int(lane): self.lanes.take_problem(lane) for lane in error.env_id}
+                raise error from next(iter(error.causes.values()))
+        interrupt, self.lanes.interrupt = self.lanes.interrupt, None
+        self.core.tear("the last call was interrupted, and some lanes have done it, others have not")
+        raise interrupt
+
+    def _completed(self, *result: Any) -> Any:
+        infos = result[-1]
+        lanes = infos["env_id"].tolist() if "env_id" in infos else None
+        numbers = range(self.num_envs) if lanes is None else lanes
+        if self._observations.objects:
+            objects = [self.lanes.objects_of_lane(lane) for lane in numbers]
+            result = (self._observations.join(result[0], objects), *result[1:])
+        if self._says_more and "_final_obs" in infos:
+            infos = dict(infos)
+            for row in np.flatnonzero(infos["_final_obs"]).tolist():
+                final = self.lanes.final_of_lane(numbers[row])
+                infos["final_obs"][row] = infos["final_obs"][row] if final is None else copy.deepcopy(final)
+        notes = self.lanes.take(lanes)
+        if notes is not None:
+            told, finals = notes
+            infos.update(_Infos(len(numbers)).gather(told))
+            if finals and "final_info" in infos:
+                mask = infos["_final_info"]
+                more = _Infos(len(numbers)).gather([(row, info) for row, info in finals if mask[row]])
+                infos["final_info"] = {**infos["final_info"], **more}
+        return (*result[:-1], infos)
+
+    # ---- what lanes have and do ----------------------------------------------------------------------------------
+
+    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
+        """See `Backend.snapshot`."""
+        raise self._lacks("snapshot()")
+
+    def check_snapshot(self, data: bytes) -> int:
+        """See `Backend.check_snapshot`."""
+        raise self._lacks("restore()")
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """See `Backend.state`."""
+        return {"elapsed_steps": self.core.elapsed()}
+
+    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+        """See `Backend.call`."""
+        values = [getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name) for env in self.envs]
+        return [value(*arguments, **keywords) if callable(value) else value for value in values]
+
+    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
+        """See `Backend.set_attribute`."""
+        for env, value in zip(self.envs, values, strict=True):
+            if hasattr(env, "set_wrapper_attr"):
+                env.set_wrapper_attr(name, value)
+            else:
+                setattr(env, name, value)
+
+    def generators(self) -> tuple[np.random.Generator, ...]:
+        """See `Backend.generators`."""
+        return tuple(self.call("np_random", (), {}))
+
+    def drawer(self, mode: str) -> Drawer:
+        """See `Backend.drawer`."""
+        return PythonDrawer(self.envs)
+
+
+class PythonDrawer(Drawer):
+    """Draws lanes by their own `render`."""
+
+    def __init__(self, envs: list[Any]):
+        self._envs = envs
+
+    def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
+        """See `Drawer.draw`."""
+        return tuple([self._envs[lane].render() for lane in lanes])

@@ -1,0 +1,78 @@
+"""Which environments written in Python a user means, and how their lanes are stepped."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+
+from batchenv.backend import Backend
+from batchenv.hints import unknown_keyword
+from batchenv.origins import Origin
+from batchenv.workers.backend import PythonBackend
+
+KINDS = ("serial", "threads")
+
+
+class PythonOrigin(Origin):
+    """See `Origin`.
+
+    Args:
+        make_env: a callable without arguments that makes an env; an id of Gymnasium's; or a list of callables, one per
+            lane.
+        num_envs: how many lanes there are; None: as many as the list has.
+        workers: one of KINDS.
+        num_workers: how many threads; None: one per CPU.
+        keywords: for each env.
+    """
+
+    library, from_id, max_episode_steps = None, False, None
+
+    def __init__(self, make_env: Any, num_envs: int, workers: str, num_workers: int | None, keywords: dict[str, Any]):
+        if workers not in KINDS:
+            raise ValueError(f"workers={workers!r} must be {' or '.join(map(repr, KINDS))}")
+        self._kind = workers
+        self.threads = 1 if workers == "serial" else num_workers
+        self._makers = makers(make_env, num_envs, keywords)
+        self.name = make_env if isinstance(make_env, str) else getattr(make_env, "__name__", type(make_env).__name__)
+
+    def check_mode(self, render_mode: Any, num_envs: int) -> None:
+        """See `Origin.check_mode`. The envs themselves say what they can draw."""
+        if render_mode is not None:
+            self._makers = [functools.partial(make, render_mode=render_mode) for make in self._makers]
+
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> Backend:
+        """See `Origin.backend`."""
+        for name in params:
+            raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
+        return PythonBackend(self.name, self._makers, self._kind, **options)
+
+    def metadata(self, backend: Any) -> dict[str, Any]:
+        """See `Origin.metadata`."""
+        return dict(getattr(backend.envs[0], "metadata", None) or {})
+
+    def render_mode(self, backend: Any, asked: str | None) -> str | None:
+        """See `Origin.render_mode`."""
+        return getattr(backend.envs[0], "render_mode", None)
+
+
+def makers(make_env: Any, num_envs: int, keywords: dict[str, Any]) -> Sequence[Callable[[], Any]]:
+    """A callable per lane.
+
+    Raises:
+        TypeError, ValueError: `make_env` is of another kind, or has not as many callables as there are lanes.
+    """
+    if isinstance(make_env, (str, gymnasium.envs.registration.EnvSpec)):
+        return [functools.partial(gymnasium.make, make_env, **keywords)] * num_envs
+    if callable(make_env):
+        return [functools.partial(make_env, **keywords)] * num_envs
+    if not isinstance(make_env, (list, tuple)) or not all(callable(one) for one in make_env):
+        raise TypeError(
+            f"make_env={make_env!r} must be a callable that makes an env, a class, an id of Gymnasium's, or a list of "
+            "callables"
+        )
+    if len(make_env) != num_envs:
+        raise ValueError(f"make_env is a list of {len(make_env)} callables, but num_envs={num_envs}: give one per lane")
+    return [functools.partial(one, **keywords) for one in make_env]

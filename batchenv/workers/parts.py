@@ -1,0 +1,141 @@
+"""How observations and actions of any space are cut into parts: arrays of a fixed shape, which go through ports of the
+C core, and objects, which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
+
+MAX_PORTS, MAX_DIMS, MAX_BOUNDS = 15, 4, 32  # of an observation or an action; of an array; different bounds in one
+_DTYPES = {np.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float32", "float64", "int8")}
+
+
+class Port(NamedTuple):
+    """A port as `_core.PythonLanes` takes it: `low` and `high` have a number per value, or one for all of them."""
+
+    path: tuple[Any, ...] | None  # None: nothing goes through it
+    name: str
+    kind: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    low: list[float]
+    high: list[float]
+
+
+class Parts:
+    """The parts of a space's values.
+
+    Attributes:
+        ports: of the arrays among them. If there is none, it has one port, which nothing goes through.
+        objects: (path, space) of all other parts, such as texts.
+
+    Args:
+        either: True: if not all of the parts are arrays, the whole is an object.
+    """
+
+    def __init__(self, space: spaces.Space, either: bool = False):
+        self.space = space
+        found = [(path, leaf, _port(path, leaf)) for path, leaf in _leaves(space, ()) or [((), space)]]
+        ports = [port for _, _, port in found if port is not None]
+        if len(ports) > MAX_PORTS or (either and len(ports) < len(found)):
+            found, ports = [((), space, None)], []
+        self.objects = [(path, leaf) for path, leaf, port in found if port is None]
+        if self.objects:  # a Tuple without some of its parts is none: the arrays make a flat Dict of their own
+            ports = ports or [Port(None, "", "box", np.dtype(np.uint8), (), [0], [255])]
+            ports = [port._replace(name=f"part {k}") for k, port in enumerate(ports)]
+        self.ports = ports
+
+    @property
+    def whole(self) -> bool:
+        """Whether the only part is an array, the value itself."""
+        return not self.objects and not self.ports[0].path
+
+    def builder(self) -> Callable[[list[Any]], Any]:
+        """A function that makes a value from its arrays, in the order of the ports. There must be no objects."""
+        places = {port.path: index for index, port in enumerate(self.ports)}
+        return lambda arrays: self._built(self.space, (), {path: arrays[index] for path, index in places.items()})
+
+    def take_objects(self, value: Any) -> tuple[Any, ...]:
+        """The objects in a value."""
+        return tuple([_at(value, path) for path, _ in self.objects])
+
+    def join(self, arrays: dict[str, Any], rows: Sequence[tuple[Any, ...] | None]) -> Any:
+        """Values of several lanes in the form of `batch_space`. arrays: what came through the ports, by their names.
+        rows: the objects of each lane; None where a lane has no value, because its env has failed."""
+        parts = {port.path: arrays[port.name] for port in self.ports}
+        for k, (path, space) in enumerate(self.objects):
+            items = [_nothing(space) if row is None else row[k] for row in rows]
+            parts[path] = concatenate(space, items, create_empty_array(space, len(items)))
+        return self._built(self.space, (), parts)
+
+    def _built(self, space: spaces.Space, path: tuple[Any, ...], parts: dict[tuple[Any, ...], Any]) -> Any:
+        if path in parts:
+            return parts[path]
+        if isinstance(space, spaces.Tuple):
+            return tuple([self._built(part, (*path, i), parts) for i, part in enumerate(space.spaces)])
+        return {name: self._built(part, (*path, name), parts) for name, part in space.spaces.items()}
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _nothing(space: spaces.Space) -> Any:
+    """What stands for an observation that there is not, since the lane's env has failed."""
+    if isinstance(space, spaces.Text):
+        return ""
+    try:
+        return create_empty_array(space, None)
+    except Exception:  # a space that is the user's own
+        return None
+
+
+def _leaves(space: spaces.Space, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], spaces.Space]] | None:
+    """(path, space) of the parts that are neither Dict nor Tuple; None if a port cannot be named by its path."""
+    if isinstance(space, spaces.Tuple):
+        parts: list[tuple[Any, spaces.Space]] = list(enumerate(space.spaces))
+    elif isinstance(space, spaces.Dict):
+        parts = list(space.spaces.items())
+        if any(not isinstance(name, str) or name.isdecimal() or "/" in name or not name for name, _ in parts):
+            return None
+    else:
+        return [(path, space)]
+    if not parts:
+        return None
+    leaves = []
+    for key, part in parts:
+        found = _leaves(part, (*path, key))
+        if found is None:
+            return None
+        leaves += found
+    return leaves
+
+
+def _port(path: tuple[Any, ...], space: spaces.Space) -> Port | None:
+    """The port for a space's values; None if they cannot go through one."""
+    name = "/".join(map(str, path))
+    if space.dtype not in _DTYPES or space.shape is None or len(space.shape) > MAX_DIMS or 0 in space.shape:
+        return None
+    shape = tuple(int(size) for size in space.shape)
+    if type(space) is spaces.Box:
+        kind, low, high = "box", space.low, space.high
+    elif space.dtype == np.int64 and type(space) is spaces.Discrete:
+        kind, low, high = "discrete", np.array(space.start), np.array(space.start + space.n - 1)
+    elif space.dtype == np.int64 and type(space) is spaces.MultiDiscrete:
+        kind, low, high = "multi_discrete", space.start, space.start + space.nvec - 1
+    elif space.dtype == np.int8 and type(space) is spaces.MultiBinary:
+        kind, low, high = "multi_binary", np.zeros(shape), np.ones(shape)
+    else:
+        return None
+    lows, highs = low.ravel().astype(np.float64).tolist(), high.ravel().astype(np.float64).tolist()
+    if len(lows) > MAX_BOUNDS:
+        if kind == "multi_discrete" and (len(set(lows)) > 1 or len(set(highs)) > 1):
+            return None
+        lows, highs = [min(lows)], [max(highs)]  # the widest: the env itself knows better
+    return Port(path, name, kind, space.dtype, shape, lows, highs)

@@ -1,0 +1,269 @@
+"""Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import batchenv
+from helpers.parity import MODES, assert_same
+from helpers.python_envs import ARRAYS, SPACES, Anything, Troubled
+
+KINDS = ["serial", "threads"]
+LANES = 5
+
+
+def pair(make_env, kind="serial", mode=AutoresetMode.NEXT_STEP, lanes=LANES, **options):
+    ours = batchenv.make_python(make_env, lanes, workers=kind, autoreset_mode=mode, **options)
+    make_one = make_env if callable(make_env) else lambda: gymnasium.make(make_env)
+    return ours, SyncVectorEnv([make_one] * lanes, autoreset_mode=mode)
+
+
+def follow(ours, theirs, steps, where=""):
+    """Both go through the same resets, of some lanes too, and the same actions."""
+    assert_same(ours.reset(seed=3, options={"a": 1}), theirs.reset(seed=3, options={"a": 1}), f"{where} reset")
+    theirs.action_space.seed(1)
+    done = np.zeros(theirs.num_envs, bool)
+    for step in range(steps):
+        mask = done if theirs.metadata["autoreset_mode"] == AutoresetMode.DISABLED else np.arange(LANES) == step % LANES
+        if mask.any() and (mask is done or step % 23 == 22):
+            one, other = (env.reset(options={"reset_mask": mask.copy()}) for env in (ours, theirs))
+            assert_same(one, other, f"{where} reset of some lanes before step {step}")
+        actions = theirs.action_space.sample()
+        one, other = ours.step(actions), theirs.step(actions)
+        assert_same(one, other, f"{where} step {step}")
+        done = one[2] | one[3]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1", "Pendulum-v1"])
+def test_gymnasiums_own(env_id, mode):
+    follow(*pair(env_id, mode=mode), 300, env_id)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space(name, mode, kind):
+    follow(*pair(lambda: Anything(SPACES[name]), kind, mode, num_workers=3), 60, name)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_action_space(name):
+    follow(*pair(lambda: Anything(ARRAYS["box"], SPACES[name])), 40, name)
+
+
+def test_actions_come_as_gymnasium_gives_them():
+    for name in ("discrete", "one number", "tuple", "goal", "sequence"):
+        ours, theirs = pair(lambda name=name: Anything(ARRAYS["box"], SPACES[name]))
+        follow(ours, theirs, 3)
+        for mine, their in zip(ours.get_attr("taken"), theirs.get_attr("taken"), strict=True):
+            assert_same(mine, their, name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lanes_in_flight(kind):
+    """Rows of lanes that come as they get finished are those of lanes that go in step."""
+    ours, theirs = pair(lambda: Anything(SPACES["mission"]), kind, num_workers=2, batch_size=2)
+    theirs.reset(seed=9)
+    ours.async_reset(seed=9)
+    expected = {lane: [] for lane in range(LANES)}
+    for _ in range(12):
+        observations, rewards, *_ = theirs.step(np.ones(LANES, int))
+        for lane in range(LANES):
+            expected[lane].append((observations["mission"][lane], rewards[lane]))
+    seen = {lane: [] for lane in range(LANES)}
+    for turn in range(30):
+        observations, rewards, _, _, infos = ours.recv()
+        for row, lane in enumerate(infos["env_id"]):
+            seen[lane].append((observations["mission"][row], rewards[row]))
+        if turn < 28:
+            ours.send(np.ones(2, int), infos["env_id"])
+    for lane in range(LANES):
+        assert len(seen[lane]) > 3 and seen[lane][1:] == expected[lane][: len(seen[lane]) - 1]
+
+
+def test_core_options_apply():
+    ours = batchenv.make_python(
+        "CartPole-v1", 3, autoreset_mode="SameStep", record_episode_statistics=True, frame_stack=2, reward_scale=0.5
+    )
+    native = batchenv.make(
+        "CartPole-v1", 3, autoreset_mode="SameStep", record_episode_statistics=True, frame_stack=2, reward_scale=0.5
+    )
+    assert_same(ours.reset(seed=1)[0], native.reset(seed=1)[0], "reset")
+    for step in range(200):
+        (*one, info), (*other, same_info) = (env.step(np.full(3, step // 2 % 2)) for env in (ours, native))
+        assert_same(tuple(one), tuple(other), step)
+        assert set(info) == set(same_info)
+        for name in "rl":
+            if "episode" in info:
+                np.testing.assert_array_equal(info["episode"][name], same_info["episode"][name])
+
+
+def test_rollouts():
+    ours, theirs = pair(lambda: Anything(SPACES["mission"]))
+    ours.reset(seed=1), theirs.reset(seed=1)
+    actions = np.random.default_rng(1).integers(3, size=(20, LANES))
+    observations, rewards, terminations, truncations, infos, taken = ours.rollout(actions)
+    assert taken is actions
+    for step in range(20):
+        expected = theirs.step(actions[step])
+        np.testing.assert_array_equal(observations["image"][step], expected[0]["image"])
+        assert tuple(observations["mission"][step]) == expected[0]["mission"]
+        np.testing.assert_array_equal(rewards[step], expected[1])
+        np.testing.assert_array_equal(terminations[step] | truncations[step], expected[2] | expected[3])
+        for name, values in expected[4].items():
+            if not isinstance(values, dict):
+                np.testing.assert_array_equal(infos[name][step], values)
+    one, other = (batchenv.make_python("CartPole-v1", 3, seed=2) for _ in range(2))
+    for env in (one, other):
+        env.reset()
+    first = one.rollout(30, policy="random", seed=4)
+    np.testing.assert_array_equal(first[1], other.rollout(first[5])[1])
+    assert len(np.unique(first[5])) == 2
+
+
+def test_attributes_and_methods():
+    ours = batchenv.make_python([lambda k=k: Anything(ARRAYS["box"]) for k in range(3)], render_mode=None)
+    ours.reset(seed=5)
+    assert ours.backend == "serial" and batchenv.make("CartPole-v1").backend == "C"
+    assert ours.call("double", 4, plus=1) == (9, 9, 9)
+    assert ours.get_attr("weight") == (1.0, 1.0, 1.0)
+    ours.set_attr("weight", [0.0, 1.0, 2.0])
+    assert ours.get_attr("weight") == (0.0, 1.0, 2.0)
+    assert ours.step(np.zeros(3, int))[1][0] == 0
+    ours.set_attr("weight", 5.0)
+    assert ours.get_attr("weight") == (5.0,) * 3
+    with pytest.raises(AttributeError, match="nonsense"):
+        ours.get_attr("nonsense")
+    assert ours.np_random_seed == (5, 6, 7)
+    theirs = SyncVectorEnv([lambda: Anything(ARRAYS["box"])] * 3)
+    theirs.reset(seed=5)
+    assert [g.bit_generator.state["state"]["inc"] for g in ours.np_random] == [
+        g.bit_generator.state["state"]["inc"] for g in theirs.np_random
+    ]
+
+
+def test_pictures():
+    ours = batchenv.make_python(Anything, 2, env_kwargs={"observation_space": ARRAYS["box"]}, render_mode="rgb_array")
+    ours.reset(seed=1)
+    ours.step(np.zeros(2, int))
+    assert ours.render_mode == "rgb_array" and ours.metadata["render_fps"] == 7
+    assert [picture.max() for picture in ours.render()] == [1, 1]
+
+
+# ---- when something goes wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("action", "kind_of_problem", "words"),
+    [
+        (1, ZeroDivisionError, "lane 2: ZeroDivisionError: a bug in the env"),
+        (
+            2,
+            ValueError,
+            r"step\(\)'s observation is of shape \(3,\) and dtype float32, but .* says \(2,\)",
+        ),
+        (3, TypeError, r"step\(\) returned a tuple of 4"),
+        (4, TypeError, "info is of type str"),
+        (5, TypeError, "must be real number, not str"),
+    ],
+)
+def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_problem, words):
+    env = batchenv.make_python(Troubled, 4, workers=kind, num_workers=2)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match=words) as raised:
+        env.step(np.array([0, 0, action, 0]))
+    error = raised.value
+    np.testing.assert_array_equal(error.env_id, [2])
+    assert type(error.causes[2]) is kind_of_problem and error.__cause__ is error.causes[2]
+    observations, rewards, terminations, truncations, _ = error.result
+    np.testing.assert_array_equal(observations, [[1, 1], [1, 1], [0, 0], [1, 1]])
+    np.testing.assert_array_equal(rewards, [1, 1, 0, 1])
+    np.testing.assert_array_equal(truncations, [False, False, True, False])
+    assert not terminations.any()
+    observations, *_ = env.step(np.zeros(4, int))  # the lane starts again
+    np.testing.assert_array_equal(observations[2], [0, 0])
+    assert env.get_attr("resets") == (1, 1, 2, 1)
+
+
+def test_a_reset_that_fails():
+    env = batchenv.make_python(Troubled, 2)
+    with pytest.raises(batchenv.LaneError, match="KeyError: 'no such start'"):
+        env.reset(seed=1, options={"fail": True})
+    env.reset(seed=1)
+    env.step(np.zeros(2, int))
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="make_env=7 must be a callable"):
+        batchenv.make_python(7)
+    with pytest.raises(ValueError, match="a list of 2 callables, but num_envs=3"):
+        batchenv.make_python([Troubled, Troubled], 3)
+    with pytest.raises(ValueError, match="workers='magic' must be"):
+        batchenv.make_python(Troubled, workers="magic")
+    with pytest.raises(TypeError, match="gravity"):
+        batchenv.make_python(Troubled, gravity=3)
+    with pytest.raises(ValueError, match="the observation_space of lane 1 is"):
+        batchenv.make_python([Troubled, lambda: Anything(ARRAYS["box"], Troubled.action_space)])
+    with pytest.raises(NotImplementedError, match="snapshot"):
+        env = batchenv.make_python(Troubled)
+        env.reset()
+        env.snapshot()
+
+
+def test_actions_are_checked_before_any_lane_moves():
+    env = batchenv.make_python(Troubled, 2)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="lane 1"):
+        env.step(np.array([0, 8]))
+
+
+def test_envs_are_closed():
+    closed = []
+
+    class Closing(Troubled):
+        def close(self):
+            closed.append(self)
+
+    env = batchenv.make_python(Closing, 3)
+    env.close()
+    assert len(closed) == 3
+
+
+def test_threads_wait_together():
+    """Envs that wait for one another can only go on if each has a thread."""
+    import threading
+
+    barrier = threading.Barrier(3, timeout=60)
+
+    class Meeting(Troubled):
+        def step(self, action):
+            barrier.wait()
+            return super().step(action)
+
+    env = batchenv.make_python(Meeting, 3, workers="threads", num_workers=3)
+    env.reset(seed=1)
+    env.step(np.zeros(3, int))
+    env.close()
+
+
+def test_ctrl_c_in_a_step():
+    """As for any call that is interrupted: lanes have to be reset before they go on."""
+
+    class Interrupted(Troubled):
+        def step(self, action):
+            if action == 6:
+                raise KeyboardInterrupt
+            return super().step(action)
+
+    env = batchenv.make_python(Interrupted, 3)
+    env.reset(seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(np.array([0, 6, 0]))
+    assert env.get_attr("resets") == (1, 1, 1)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="interrupted"):
+        env.step(np.zeros(3, int))
+    env.reset(seed=1)
+    np.testing.assert_array_equal(env.step(np.zeros(3, int))[1], [1, 1, 1])
