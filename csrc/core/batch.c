@@ -319,6 +319,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     lay_out(batch, driver->arena, NULL);
+    for (int64_t i = batch->num_lanes; i % BE_LANE_BLOCK; i++) be_rng_seed_u64(&batch->rng[i], (uint64_t)i);
     return batch;
 }
 

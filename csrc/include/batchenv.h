@@ -224,7 +224,8 @@ typedef struct be_column {
 } be_column;
 
 /* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
- * 64 lanes, and padding lanes hold zeros. */
+ * 64 lanes. Padding lanes hold zeros; those of the last block have random streams, so that a loop which draws until a
+ * value fits ends there too. */
 typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;

@@ -1,6 +1,5 @@
 """batchenv.compile and batchenv.load: envs from C files that the repository has never seen."""
 
-import contextlib
 import importlib.metadata
 import os
 import pickle
@@ -39,6 +38,16 @@ def walk(tmp_path):
     """The C file that `new` writes, of an id that no other test has."""
     name = re.sub(r"\W", "_", tmp_path.name)
     return template.write(f"walk_{name}"[:41], tmp_path)
+
+
+@pytest.fixture
+def sanitizers():
+    from batchenv.compiler.check import sanitizer_runtime
+
+    try:
+        return sanitizer_runtime()
+    except CompileError:
+        pytest.skip("the compiler has no sanitizers")
 
 
 def edit(path, old, new):
@@ -462,23 +471,20 @@ def test_new_compile_and_check(tmp_path, cache):
             r"the C code broke: .*in step \S*\.c:\d+",
         ),
         ('for (;;) __asm__ volatile("" ::: "memory");', r"hung: .*; it was in step \S*\.c:\d+"),
+        ("while (be_rng_integers(&batch->rng[i], 0, 9) < 9);", r"hung: .*; it was in step \S*\.c:\d+"),
+        ("cell[i] += be_rng_double((be_rng *)8) > 2;", r"the C code broke: .*in step \S*\.c:\d+"),
+        ("cell[i] += be_rng_standard_normal((be_rng *)8) > 2;", r"the C code broke: .*in step \S*\.c:\d+"),
     ],
-    ids=["null pointer", "out of bounds", "endless loop"],
+    ids=["null pointer", "out of bounds", "endless loop", "loop in a header", "bad in a header", "bad in the core"],
 )
-def test_check_says_where_the_c_code_breaks(walk, mistake, words):
-    from batchenv.compiler.check import sanitizer_runtime
-
-    with contextlib.suppress(CompileError):
-        sanitizer_runtime()
-        edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
-        line = walk.read_text().splitlines().index(f"        {mistake}") + 1
-        result = run("check", walk, "-q", "--timeout", "5")
-        assert result.returncode == 1, result.stderr
-        assert re.search(words, result.stdout), result.stdout
-        assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
-        assert "Traceback" not in result.stdout + result.stderr
-        return
-    pytest.skip("the compiler has no sanitizers")
+def test_check_says_where_the_c_code_breaks(walk, sanitizers, mistake, words):
+    edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
+    line = walk.read_text().splitlines().index(f"        {mistake}") + 1
+    result = run("check", walk, "-q", "--timeout", "5")
+    assert result.returncode == 1, result.stderr
+    assert re.search(words, result.stdout), result.stdout
+    assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
@@ -505,6 +511,56 @@ def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, wor
         env.reset(seed=0)
         for _ in range(4):
             env.step(np.ones(5, int))
+
+
+UNTIL_ONE_FITS = """        double draw;
+        do draw = be_rng_double(&batch->rng[i]);
+        while (draw < 0.5);
+"""
+
+
+def test_a_loop_that_draws_for_padding_ends_and_is_told(walk):
+    """Streams of zeros would draw zeros for ever."""
+    edit(walk, "        if (rows->skip[k]) continue;\n", UNTIL_ONE_FITS)
+    edit(walk, "be_rng_double(&batch->rng[i]) < be_param_of(batch, SLIP, i)", "draw < be_param_of(batch, SLIP, i)")
+    code = """
+import batchenv, numpy as np, sys
+for lanes in (1, 3, 21):
+    env = batchenv.make(sys.argv[1], lanes)
+    kept = env.reset(seed=0) and env.snapshot()
+    env.step(np.ones(lanes, int))
+    fresh = batchenv.make(sys.argv[1], lanes)
+    fresh.restore(kept)
+    fresh.step(np.ones(lanes, int))
+    fresh.step([1], env_id=[0])
+    env = batchenv.make(sys.argv[1], lanes, batch_size=1)
+    env.async_reset(seed=0)
+    for _ in range(9):
+        env.send([1], env.recv()[4]["env_id"])
+"""
+    subprocess.run([sys.executable, "-c", code, str(walk)], check=True, timeout=60)
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(walk)],
+        env={**os.environ, "BATCHENV_CHECK_WRITES": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert re.search(r"drawn random numbers for lane 1 of 1, which only fills up a block of 8", told.stderr)
+
+
+def test_a_port_at_the_end_of_the_enum_without_a_row_breaks_the_check(walk, sanitizers):
+    """The table's size cannot tell that it is missing, and a step would write anywhere."""
+    edit(walk, "enum { ACTION, OBSERVATION };", "enum { ACTION, OBSERVATION, CELLS };")
+    edit(
+        walk,
+        "        observation[k] = cell[i];",
+        "        observation[k] = cell[i];\n        ((int *)rows->port[CELLS])[k] = 1;",
+    )
+    line = 1 + next(k for k, text in enumerate(walk.read_text().splitlines()) if "port[CELLS]" in text)
+    result = run("check", walk, "-q", "--timeout", "5")
+    assert result.returncode == 1, result.stderr
+    assert f"{walk.name}:{line}" in result.stdout, result.stdout
 
 
 def test_all_envs_write_all_outputs(monkeypatch):
