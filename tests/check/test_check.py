@@ -54,6 +54,14 @@ def test_every_check_has_a_broken_env():
         assert f"tests any vector env against {len(CHECKS)} rules" in file.read()
 
 
+def test_the_page_lists_the_rules():
+    """`python tools/list_rules.py` writes the list anew."""
+    command = [sys.executable, str(ROOT / "tools" / "list_rules.py"), "--print"]
+    rules = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert all(f"- **{check.name}**" in rules and check.rule in rules for check in CHECKS)
+    assert rules in (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", walk_envs.BROKEN)
 def test_a_broken_env_fails_exactly_its_check(name):
     broken, mode = walk_envs.BROKEN[name]
