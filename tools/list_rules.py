@@ -18,8 +18,8 @@ def section() -> str:
     contract = sum(check.basis == "contract" for check in CHECKS)
     lines = [
         HEADING,
-        f"{contract} of the {len(CHECKS)} rules are contract rules; the others are marked as practice. `--skip NAME` leaves a rule "
-        "out.\n",
+        f"{contract} of the {len(CHECKS)} rules are contract rules; the others are marked as practice. "
+        "`--skip NAME` leaves a rule out.\n",
     ]
     theme = None
     for check in CHECKS:
