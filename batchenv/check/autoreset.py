@@ -6,8 +6,8 @@ import copy
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, NotApplicable, brief, check, require
-from batchenv.check.trial import Step, Trial, row, same
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require
+from batchenv.check.trial import Step, Trial, difference, row, same
 
 THEME = "autoreset"
 NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
@@ -64,10 +64,9 @@ def next_step_ignores_the_action(trial: Trial) -> None:
     for lane in np.flatnonzero(last.ended):
         rows = [row(trial.obs_space, step.obs, lane) for step in results]
         for other in rows[1:]:
-            require(
-                same(rows[0], other),
-                f"lane {lane}, after its end: {brief(rows[0], 80)} with one action, {brief(other, 80)} with another",
-            )
+            if not same(rows[0], other):
+                form = f"lane {lane}, after its end: {{}} with one action, {{}} with another"
+                raise Violation(difference(rows[0], other, form))
 
 
 @check(

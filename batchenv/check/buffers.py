@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, Violation, brief, check
-from batchenv.check.trial import Trial, leaves, same
+from batchenv.check.rules import PRACTICE, Violation, check
+from batchenv.check.trial import Trial, difference, leaves, same
 
 THEME = "buffers"
 HELD = 24  # how many steps' results are kept: more than the number of buffers that any env uses in turn
@@ -30,7 +30,7 @@ def _hold(trial: Trial, pick: Any) -> None:
     env.reset(seed=2)
     for (what, now), then in zip(kept, before, strict=True):
         if not same(now, then):
-            raise Violation(f"what {what} returned was {brief(then, 100)}, later {brief(now, 100)}")
+            raise Violation(difference(then, now, f"what {what} returned was {{}}, later {{}}"))
 
 
 @check(
@@ -79,10 +79,8 @@ def results_may_be_written_into(trial: Trial) -> None:
         result = env.step(action)
         for place, what in enumerate(("obs", "rewards", "terminations", "truncations")):
             if not same(getattr(step, what), result[place]):
-                raise Violation(
-                    f"after writing into the results, {what} of step {count} are {brief(result[place], 70)}, "
-                    f"not {brief(getattr(step, what), 70)}"
-                )
+                form = f"after writing into the results, {what} of step {count} are {{}}, not {{}}"
+                raise Violation(difference(result[place], getattr(step, what), form))
         _scribble(result[:4])
 
 

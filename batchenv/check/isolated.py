@@ -19,6 +19,7 @@ from batchenv.check.report import FAIL, SKIP, Report, Result
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST, UNUSABLE, selected
 from batchenv.check.target import reference_of
+from batchenv.compiler.build import include_folder
 
 _IMPORT_SECONDS = 60.0
 
@@ -158,15 +159,26 @@ def _words(stderr: Any) -> list[str]:
     return [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
 
 
-def _sanitizer(words: list[str]) -> str:
-    """What a sanitizer has found, with the function, file and line of the env's C code; "" if it found nothing."""
+def _sanitizer(words: list[str]) -> tuple[str, str]:
+    """What a sanitizer has found, and where in the env's C code: ("SEGV", "step /home/me/my_env.c:70"). Empty texts if
+    it found nothing or does not say it."""
     errors = [word for word in words if "runtime error: " in word or "ERROR: AddressSanitizer: " in word]
     if not errors:
-        return ""
-    frames = (re.search(r"#\d+ \S+ in (\S+ \S+\.[ch]:\d+)", word) for word in words)
-    place = next((frame[1] for frame in frames if frame), "")
+        return "", ""
     what = re.sub(r"^==\d+==|ERROR: AddressSanitizer: |on (unknown )?address 0x\S+.*| \(pc 0x.*", "", errors[0]).strip()
-    return f"{what}, in {place}" if place else what
+    return what, _place(words)
+
+
+def _place(words: list[str]) -> str:
+    """The innermost frame that is not in batchenv's own headers or core; those that it called are of less use."""
+    frames = [found[1] for word in words if (found := re.search(r"#\d+ \S+ in (\S+ \S+\.[ch]:\d+)", word))]
+    own = (f" {include_folder()}{os.sep}", f" {include_folder().parent / 'core'}{os.sep}")
+    inner: list[str] = []
+    for frame in frames:
+        if not any(folder in frame for folder in own):
+            return f"{frame}, in its call of {inner[-1].split()[0]}" if inner else frame
+        inner.append(frame)
+    return inner[0] if inner else ""
 
 
 def _where(process: subprocess.Popen, stderr: Any) -> str:
@@ -176,15 +188,15 @@ def _where(process: subprocess.Popen, stderr: Any) -> str:
     with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGABRT)
         process.wait(timeout=10)
-    found = _sanitizer(_words(stderr)).rpartition(", in ")[2]
-    return f"; it was in {found}" if found else ""
+    place = _sanitizer(_words(stderr))[1]
+    return f"; it was in {place}" if place else ""
 
 
 def _death(code: int, stderr: Any) -> str:
     words = _words(stderr)
-    found = _sanitizer(words)
+    found, place = _sanitizer(words)
     if found:
-        return f"the C code broke: {found}"
+        return f"the C code broke: {found}, in {place}" if place else f"the C code broke: {found}"
     told = [word for word in words if "failed" in word.lower() or "error" in word.lower()]
     last = f"; it said: {(told or words)[-1][:200]}" if words else ""
     if code < 0:

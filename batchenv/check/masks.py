@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SHORT, Trial, leaves, row, same
+from batchenv.check.trial import SHORT, Trial, difference, leaves, row, same
 
 THEME = "masked reset"
 
@@ -35,7 +35,7 @@ def _problem(trial: Trial) -> str:
         for lane in range(1, trial.num_envs):
             before, after = (row(trial.obs_space, x, lane) for x in (obs, new))
             if not same(before, after):
-                return f"lane {lane}, not in the mask, went from {brief(before, 70)} to {brief(after, 70)}"
+                return difference(before, after, f"lane {lane}, not in the mask, went from {{}} to {{}}")
         if not same(row(trial.obs_space, first, 0), row(trial.obs_space, obs, 0)):
             moved += 1
             kept += same(row(trial.obs_space, obs, 0), row(trial.obs_space, new, 0))
@@ -87,7 +87,8 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
     for plain, other in zip(*runs, strict=False):
         for lane in range(1, trial.num_envs):
             one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (plain, other))
-            require(same(one, two), f"lane {lane}: {brief(one, 80)} without, {brief(two, 80)} after a reset of lane 0")
+            if not same(one, two):
+                raise Violation(difference(one, two, f"lane {lane}: {{}} without, {{}} after a reset of lane 0"))
         if plain.ended.any() or other.ended.any():
             break
 
@@ -131,7 +132,8 @@ def reset_leaves_options_alone(trial: Trial) -> None:
         env.reset(options=options)
     except Exception as error:
         raise NotApplicable(f"reset(options={{'reset_mask': mask}}) raised {said(error)}") from None
-    require(same(options, before), f"options {brief(before)} became {brief(options)}")
+    if not same(options, before):
+        raise Violation(difference(before, options, "options {} became {}"))
 
 
 @check(
@@ -167,6 +169,7 @@ def masked_reset_forgets_the_end(trial: Trial) -> None:
         if same(row(trial.obs_space, fresh, lane), row(trial.obs_space, obs, lane)):
             compared = True
             one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (wanted, got))
-            require(same(one, two), f"lane {lane}: {brief(one, 80)} in a new env, {brief(two, 80)} after the mask")
+            if not same(one, two):
+                raise Violation(difference(one, two, f"lane {lane}: {{}} in a new env, {{}} after the mask"))
     if not compared:
         raise NotApplicable("a masked reset with seed s does not start lane i as reset(seed=s) does")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SEEDS, Trial, alike, row, same
+from batchenv.check.trial import SEEDS, Trial, alike, difference, row, same
 
 THEME = "reset and seeding"
 
@@ -19,11 +19,12 @@ def reseeding_replays(trial: Trial) -> None:
     env = trial.make()
     first, again = trial.outcome(env, 3), trial.outcome(env, 3)
     for lane in range(trial.num_envs):
+        one, two = first[lane][0][0], again[lane][0][0]
+        if not same(one, two):
+            raise Violation(difference(one, two, f"reset(seed=3) gave lane {lane} {{}}, then {{}}"))
         require(
             same(first[lane], again[lane]),
-            f"reset(seed=3) gave lane {lane} {brief(first[lane][0][0], 70)}, then {brief(again[lane][0][0], 70)}"
-            if not same(first[lane][0][0], again[lane][0][0])
-            else f"lane {lane} started alike after reset(seed=3) but went another way with the same actions",
+            f"lane {lane} started alike after reset(seed=3) but went another way with the same actions",
         )
 
 
@@ -35,12 +36,15 @@ def reseeding_replays(trial: Trial) -> None:
 )
 def two_envs_agree(trial: Trial) -> None:
     envs = [trial.start(7) for _ in range(2)]
-    require(same(envs[0][1], envs[1][1]), "observations of reset(seed=7) differ")
+    if not same(envs[0][1], envs[1][1]):
+        raise Violation(difference(envs[0][1], envs[1][1], "observations of reset(seed=7) differ: {} and {}"))
     ends = 0
     for count, action in enumerate(trial.actions(min(300, trial.max_steps), seed=5)):
         one, two = (trial.roll_on(env, action) for env, _ in envs)
         for what in ("obs", "rewards", "terminations", "truncations", "restart"):
-            require(same(getattr(one, what), getattr(two, what)), f"{what} of step {count} differ")
+            if not same(getattr(one, what), getattr(two, what)):
+                form = f"{what} of step {count} differ: {{}} and {{}}"
+                raise Violation(difference(getattr(one, what), getattr(two, what), form))
         ends += one.ended.any()
         if ends >= 5:
             break
@@ -156,11 +160,9 @@ def reset_forgets_the_end(trial: Trial) -> None:
     env.reset(seed=4)
     got = trial.step(env, action)
     for what in ("obs", "rewards", "terminations", "truncations"):
-        require(
-            same(getattr(wanted, what), getattr(got, what)),
-            f"{what} of the first step: {brief(getattr(wanted, what), 70)} in a new env, "
-            f"{brief(getattr(got, what), 70)} after an end",
-        )
+        if not same(getattr(wanted, what), getattr(got, what)):
+            form = f"{what} of the first step: {{}} in a new env, {{}} after an end"
+            raise Violation(difference(getattr(wanted, what), getattr(got, what), form))
 
 
 @check(

@@ -60,18 +60,22 @@ def action_space_is_batched(trial: Trial) -> None:
 
 
 def _require_batched(given, single, lanes) -> None:
-    require(_alike(given, batch_space(single, lanes)), f"{brief(given)} for {lanes} lanes of {brief(single)}")
+    text = _unlike(given, batch_space(single, lanes))
+    require(not text, f"{brief(given)} for {lanes} lanes of {brief(single)}: {text}")
 
 
-def _alike(one, two) -> bool:
-    """Whether two spaces have the same form; bounds may differ (SyncVectorEnv's observation_mode="different")."""
-    if type(one) is not type(two) or one.shape != two.shape or one.dtype != two.dtype:
-        return False
-    if isinstance(one, spaces.Dict):
-        return one.spaces.keys() == two.spaces.keys() and all(_alike(one[key], two[key]) for key in one.spaces)
-    if isinstance(one, spaces.Tuple):
-        return len(one.spaces) == len(two.spaces) and all(map(_alike, one.spaces, two.spaces))
-    return True
+def _unlike(given: spaces.Space, wanted: spaces.Space, path: str = "") -> str:
+    """In which part two spaces differ in their form; "" in none. Bounds may differ (SyncVectorEnv's
+    observation_mode="different")."""
+    where = f" in {path[1:]}" if path else ""
+    if type(given) is not type(wanted) or given.shape != wanted.shape or given.dtype != wanted.dtype:
+        return f"{brief(given, 80)} where {brief(wanted, 80)} is due{where}"
+    if not isinstance(wanted, (spaces.Dict, spaces.Tuple)):
+        return ""
+    ours, theirs = (dict(x.items() if isinstance(x, spaces.Dict) else enumerate(x.spaces)) for x in (given, wanted))
+    if ours.keys() != theirs.keys():
+        return f"the parts {list(ours)} where {list(theirs)} are due{where}"
+    return next((text for key in theirs if (text := _unlike(ours[key], theirs[key], f"{path}/{key}"))), "")
 
 
 @check(

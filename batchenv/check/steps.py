@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import Trial, leaves, row, same
+from batchenv.check.trial import Trial, difference, leaves, row, same
 
 RETURNED = "what step and reset return"
 ACTIONS = "actions"
@@ -20,11 +20,12 @@ def _misfit(space: spaces.Space, obs: object) -> str:
     if isinstance(space, spaces.Dict):
         if not isinstance(obs, dict) or set(obs) != set(space.spaces):
             return f"{brief(obs)} for keys {list(space.spaces)}"
-        return next((text for key in obs if (text := _misfit(space[key], obs[key]))), "")
+        return next((f"{key!r}: {text}" for key in obs if (text := _misfit(space[key], obs[key]))), "")
     if isinstance(space, spaces.Tuple):
         if not isinstance(obs, tuple) or len(obs) != len(space.spaces):
             return f"{brief(obs)} for {brief(space)}"
-        return next((text for part, one in zip(space.spaces, obs, strict=True) if (text := _misfit(part, one))), "")
+        parts = enumerate(zip(space.spaces, obs, strict=True))
+        return next((f"part {place}: {text}" for place, (part, one) in parts if (text := _misfit(part, one))), "")
     if isinstance(space, (spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Discrete)):
         if not isinstance(obs, np.ndarray):
             return f"a {type(obs).__name__}, {brief(obs, 80)}"
@@ -32,6 +33,23 @@ def _misfit(space: spaces.Space, obs: object) -> str:
             return f"{obs.dtype} of shape {obs.shape} where the space is {space.dtype} of shape {space.shape}"
         return ""
     return "" if space.contains(obs) else f"{brief(obs)} is not in {brief(space)}"
+
+
+def _outside(space: spaces.Space, obs: object, path: str = "") -> str:
+    """Which part of one lane's observation is outside its space; "" if none."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return next((text for key, one in parts if (text := _outside(one, obs[key], f"{path}/{key}"))), "")
+    if space.contains(obs):
+        return ""
+    shown = f"{brief(obs)}, outside {brief(space)}"
+    if isinstance(space, spaces.Box) and obs.size > 1:  # the space may be right with all but one of many values
+        place = next((i for i in np.ndindex(obs.shape) if not space.low[i] <= obs[i] <= space.high[i]), None)
+        if place is not None:
+            shown += (
+                f": value {', '.join(map(str, place))} is {obs[place]}, not in {space.low[place]}..{space.high[place]}"
+            )
+    return f"{shown}, in {path[1:]}" if path else shown
 
 
 def _seen(trial: Trial) -> list[tuple[str, object]]:
@@ -68,11 +86,9 @@ def observations_are_in_bounds(trial: Trial) -> None:
             raise NotApplicable("see observations_fit_the_space")
         if trial.batched_obs_space.contains(obs):
             continue
-        for lane in range(trial.num_envs if isinstance(trial.obs_space, spaces.Box) else 0):
-            require(
-                trial.obs_space.contains(obs[lane]),
-                f"{what}: lane {lane} is {brief(obs[lane])}, outside {brief(trial.obs_space)}",
-            )
+        for lane in range(trial.num_envs):
+            text = _outside(trial.obs_space, row(trial.obs_space, obs, lane))
+            require(not text, f"{what}: lane {lane} is {text}")
         require(False, f"{what}: {brief(obs)} is not in {brief(trial.batched_obs_space)}")
 
 
@@ -121,7 +137,8 @@ def actions_are_left_alone(trial: Trial) -> None:
     for action in trial.actions():
         before = copy.deepcopy(action)
         ended = np.logical_or(*env.step(action)[2:4])
-        require(same(action, before), f"{brief(before, 70)} became {brief(action, 70)}")
+        if not same(action, before):
+            raise Violation(difference(before, action, "{} became {}"))
         if trial.mode == "Disabled" and ended.any():
             break
 
@@ -257,9 +274,9 @@ def refused_actions_change_nothing(trial: Trial) -> None:
         except Exception as error:
             raise Violation(f"after {text} was refused, a good step raised {said(error)}") from None
         for count, (one, two) in enumerate(zip(wanted, got, strict=False)):
-            require(
-                same((one.obs, one.rewards), (two.obs, two.rewards)),
-                f"after {text} was refused, step {count} gave {brief(two.obs, 70)} instead of {brief(one.obs, 70)}",
-            )
+            for what in ("obs", "rewards"):
+                if not same(getattr(one, what), getattr(two, what)):
+                    form = f"after {text} was refused, step {count} gave as {what} {{}} instead of {{}}"
+                    raise Violation(difference(getattr(two, what), getattr(one, what), form))
     if not refused:
         raise NotApplicable("no bad action was refused")

@@ -14,12 +14,13 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
-from batchenv.check.rules import NotApplicable, said
+from batchenv.check.rules import NotApplicable, brief, said
 from batchenv.check.target import Target
 
 SHORT = 8  # steps that show what a lane does
 WINDOWS = 12  # ends of episodes to look at
 SEEDS = (1, 1001, 2002, 3003, 4004, 5005, 6006, 7007, 8008, 9009)
+_SHOWN = 80  # characters of a value in a message
 CHANCE = 1e-4  # of finding fault with an env for what was a coincidence
 
 
@@ -71,6 +72,35 @@ def same(a: Any, b: Any) -> bool:
             return bool(a.item() == b.item())
         return all(x is y or same(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True))
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
+
+
+def difference(one: Any, two: Any, form: str, path: str = "") -> str:
+    """What differs between two results that are not `same`: `form` with the values of the first part that does, and the
+    part's path ("players/env_id", "image[3, 0]") unless the results have but one part."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        for key in one:
+            if key in two and not same(one[key], two[key]):
+                return difference(one[key], two[key], form, f"{path}/{key}" if path else f"{key}")
+        one, two, form = sorted(map(str, one)), sorted(map(str, two)), f"{form} (keys)"
+    elif isinstance(one, (tuple, list)) and isinstance(two, (tuple, list)) and len(one) == len(two):
+        for place, (a, b) in enumerate(zip(one, two, strict=True)):
+            if not same(a, b):
+                return difference(a, b, form, f"{path}/{place}" if path else f"{place}")
+    elif (place := _first_place(one, two)) is not None:
+        where = ", ".join(map(str, place))
+        return difference(
+            np.asarray(one)[place], np.asarray(two)[place], form, f"{path}[{where}]" if path else f"[{where}]"
+        )
+    text = form.format(brief(one, _SHOWN), brief(two, _SHOWN))
+    return f"{text}, in {path}" if path else text
+
+
+def _first_place(one: Any, two: Any) -> tuple[int, ...] | None:
+    """Where two arrays that are too long to be shown first differ. None: they are short, or have different shapes."""
+    a, b = np.asarray(one), np.asarray(two)
+    if a.ndim == 0 or a.shape != b.shape or max(len(repr(a)), len(repr(b))) <= _SHOWN:
+        return None
+    return next((place for place in np.ndindex(a.shape) if not same(a[place], b[place])), None)
 
 
 def leaves(value: Any) -> list[Any]:

@@ -124,9 +124,7 @@ def test_transforms(case, transform):
     try:
         wrap(single)
     except TypeError:
-        with pytest.raises(
-            TypeError, match=f"{next(iter(keywords))}='{transform}' does not suit observations of Tuple"
-        ):
+        with pytest.raises(TypeError, match=rf"{next(iter(keywords))}: .* several parts \('0', '1', '2'\)"):
             batchenv.make(env_id, 5, max_episode_steps=9, **keywords, **kwargs)
         return
     ours = batchenv.make(env_id, 5, max_episode_steps=9, autoreset_mode="SameStep", **keywords, **kwargs)
