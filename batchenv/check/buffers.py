@@ -1,4 +1,4 @@
-"""Whose memory is it? What is returned must not change later, and may be written into."""
+"""Who owns the arrays that are returned: they must not change later, and the user may write into them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from batchenv.check.rules import PRACTICE, Violation, check
 from batchenv.check.trial import Trial, difference, leaves, same
 
 THEME = "buffers"
-HELD = 24  # how many steps' results are kept: more than the number of buffers that any env uses in turn
+HELD = 24  # the results of so many steps are kept, which is more than the buffers that any env uses in turn
 
 
 def _hold(trial: Trial, pick: Any) -> None:
-    """Keeps what `pick` takes out of each result, and requires it not to change."""
+    """Keeps what `pick` takes out of each result, and requires that it does not change."""
     env = trial.make()
     obs, infos = env.reset(seed=1)
     kept = [("reset", pick((obs, None, None, None, infos)))]
@@ -35,8 +35,8 @@ def _hold(trial: Trial, pick: Any) -> None:
 
 @check(
     THEME,
-    rule="Observations, once returned, do not change.",
-    why="A rollout list of them otherwise ends up with the same step many times, and nothing says so.",
+    rule="Observations that were returned do not change later.",
+    why="Otherwise a list of them has the same step many times in the end, and nothing says so.",
     basis=PRACTICE,
 )
 def observations_do_not_change_later(trial: Trial) -> None:
@@ -45,8 +45,8 @@ def observations_do_not_change_later(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="Rewards and flags, once returned, do not change.",
-    why="As for observations; and `ended` of the last step is read after the next one.",
+    rule="Rewards and flags that were returned do not change later.",
+    why="The reason is that of observations; and loops read the flags of one step after the next one.",
     basis=PRACTICE,
 )
 def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
@@ -55,8 +55,8 @@ def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="Infos, once returned, do not change.",
-    why="final_obs and statistics are often read when the rollout is complete.",
+    rule="Infos that were returned do not change later.",
+    why="final_obs and statistics are often read only when a rollout is complete.",
     basis=PRACTICE,
 )
 def infos_do_not_change_later(trial: Trial) -> None:
@@ -66,7 +66,7 @@ def infos_do_not_change_later(trial: Trial) -> None:
 @check(
     THEME,
     rule="Writing into what was returned does not change what the env does.",
-    why="Learners scale observations and mask rewards in place; the env's own state must not be what they write into.",
+    why="Learners scale observations and mask rewards in place, which must not change the env's own state.",
     basis=PRACTICE,
 )
 def results_may_be_written_into(trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""Checks in other processes, so that an env that hangs or dies does not stop the rest."""
+"""Runs checks in other processes, so that an env that hangs or dies does not stop the other checks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def run_isolated(
     skip: tuple[str, ...],
     most_lost: int | None = None,
 ) -> Report:
-    """`check_vector_env(..., isolate=True)`. most_lost: after so many checks that hang or die, the other checks of the
-    mode are skipped."""
+    """Does the work of `check_vector_env(..., isolate=True)`. After `most_lost` checks that hang or die, the remaining
+    checks of the mode are skipped."""
     reference = target if isinstance(target, str) else reference_of(target)
     if reference is None:
         raise ValueError(
@@ -53,7 +53,7 @@ def run_isolated(
         "seconds": timeout / 2,
     }
     name, modes, notes = reference, [(None, "NextStep")], []
-    with contextlib.suppress(_Lost):  # then the first check fails as well, and reports it
+    with contextlib.suppress(_Lost):  # if it is lost, the first check fails as well, and reports it
         for event in _events(job, timeout):
             if "modes" in event:
                 name, modes, notes = event["name"], event["modes"], event["notes"]
@@ -83,7 +83,8 @@ def _one_mode(job: dict[str, Any], names: list[str], timeout: float, most_lost: 
             if len(lost) == most_lost:
                 rest = names[len(results) :]
                 results += [
-                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks broke before") for name in rest
+                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks before this one hung or died")
+                    for name in rest
                 ]
             elif current == FIRST:
                 results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
@@ -120,7 +121,9 @@ def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
                     line = lines.get(timeout=wait)
                 except queue.Empty:
                     where = _where(process, stderr)
-                    raise _Lost(f"hung: nothing came back within {wait:g} s, the process was killed{where}") from None
+                    raise _Lost(
+                        f"hung: there was no answer within {wait:g} s, so the process was killed{where}"
+                    ) from None
                 if not line:
                     break
                 wait = timeout

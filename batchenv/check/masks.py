@@ -19,7 +19,7 @@ def _mask(trial: Trial) -> np.ndarray:
 
 
 def _problem(trial: Trial) -> str:
-    """What is wrong with a masked reset; "" if nothing."""
+    """What is wrong with masked resets; "" if nothing is."""
     moved = kept = 0
     for seed in (1, 2, 3):
         env, first = trial.start(seed)
@@ -31,7 +31,7 @@ def _problem(trial: Trial) -> str:
             return f"reset(options={{'reset_mask': mask}}) raised {said(error)}"
         rows = {len(part) for part in leaves(new)}
         if rows != {trial.num_envs}:
-            return f"observations have {brief(sorted(rows))} rows for {trial.num_envs} lanes, 1 of them masked"
+            return f"observations have {brief(sorted(rows))} rows for {trial.num_envs} lanes, of which the mask has 1"
         for lane in range(1, trial.num_envs):
             before, after = (row(trial.obs_space, x, lane) for x in (obs, new))
             if not same(before, after):
@@ -53,10 +53,10 @@ def need_masks(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="reset(options={'reset_mask': mask}) resets the lanes in the mask; all lanes' observations are returned, and "
-    "the others keep theirs.",
-    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode; in Disabled nothing else starts a lane's next "
-    "episode. An env that ignores it throws away running episodes.",
+    rule="reset(options={'reset_mask': mask}) resets the lanes in the mask. It returns the observations of all lanes, "
+    "and those of lanes outside the mask do not change.",
+    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode, and in Disabled nothing else starts a lane's next "
+    "episode. An env that ignores the mask throws away running episodes.",
     basis=PRACTICE,
 )
 def masked_reset_is_for_the_masked(trial: Trial) -> None:
@@ -68,7 +68,7 @@ def masked_reset_is_for_the_masked(trial: Trial) -> None:
 @check(
     THEME,
     rule="Lanes outside the mask go on as if nothing had happened.",
-    why="Else resetting one lane changes the episodes of the others, and the results depend on which lane ended when.",
+    why="Otherwise resetting one lane changes the episodes of others, and results depend on which lane ended when.",
     basis=PRACTICE,
 )
 def masked_reset_spares_the_others(trial: Trial) -> None:
@@ -95,8 +95,8 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="A mask that is no bool array of shape (num_envs,) with a True in it raises.",
-    why="A list, an int array or an empty mask is a mistake; taken silently, wrong lanes are reset, or none.",
+    rule="A mask that is not a bool array of shape (num_envs,), or has no True in it, raises.",
+    why="A list, an int array or an empty mask is a mistake. If it is accepted, the wrong lanes are reset, or none.",
     basis=PRACTICE,
 )
 def bad_masks_raise(trial: Trial) -> None:
@@ -113,14 +113,14 @@ def bad_masks_raise(trial: Trial) -> None:
             env.reset(options={"reset_mask": mask})
         except Exception:
             continue
-        require(False, f"the mask {text} was taken")
+        require(False, f"the mask {text} was accepted")
 
 
 @check(
     THEME,
     rule="reset leaves the caller's `options` as they were.",
-    why="An env that takes reset_mask out resets all lanes when the same dict is passed again, and hides the mask from "
-    "wrappers that look after it: RecordEpisodeStatistics then forgets every lane's return.",
+    why="If an env removes reset_mask, it resets all lanes when the same dict is passed again, and wrappers that read "
+    "the mask later do not find it: RecordEpisodeStatistics then forgets every lane's return.",
     basis=PRACTICE,
 )
 def reset_leaves_options_alone(trial: Trial) -> None:
@@ -138,8 +138,8 @@ def reset_leaves_options_alone(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="A lane that ended and was reset by a mask takes its next action.",
-    why="Else the lane is reset twice, and the first action of the episode is lost.",
+    rule="A lane whose episode ended, and which was reset by a mask, takes its next action.",
+    why="Otherwise the lane is reset twice, and the first action of the episode is lost.",
     basis=PRACTICE,
     modes=("NextStep", "Disabled"),
 )

@@ -78,8 +78,8 @@ def test_a_broken_env_fails_exactly_its_check(name):
 @pytest.mark.parametrize(
     ("broken", "part"),
     [
-        (walk_envs.OtherNames, "the parts ['age', 'where'] where ['age', 'place'] are due"),
-        (walk_envs.OtherParts, "is due in age"),
+        (walk_envs.OtherNames, "the parts ['age', 'where'] instead of ['age', 'place']"),
+        (walk_envs.OtherParts, "instead of MultiDiscrete([20 20 20]) in age"),
     ],
 )
 def test_spaces_of_several_parts_are_alike_part_by_part(broken, part):
@@ -197,12 +197,12 @@ def test_what_may_be_asked_for():
     ("target", "options", "error", "text"),
     [
         (3, {}, TypeError, "3 must be a vector env"),
-        ("CartPol-v1", {}, ValueError, "no id of batchenv or Gymnasium"),
+        ("CartPol-v1", {}, ValueError, "neither an id of batchenv or Gymnasium"),
         ("walk_envs:nothing", {}, ValueError, "has no attribute 'nothing'"),
         ("walk_envs:BROKEN", {}, ValueError, "must be a function"),
         ("CartPole-v1", {"num_envs": 0}, ValueError, "num_envs=0"),
         ("CartPole-v1", {"timeout": 0}, ValueError, "timeout=0"),
-        ("CartPole-v1", {"skip": ["x"]}, ValueError, "no check 'x'; there are: makes_resets_and_steps"),
+        ("CartPole-v1", {"skip": ["x"]}, ValueError, "no check 'x'; the checks are: makes_resets_and_steps"),
         (lambda: None, {"isolate": True}, ValueError, "another process can import"),
         ("walk_envs:nothing", {"isolate": True}, ValueError, "has no attribute 'nothing'"),
     ],
@@ -215,7 +215,7 @@ def test_bad_arguments(target, options, error, text):
 def test_hangs_and_deaths_are_failed_checks():
     report = check_vector_env("walk_envs:fatal", isolate=True, timeout=4)
     assert {result.name: result.detail for result in report.failures} == {
-        "too_few_actions_raise": "hung: nothing came back within 4 s, the process was killed",
+        "too_few_actions_raise": "hung: there was no answer within 4 s, so the process was killed",
         "too_many_actions_raise": "the process died of SIGABRT; it said: Check failed: too many",
         "actions_out_of_range_raise": "the process ended with exit code 3",
     }
