@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SHORT, Trial, difference, leaves, row, same
+from batchenv.check.trial import SHORT, Step, Trial, difference, leaves, row, same
 
 THEME = "masked reset"
 
@@ -16,6 +17,10 @@ def _mask(trial: Trial) -> np.ndarray:
     mask = np.zeros(trial.num_envs, np.bool_)
     mask[0] = True
     return mask
+
+
+def _shown(trial: Trial, step: Step, lane: int) -> dict[str, Any]:
+    return {"observations": row(trial.obs_space, step.obs, lane), "rewards": step.rewards[lane]}
 
 
 def _problem(trial: Trial) -> str:
@@ -86,7 +91,7 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
         runs.append(trial.roll(env, actions[2:]))
     for plain, other in zip(*runs, strict=False):
         for lane in range(1, trial.num_envs):
-            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (plain, other))
+            one, two = (_shown(trial, step, lane) for step in (plain, other))
             if not same(one, two):
                 raise Violation(difference(one, two, f"lane {lane}: {{}} without, {{}} after a reset of lane 0"))
         if plain.ended.any() or other.ended.any():
@@ -168,7 +173,7 @@ def masked_reset_forgets_the_end(trial: Trial) -> None:
     for lane in np.flatnonzero(ended):
         if same(row(trial.obs_space, fresh, lane), row(trial.obs_space, obs, lane)):
             compared = True
-            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (wanted, got))
+            one, two = (_shown(trial, step, lane) for step in (wanted, got))
             if not same(one, two):
                 raise Violation(difference(one, two, f"lane {lane}: {{}} in a new env, {{}} after the mask"))
     if not compared:

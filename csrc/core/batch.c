@@ -20,6 +20,14 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
     return (int)status;
 }
 
+int be_unexplained(const be_env_type *type, be_error *error) {
+    if (error->status != BE_OK) return (int)error->status;
+    return be_fail(
+        error, BE_ERROR_VALUE, -1,
+        "a function of type %s has failed without a message: each must return BE_OK, or what be_fail() returns",
+        type->name);
+}
+
 /* ---- spaces ----------------------------------------------------------------------------------------- */
 
 void be_space_box_f32(be_space *space, int size, const double *low, const double *high) {
@@ -308,7 +316,8 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         be_batch_destroy(batch);
         return NULL;
     }
-    if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
+    error->status = BE_OK;
+    if ((type->open && type->open(batch, options->engine, error) != BE_OK && be_unexplained(type, error)) ||
         be_batch_configure(batch, params, options->columns, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
@@ -475,8 +484,9 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     setup->flags = batch->type->flags;
     setup->space = spaces_of(batch, which);
     memcpy(setup->space, spaces_of(batch, OF_TABLE), (size_t)batch->driver->num_ports * sizeof *setup->space);
-    const int status = batch->type->prepare ? batch->type->prepare(setup, error) : BE_OK;
-    return status == BE_OK ? check_spaces(batch, setup, error) : status;
+    error->status = BE_OK;
+    if (batch->type->prepare && batch->type->prepare(setup, error) != BE_OK) return be_unexplained(batch->type, error);
+    return check_spaces(batch, setup, error);
 }
 
 static void widen(be_space *space, const be_space *other) {
@@ -616,8 +626,9 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
 
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error) {
     int status = check_values("reset option ", batch->type->options, options, error);
-    if (status == BE_OK && batch->type->check_options) status = batch->type->check_options(batch, options, error);
-    return status;
+    if (status != BE_OK || batch->type->check_options == NULL) return status;
+    error->status = BE_OK;
+    return batch->type->check_options(batch, options, error) == BE_OK ? BE_OK : be_unexplained(batch->type, error);
 }
 
 int be_check_low_high(const be_batch *batch, const double *options, be_error *error) {
@@ -666,7 +677,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         }
         int status = be_episodes_start(batch, chosen, num_chosen, &inner, now, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &inner, error);
-        if (status != BE_OK) return status;
+        if (status != BE_OK) return be_unexplained(batch->type, error);
         if (transformed) {
             be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation], 0);
             be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation], 1);
@@ -683,8 +694,9 @@ static int observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *r
     for (int64_t i = begin; i < end;) {
         int64_t count = 0;
         while (i < end && count < BE_LIST) lanes[count++] = i++;
-        int status = batch->type->observe(batch, lanes, count, &inner, error);
-        if (status != BE_OK) return status;
+        error->status = BE_OK;
+        if (batch->type->observe(batch, lanes, count, &inner, error) != BE_OK)
+            return be_unexplained(batch->type, error);
         if (driver->transform.transform_observation) {
             be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], 1);
         }

@@ -1,5 +1,6 @@
 #include "core/checked.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,18 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
                                                                  : BE_BOOL;
         const unsigned char *row =
             (unsigned char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes;
+        if (array->place == BE_PLACE_TERMINATED && *row > 1 && *row != PATTERN) {
+            return be_fail(error, BE_ERROR_VALUE, lane,
+                           "step() of type %s has set rows->terminated of lane %lld to %d: it "
+                           "must be 0 or 1",
+                           batch->type->name, (long long)lane, *row);
+        }
+        if (array->place == BE_PLACE_REWARD && isnan(*(const double *)(const void *)row)) {
+            return be_fail(error, BE_ERROR_VALUE, lane,
+                           "step() of type %s has set rows->reward of lane %lld to NaN (as "
+                           "comes of a param whose row is missing in .params)",
+                           batch->type->name, (long long)lane);
+        }
         const int64_t value = find_spoilt(row, (int64_t)(array->bytes / be_dtype_size(dtype)), dtype);
         if (value < 0) continue;
         const char *name = port >= 0                         ? batch->type->ports[port].name
@@ -75,9 +88,13 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
     return BE_OK;
 }
 
-/* The same rows without ports that the table does not have: what an enum has and the table has not is found there. */
-static be_rows without_others(const be_batch *batch, const be_rows *rows) {
+/* The same rows without ports that the table does not have, and the batch without such params: an enum may have names
+ * without a row. */
+static be_rows without_others(be_batch *batch, const be_rows *rows) {
     be_rows own = *rows;
+    int num_params = 0;
+    while (batch->type->params && batch->type->params[num_params].name) num_params++;
+    for (int k = num_params; k < BE_MAX_PARAMS; k++) batch->params[k] = NAN;
     for (int k = batch->driver->num_ports; k < BE_MAX_PORTS; k++) own.port[k] = NULL;
     return own;
 }

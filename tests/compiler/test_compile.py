@@ -384,6 +384,7 @@ def test_tables_that_cannot_be_measured_are_looked_at_row_by_row(walk):
 @pytest.mark.parametrize(
     ("ports", "match"),
     [
+        ('{"a", BE_OBSERVATION, BE_DISCRETE(3)}', "cannot be ports named '' and 'a' of one role: one port's name is"),
         ('{"a", BE_INFO, .doc = "x"}, {"a", BE_REWARD, BE_VALUE(BE_F64), .doc = "x"}', "two ports .* of the name 'a'"),
         ('{"a", BE_INFO, .doc = "x"}, {"a/b/c", BE_INFO, .doc = "x"}', "'a' is an array, so there can be no 'a/b/c'"),
         (
@@ -502,6 +503,13 @@ def test_check_says_where_the_c_code_breaks(walk, sanitizers, mistake, words):
         ),
         ("return observe(batch, lanes, count,", "return observe(batch, lanes, count / 2,", r"reset\(\) .* of lane 2"),
         ("if (rows->skip[k]) continue;", "be_rng_double(&batch->rng[i]);", "drawn random numbers for lane"),
+        ("= (uint8_t)arrived;", "= 2;", r"set rows->terminated of lane 0 to 2: it must be 0 or 1"),
+        ("= arrived - be_param_of", "= 0.0 / 0.0 - be_param_of", r"set rows->reward of lane 0 to NaN"),
+        (
+            '    [STEP_COST] = {"step_cost"',
+            '    // {"step_cost"',
+            r"rows->reward of lane 0 to NaN \(as comes of a param",
+        ),
     ],
 )
 def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, words):
@@ -514,6 +522,21 @@ def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, wor
         env.reset(seed=0)
         for _ in range(4):
             env.step(np.ones(5, int))
+
+
+@pytest.mark.parametrize("function", ["step", "reset", "prepare"])
+@pytest.mark.parametrize("flags", ["0", "BE_LANE_BY_LANE"])
+@pytest.mark.parametrize("lanes", [1, 5000])
+def test_a_failure_without_a_message_is_one(walk, function, flags, lanes):
+    """A step that returned -1, and had not called be_fail, left the rows of the step before."""
+    edit(walk, "/* 4.", "static int prepare(be_setup *setup, be_error *error) {\n    return BE_OK;\n}\n\n/* 4.")
+    edit(walk, "    .abi = BE_ABI,", f"    .abi = BE_ABI, .prepare = prepare, .flags = {flags},")
+    walk.write_text(re.sub(rf"(static int {function}\(.*\n)", r"\1    return -1;\n", walk.read_text()))
+    (name,) = batchenv.compile(walk, cflags="-w").ids
+    with pytest.raises((ValueError, RuntimeError), match="has failed without a message: each must return BE_OK"):
+        env = batchenv.make(name, lanes)
+        env.reset(seed=0)
+        env.step(np.ones(lanes, int))
 
 
 UNTIL_ONE_FITS = """        double draw;
