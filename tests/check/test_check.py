@@ -22,6 +22,7 @@ from batchenv.check.steps import _misfit as misfit
 from batchenv.check.target import resolve
 from batchenv.check.trial import same
 from helpers import ids
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
@@ -198,7 +199,7 @@ def test_command_line():
 
 def test_importing_batchenv_does_not_import_the_checks():
     code = "import sys, batchenv; assert 'batchenv.check' not in sys.modules; batchenv.check_vector_env"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_python(code)
 
 
 ENDLESS = """
