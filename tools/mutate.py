@@ -408,7 +408,8 @@ class Copy:
         log = self.folder / "log.txt"
         log.unlink(missing_ok=True)
         order = Order(self.seconds, self.kills, mutated, self.limits, tests, log)
-        status = self.run(lambda: run_pytest(tests, order), 1800)
+        limit = 120 + 2 * self.limits.budget  # pytest's own start and the tests' collection may go on for ever, too
+        status = self.run(lambda: run_pytest(tests, order), limit)
         now = failed = None
         for line in log.read_text().splitlines() if log.exists() else []:
             if not line.startswith('["'):

@@ -1,4 +1,5 @@
-/* Plays a game through be_emulator_ale alone and prints a digest of all that it shows and saves. Called with the
+/* Plays a game through be_emulator_ale alone and prints how many frames it took and a digest of all that it
+ * shows and saves. Called with the
  * library's path, a ROM's, and be_cartridge.fast. */
 #include "engines/atari/emulator.h"
 
@@ -37,7 +38,8 @@ int main(int argc, char **argv) {
     void *state = malloc(machine->state_bytes);
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     type->reset(machine);
-    for (int frame = 0; frame < 600 && !type->over(machine); frame++) {
+    int frame = 0;
+    for (; frame < 600 && !type->over(machine); frame++) {
         const int seen[] = {type->act(machine, frame / 7 % BE_NUM_ACTIONS), type->lives(machine)};
         type->screen(machine, screen);
         type->ram(machine, ram);
@@ -49,6 +51,6 @@ int main(int argc, char **argv) {
     }
     free(state);
     type->close(machine);
-    printf("%016llx\n", (unsigned long long)hash);
+    printf("%d frames: %016llx\n", frame, (unsigned long long)hash);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/library.h"
 #include "rows.h"
 
 #define STEPS 400
@@ -299,6 +300,19 @@ static void bad_parts(const be_isa *isa, const be_env_type *type) {
           1);
 }
 
+/* The best set's type comes first, other sets serve where it has none, and nothing past a list's end is looked at. */
+static void find_types(void) {
+    static const be_env_type a = {.name = "A"}, wide_a = {.name = "A"}, b = {.name = "B"}, past_the_end = {.name = "C"};
+    static const be_env_type *const wide[] = {&wide_a, &past_the_end}, *const plain[] = {&a, &b, &past_the_end};
+    const be_library first = {.begin = wide, .end = wide + 1}, second = {.begin = plain, .end = plain + 2};
+    const be_loaded loaded = {{{"avx2", &first}, {"baseline", &second}}, 2};
+    check(be_loaded_type(&loaded, "avx2", "A") == &wide_a, "the set's own type", "A", 0);
+    check(be_loaded_type(&loaded, "baseline", "A") == &a, "another set's type", "A", 0);
+    check(be_loaded_type(&loaded, "avx512", "A") == &a, "a set that the library has not", "A", 0);
+    check(be_loaded_type(&loaded, "avx2", "B") == &b, "a type for any CPU", "B", 0);
+    check(be_loaded_type(&loaded, "avx2", "C") == NULL, "no type past the end", "C", 0);
+}
+
 int main(void) {
     static const int64_t lanes[] = {1, 5, 64, 131};
     static const be_transform everything = {
@@ -328,6 +342,7 @@ int main(void) {
                isas[i]->name, (long long)mismatches[0], (long long)mismatches[1], (long long)mismatches[2],
                (long long)mismatches[3], (long long)mismatches[4]);
     }
+    find_types();
     const be_env_type *type;
     for (int t = 0; (type = be_type_at(isas[0], t)); t++) {
         if (type->open) continue; /* needs handles from Python */

@@ -1,5 +1,7 @@
 """Environments whose steps cost time and can fail: what Synthetic-v0 stands in for."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,11 @@ def test_threads_give_the_same():
     for a, b in zip(one, two, strict=True):
         for x, y in zip(a[:4], b[:4], strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+def test_a_step_costs_what_was_asked_for():
+    env = batchenv.make("Synthetic-v0", 3, cost_us=2000.0, end_probability=0.0, num_threads=1)
+    env.reset(seed=1)
+    before = time.process_time()
+    env.step(actions_at(0, 3))
+    assert time.process_time() - before >= 3 * 0.002
