@@ -142,7 +142,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[0];
+    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[MJ_MAIN_BODY];
     const double before[] = {position[0], position[1]};
     const int v4 = be_mujoco_is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);

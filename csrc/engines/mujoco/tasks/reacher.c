@@ -19,8 +19,6 @@ static const be_port ports[] = {
     {0},
 };
 
-enum { FINGERTIP, TARGET };
-
 static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector, 4, 4, error);
@@ -33,7 +31,7 @@ static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *xpos = be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS];
     for (int j = 0; j < 3; j++) {
-        vector[j] = xpos[3 * source->bodies[FINGERTIP] + j] - xpos[3 * source->bodies[TARGET] + j];
+        vector[j] = xpos[3 * source->bodies[MJ_FINGERTIP] + j] - xpos[3 * source->bodies[MJ_TARGET] + j];
     }
 }
 
