@@ -215,8 +215,9 @@ size_t be_mujoco_saved_bytes(const be_batch *batch);
 void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
+#define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
 #define MJ_SHARED_MEMBERS                                                                                              \
-    .abi = BE_ABI, .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,                         \
+    .abi = BE_ABI, .family = "MuJoCo", .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,     \
     .close = be_mujoco_close, .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,    \
     .check_state = be_mujoco_check_state
 

@@ -175,9 +175,16 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     return status;
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(ant) = {.name = "Ant", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(ant_v4) = {.name = "AntV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reset = reset, .observe = observe, .step = step
+BE_ENV(ant) = {
+    .name = "Ant", .ids = MJ_ID("Ant-v5", 1000, BE_THRESHOLD(6000.0)), .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(ant_v4) = {.name = "AntV4",
+                  .ids = MJ_ID("Ant-v4", 1000, BE_THRESHOLD(6000.0)),
+                  .variant = MJ_V4,
+                  .ports = ports_v4,
+                  .prepare = prepare_v4,
+                  MEMBERS};
 BE_ENV(ant_v4_contact) = {.name = "AntV4Contact",
                           .variant = MJ_V4 | CHARGES_CONTACTS,
                           .ports = ports_v4_contact,

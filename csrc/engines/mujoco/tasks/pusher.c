@@ -104,6 +104,9 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, 
     return step_any(b, lane, rows, 1, error);
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe
-BE_ENV(pusher) = {.name = "Pusher", .ports = ports, .step = step, MEMBERS};
-BE_ENV(pusher_v4) = {.name = "PusherV4", .ports = ports_v4, .step = step_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset, .observe = observe
+BE_ENV(pusher) = {
+    .name = "Pusher", .ids = MJ_ID("Pusher-v5", 100, BE_THRESHOLD(0.0)), .ports = ports, .step = step, MEMBERS};
+BE_ENV(pusher_v4) = {
+    .name = "PusherV4", .ids = MJ_ID("Pusher-v4", 100, BE_THRESHOLD(0.0)), .ports = ports_v4, .step = step_v4, MEMBERS};

@@ -94,6 +94,12 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, 
     return step_any(b, lane, rows, 1, error);
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .ports = ports, .reset = reset, .observe = observe
-BE_ENV(reacher) = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
-BE_ENV(reacher_v4) = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reset = reset, .observe = observe
+BE_ENV(reacher) = {
+    .name = "Reacher", .ids = MJ_ID("Reacher-v5", 50, BE_THRESHOLD(-3.75)), .prepare = prepare, .step = step, MEMBERS};
+BE_ENV(reacher_v4) = {.name = "ReacherV4",
+                      .ids = MJ_ID("Reacher-v4", 50, BE_THRESHOLD(-3.75)),
+                      .prepare = prepare_v4,
+                      .step = step_v4,
+                      MEMBERS};
