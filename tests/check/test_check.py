@@ -23,6 +23,7 @@ from batchenv.check.steps import _outside as outside
 from batchenv.check.target import resolve
 from batchenv.check.trial import difference, same
 from helpers import ids
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
@@ -254,7 +255,7 @@ def test_command_line():
 
 def test_importing_batchenv_does_not_import_the_checks():
     code = "import sys, batchenv; assert 'batchenv.check' not in sys.modules; batchenv.check_vector_env"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_python(code)
 
 
 ENDLESS = """
