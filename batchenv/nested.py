@@ -16,25 +16,29 @@ def tree_of(names: Sequence[str]) -> Any:
     Raises:
         ValueError: they do not fit together.
     """
-    return _subtree([(name.split("/") if name else [], index) for index, name in enumerate(names)])
+    return _subtree([(name.split("/") if name else [], index) for index, name in enumerate(names)], names)
 
 
-def _subtree(paths: list[tuple[list[str], int]]) -> Any:
+def _subtree(paths: list[tuple[list[str], int]], names: Sequence[str]) -> Any:
     if len(paths) == 1 and not paths[0][0]:
         return paths[0][1]
     groups: dict[str, list[tuple[list[str], int]]] = {}
     for path, index in paths:
         if not path:
+            other = next(names[k] for _, k in paths if k != index)
             raise ValueError(
-                "one port's name is the whole of another one's, or its beginning: a part is one array, or "
-                "has parts itself"
+                f"there cannot be ports named {names[index]!r} and {other!r} of one role: one port's name is the whole "
+                "of another one's, or its beginning, and a part is one array, or has parts itself"
             )
         groups.setdefault(path[0], []).append((path[1:], index))
-    trees = {name: _subtree(group) for name, group in groups.items()}
+    trees = {name: _subtree(group, names) for name, group in groups.items()}
     if not all(name.isdecimal() for name in trees):
         return dict(sorted(trees.items()))  # as gymnasium.spaces.Dict sorts its keys
     if sorted(map(int, trees)) != list(range(len(trees))):
-        raise ValueError(f"the parts of a Tuple are numbered from 0 on, without gaps, not {', '.join(sorted(trees))}")
+        wrong = ", ".join(repr(names[index]) for _, index in paths)
+        raise ValueError(
+            f"the parts of a Tuple are numbered from 0 on, without gaps, not {', '.join(sorted(trees))} (ports {wrong})"
+        )
     return tuple(trees[str(place)] for place in range(len(trees)))
 
 

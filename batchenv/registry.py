@@ -36,7 +36,10 @@ class Entry:
     library: Any = None  # the `compiler.Library` of a type that is not built in
 
 
-def _kernels() -> dict[str, Entry]:
+_EXTRAS = {"MuJoCo": "mujoco"}  # what a family of C types needs
+
+
+def _of_types() -> dict[str, Entry]:
     """The ids in the tables of C types."""
     return {
         row["name"]: Entry(
@@ -46,6 +49,7 @@ def _kernels() -> dict[str, Entry]:
             kind["render_fps"],
             row["kwargs"],
             listed=row["listed"],
+            extra=_EXTRAS.get(kind["family"]),
             family=kind["family"],
         )
         for kind in _core.env_types()
@@ -54,36 +58,12 @@ def _kernels() -> dict[str, Entry]:
 
 
 TABLE = {
-    **_kernels(),
+    **_of_types(),
     **{
         name: Entry("Atari", limit, None, 30, keywords, extra="atari", family="Atari")
         for name, (limit, keywords) in games.ids().items()
     },
 }
-
-
-def _add_mujoco() -> None:
-    """Gymnasium's MuJoCo environments: name, step limit, reward threshold, frames per second."""
-    rows = [
-        ("Ant", 1000, 6000.0, 20),
-        ("HalfCheetah", 1000, 4800.0, 20),
-        ("Hopper", 1000, 3800.0, 125),
-        ("Humanoid", 1000, None, 67),
-        ("HumanoidStandup", 1000, None, 67),
-        ("InvertedDoublePendulum", 1000, 9100.0, 20),
-        ("InvertedPendulum", 1000, 950.0, 25),
-        ("Pusher", 100, 0.0, 20),
-        ("Reacher", 50, -3.75, 50),
-        ("Swimmer", 1000, 360.0, 25),
-        ("Walker2d", 1000, None, 125),
-    ]
-    for name, *limits in rows:
-        for version, suffix in (("v5", ""), ("v4", "V4")):
-            TABLE[f"{name}-{version}"] = Entry(f"{name}{suffix}", *limits, extra="mujoco", family="MuJoCo")
-    TABLE["MuJoCo-v0"] = Entry("MuJoCo", None, None, 50, listed=False, family="MuJoCo")
-
-
-_add_mujoco()
 
 
 def list_envs(extra: str | None = "any") -> list[str]:

@@ -150,6 +150,18 @@ class Transforms:
         wrappers = gymnasium.wrappers
         env: Any = _Blank(raw, self._max_episode_steps)
         made = []
+        for name, asked in (
+            ("rescale_observation", self._bounds is not None),
+            ("observation_dtype", "dtype" in self.core),
+            ("normalize_observation", self.normalize),
+            ("clip_observation", self.clip is not None),
+        ):
+            if asked and (parts := _parts(raw)):
+                raise TypeError(
+                    f"{name}: only observations that are one array can be transformed so, and these have several parts "
+                    f"({', '.join(map(repr, parts))}): leave it out, and transform the parts that reset() and step() "
+                    "return"
+                )
         try:
             if self._bounds is not None:
                 made = [f"rescale_observation={brief(self._bounds)}"]
@@ -222,6 +234,14 @@ class Transforms:
         intercept[above] = high[above] - raw.high[above]
         intercept[below] = gradient[below] * -raw.low[below] + low[below]
         return gradient.ravel(), intercept.ravel()
+
+
+def _parts(space: spaces.Space, path: str = "") -> list[str]:
+    """The paths of the parts of a Dict or Tuple, such as "arm/0"; none for another space."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return [name for key, part in parts for name in _parts(part, f"{path}/{key}") or [f"{path}/{key}"[1:]]]
+    return []
 
 
 class _Blank(gymnasium.Env):

@@ -2,9 +2,10 @@
 
 python examples/async_loop.py [--quick]
 
-The lanes are those of Synthetic-v0: a step takes 40 us, one in 16 takes 1 ms, as steps of a game or a simulation do
-that now and then load or search something. The learner estimates the value of a random policy by TD(0) in NumPy.
-Rewards are 0.5 on average and a step ends an episode with a chance of 2%, so values are near 0.5 / (1 - 0.98 GAMMA).
+The environment is Synthetic-v0, whose steps only take time: 40 us, and one step in 16 takes 1 ms, like those of a game
+or a simulation that now and then loads or searches something. The learner estimates the value of a random policy by
+TD(0) in NumPy. Rewards are 0.5 on average and a step ends an episode with a chance of 2%, so values are near
+0.5 / (1 - 0.98 GAMMA).
 """
 
 import argparse
@@ -19,7 +20,7 @@ FEATURES, RATE, GAMMA = 256, 1e-4, 0.9
 
 
 class Learner:
-    """A linear model of the value over random cosines of the observation, and what it needs to know of each lane."""
+    """A linear model of the value, over random cosines of the observation. It remembers what each lane saw last."""
 
     def __init__(self, num_actions):
         self.rng = np.random.default_rng(0)
@@ -28,7 +29,7 @@ class Learner:
         self.phases = self.rng.uniform(0, 2 * np.pi, FEATURES)
         self.weights = np.zeros(FEATURES)
         self.seen = np.zeros((LANES, 3))  # the last observation of each lane
-        self.over = np.ones(LANES, bool)  # lanes whose episode is over, or has not begun
+        self.over = np.ones(LANES, bool)  # whether the lane's episode is over, or has not begun
 
     def features(self, observations):
         return np.cos(observations / (100.0, 1.0, 2.0**32) @ self.frequencies + self.phases)
@@ -40,7 +41,8 @@ class Learner:
         return self.rng.integers(self.num_actions, size=len(lanes))
 
     def learn(self, lanes, observations, rewards, terminations, truncations):
-        # After an episode's end a step only resets its lane (autoreset mode NextStep): nothing to be learnt from it.
+        # After an episode's end a step only resets its lane (autoreset mode NextStep), so there is nothing to learn
+        # from it.
         used = ~self.over[lanes]
         before, after = self.features(self.seen[lanes][used]), self.features(observations[used])
         for _ in range(4):
@@ -73,7 +75,7 @@ def with_step(seconds, learner):
 
 
 def with_step_async(seconds, learner):
-    """All lanes at once, but the learner learns from the last step while the next is under way."""
+    """All lanes are stepped at once, but the learner learns from one step while the next one is under way."""
     env, lanes = make(LANES), np.arange(LANES)
     learner.note(lanes, env.reset()[0])
     count, last, start = 0, None, time.perf_counter()
@@ -89,14 +91,14 @@ def with_step_async(seconds, learner):
 
 
 def with_send_and_recv(seconds, learner):
-    """The learner takes the first 16 lanes that are there and sends them off again; others are stepped meanwhile."""
+    """The learner takes the first 16 lanes that are finished and sends them off again; others are stepped meanwhile."""
     env = make(BATCH)
     learner.note(np.arange(LANES), env.reset()[0])
     env.send(learner.act(range(LANES)), np.arange(LANES))
     count, start = 0, time.perf_counter()
     while time.perf_counter() < start + seconds:
         *results, infos = env.recv()
-        lanes = infos["env_id"]  # whose rows these are
+        lanes = infos["env_id"]  # the lane of each row
         env.send(learner.act(lanes), lanes)
         learner.learn(lanes, *results)
         count += BATCH
@@ -111,7 +113,7 @@ def main():
     rounds, seconds = (1, 0.5) if parser.parse_args().quick else (5, 1.0)
     loops = {"step": with_step, "step_async": with_step_async, "send/recv": with_send_and_recv}
     rates, learners = {name: [] for name in loops}, {name: Learner(4) for name in loops}
-    for _ in range(rounds):  # in turns: other programs then disturb all of them alike
+    for _ in range(rounds):  # the loops take turns, so that other programs disturb all of them alike
         for name, loop in loops.items():
             rates[name].append(loop(seconds, learners[name]))
     threads = batchenv.build_info()["max_threads"]

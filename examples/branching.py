@@ -1,10 +1,10 @@
-"""Tree search with snapshots: escapes from the valley of MountainCar-v0, which random actions do not.
+"""Tree search with snapshots: it escapes from the valley of MountainCar-v0, which random actions do not.
 
-A beam search. One lane a candidate: each round every state of the beam is copied into a few lanes (one `restore`),
-each of these takes its own action for a few steps (one `rollout`), and the most promising of the new states become the
-next beam. No model of the environment is written here: a snapshot holds all that decides a lane's future, so the search
-plans with the environment itself, and the plan found is then played from the start to see that it works. Needs only
-batchenv.
+This is a beam search with one lane per candidate. In each round every state of the beam is copied into a few lanes (one
+`restore`), each of these takes its own action for a few steps (one `rollout`), and the most promising of the new states
+become the next beam. The search needs no model of the environment: a snapshot holds everything that decides a lane's
+future, so it plans with the environment itself. The plan that it finds is then played from the start, to see that it
+works. Needs only batchenv.
 """
 
 import argparse
@@ -21,7 +21,7 @@ ENV_ID = "MountainCar-v0"
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10, help="start states to solve; default %(default)s")
-    parser.add_argument("--beam", type=int, default=64, help="states kept a round; default %(default)s")
+    parser.add_argument("--beam", type=int, default=64, help="states kept per round; default %(default)s")
     parser.add_argument("--hold", type=int, default=5, help="steps that an action is held; default %(default)s")
     parser.add_argument("--quick", action="store_true", help="three start states, a narrow beam")
     args = parser.parse_args()
@@ -35,8 +35,8 @@ def parse_arguments() -> argparse.Namespace:
 def spread(observations: np.ndarray, count: int) -> np.ndarray:
     """The rows of up to `count` states to go on from: the fastest car of each place, then the fastest of the others.
 
-    Speed is what it takes to get out, but the fastest cars alone would be copies of one another: places keep the beam
-    diverse. The same speed in the same place twice is one state too many.
+    Speed is needed to get out, but the fastest cars alone would be nearly the same: taking one from each place keeps
+    the beam diverse. Of states with the same place and speed, only one is kept.
     """
     place = np.round(observations[:, 0] * 20).astype(int)
     fastest = np.argsort(-np.abs(observations[:, 1]), kind="stable")
@@ -57,22 +57,23 @@ def search(seed: int, width: int, hold: int) -> tuple[list[int] | None, int]:
     choices = int(start.single_action_space.n)
     lanes = width * choices
     env = batchenv.make(ENV_ID, num_envs=lanes)
-    env.restore(root)  # one row, all lanes: branching
+    env.restore(root)  # the one row of `root` goes into all lanes
     action_of_lane = np.arange(lanes) % choices
     held = np.broadcast_to(action_of_lane, (hold, lanes))
-    plans: list[list[int]] = [[]]  # of the states in the beam
+    plans: list[list[int]] = [[]]  # the actions that led to each state in the beam
     snapshot, rows = root, np.zeros(1, np.int64)
     taken = 0
     while len(plans[0]) < env.spec.max_episode_steps:
         used = len(rows) * choices
-        # Row k of the beam goes into lanes choices * k ..., one for each action; lanes not needed repeat the last row.
+        # Row k of the beam goes into the lanes from choices * k on, one per action; the remaining lanes repeat the last
+        # row.
         parent = np.minimum(np.arange(lanes) // choices, len(rows) - 1)
         env.restore(snapshot, rows=rows[parent])
         result = env.rollout(held)
         taken += hold * lanes
         out = np.argwhere(result.terminations[:, :used])
         if len(out):
-            t, lane = out[0]  # sorted by step: the shortest way
+            t, lane = out[0]  # sorted by step, so this is the shortest way
             return plans[parent[lane]] + [int(action_of_lane[lane])] * (int(t) + 1), taken
         rows = spread(result.observations[-1, :used], width)
         plans = [plans[parent[lane]] + [int(action_of_lane[lane])] * hold for lane in rows]
@@ -89,7 +90,7 @@ def play(seed: int, plan: list[int]) -> tuple[bool, float]:
 
 
 def random_successes(lanes: int) -> int:
-    """How many of so many episodes with random actions reach the flag."""
+    """How many of `lanes` episodes with random actions reach the flag."""
     env = batchenv.make(ENV_ID, num_envs=lanes, seed=0)
     env.reset()
     return int(env.rollout(env.spec.max_episode_steps, policy="random", seed=0).terminations.any(axis=0).sum())

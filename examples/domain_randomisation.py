@@ -1,9 +1,9 @@
-"""Domain randomisation over lanes: a controller of CartPole-v1 learned on many physics holds on physics it never met.
+"""Domain randomisation over lanes: a CartPole controller trained with varied physics also works with other physics.
 
-The cross-entropy method looks for the four weights of a linear controller, once on Gymnasium's physics alone and once
-with another pole length, gravity and push in every lane. Parameters that differ by lane are arrays:
-`env.set_params(length=...)`. Every candidate meets the same physics and start states, so candidates differ by their
-weights alone. Needs only batchenv; with --picture FILE also matplotlib (pip install -e ".[bench]").
+The cross-entropy method looks for the four weights of a linear controller, once with Gymnasium's physics only and once
+with another pole length, gravity and push in each lane. Parameters that differ from lane to lane are arrays:
+`env.set_params(length=...)`. All candidates get the same physics and start states, so only their weights differ.
+Needs only batchenv; with --picture FILE also matplotlib (pip install -e ".[bench]").
 
 docs/your-loop.md shows how to draw new physics whenever a lane starts another episode.
 """
@@ -17,14 +17,14 @@ import batchenv
 
 ENV_ID = "CartPole-v1"
 NOMINAL = {"length": 0.5, "gravity": 9.8, "force_mag": 10.0}
-TRAINED = {"length": (0.25, 2.0), "gravity": (5.0, 15.0), "force_mag": (5.0, 15.0)}  # drawn from these ranges
-GRID_LENGTH, GRID_FORCE = (0.15, 0.5, 1.0, 2.0, 3.0), (3.0, 5.0, 10.0, 15.0, 20.0)  # some of it outside of them
+TRAINED = {"length": (0.25, 2.0), "gravity": (5.0, 15.0), "force_mag": (5.0, 15.0)}  # ranges to draw from
+GRID_LENGTH, GRID_FORCE = (0.15, 0.5, 1.0, 2.0, 3.0), (3.0, 5.0, 10.0, 15.0, 20.0)  # partly outside of these ranges
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--candidates", type=int, default=64, help="a generation; default %(default)s")
-    parser.add_argument("--episodes", type=int, default=32, help="a candidate; default %(default)s")
+    parser.add_argument("--candidates", type=int, default=64, help="per generation; default %(default)s")
+    parser.add_argument("--episodes", type=int, default=32, help="per candidate; default %(default)s")
     parser.add_argument("--generations", type=int, default=15, help="default %(default)s")
     parser.add_argument("--repeats", type=int, default=3, help="controllers of each kind; default %(default)s")
     parser.add_argument("--seed", type=int, default=0)
@@ -39,7 +39,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def returns(env: batchenv.BatchEnv, weights: np.ndarray, seeds: list[int]) -> np.ndarray:
-    """Each lane's return over one episode, pushing to the right where its weights . observation > 0."""
+    """Each lane's return over one episode. A lane pushes to the right if its weights . observation > 0."""
     observations, _ = env.reset(seed=seeds)
     total, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
     while running.any():
@@ -64,14 +64,14 @@ def train(randomise: bool, args: argparse.Namespace, seed: int) -> np.ndarray:
         seeds = rng.integers(2**31, size=args.episodes).tolist() * args.candidates
         scores = returns(env, candidates.repeat(args.episodes, axis=0), seeds).reshape(args.candidates, -1).mean(axis=1)
         elite = candidates[np.argsort(-scores, kind="stable")[: args.candidates // 4]]
-        # Some spread is kept at first, since the best of few candidates lie close together by chance.
+        # Some spread is kept at first, because the best of a few candidates may lie close together by chance.
         mean, spread = elite.mean(axis=0), elite.std(axis=0) + 0.3 * (1 - generation / args.generations)
     env.close()
     return mean / np.linalg.norm(mean)
 
 
 def table(weights: np.ndarray, episodes: int) -> np.ndarray:
-    """Mean returns over the grid (lengths, pushes): all of it in one env, one physics per `episodes` lanes."""
+    """Mean returns over the grid (lengths, pushes). One env plays all of it, with `episodes` lanes per physics."""
     lengths, forces = (a.ravel().repeat(episodes) for a in np.meshgrid(GRID_LENGTH, GRID_FORCE, indexing="ij"))
     env = batchenv.make(ENV_ID, num_envs=len(lengths), length=lengths, force_mag=forces)
     seeds = [10**6 + i % episodes for i in range(len(lengths))]

@@ -1,7 +1,7 @@
-"""PPO with PyTorch, as ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py use it: pip install -e ".[examples]".
+"""PPO with PyTorch, for ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py: pip install -e ".[examples]".
 
-What a run has learnt is kept with --save FILE and taken up again with --resume FILE; --eval N and --video DIR show what
-it is worth. `--resume FILE --steps 1 --eval 16` evaluates and trains no more.
+--save FILE keeps what a run has learnt, and --resume FILE goes on from there; --eval N and --video DIR show how good
+the agent is. `--resume FILE --steps 1 --eval 16` evaluates without training any further.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from torch import nn
 
 import batchenv
 
-EVALUATION_SEED = 1_000_000  # added to --seed: away from the training lanes' seeds
+EVALUATION_SEED = 1_000_000  # added to --seed, so that evaluation has other seeds than the lanes of training
 
 
 def positive(text: str) -> int:
@@ -40,9 +40,9 @@ def positive(text: str) -> int:
 
 
 def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
-    """The options that all examples have; `defaults` replaces defaults."""
+    """The options that all PPO examples have; `defaults` replaces their defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1, help="of lanes, weights and sampling")
+    parser.add_argument("--seed", type=int, default=1, help="seed of lanes, weights and sampling")
     parser.add_argument("--steps", type=positive, default=1_000_000, help="environment steps, of all lanes together")
     parser.add_argument("--lanes", type=positive, default=64, help="environments stepped at once")
     parser.add_argument("--rollout", type=positive, default=128, help="steps per lane between updates")
@@ -59,16 +59,16 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     parser.add_argument("--value", type=float, default=0.5, help="weight of the value loss")
     parser.add_argument("--max-grad-norm", type=float, default=0.5)
     parser.add_argument(
-        "--torch-threads", type=positive, default=1, help="as many as cores gain on idle cores, lose on busy ones"
+        "--torch-threads", type=positive, default=1, help="threads of PyTorch; more help only on idle cores"
     )
     parser.add_argument(
-        "--save", metavar="FILE", help="keep agent, optimizer and lanes there, as of the last line printed"
+        "--save", metavar="FILE", help="keep agent, optimizer and lanes there, as they were at the last line printed"
     )
     parser.add_argument(
-        "--resume", metavar="FILE", help="go on from what --save wrote, with its lanes, until there are --steps in all"
+        "--resume", metavar="FILE", help="go on from what --save wrote, with its lanes, until --steps are made in all"
     )
-    parser.add_argument("--eval", type=positive, metavar="N", help="afterwards play N episodes greedily, N with chance")
-    parser.add_argument("--video", metavar="DIR", help="afterwards record an episode that is played greedily")
+    parser.add_argument("--eval", type=positive, metavar="N", help="afterwards play N greedy and N sampled episodes")
+    parser.add_argument("--video", metavar="DIR", help="afterwards record a greedy episode")
     parser.set_defaults(**defaults)
     return parser
 
@@ -84,7 +84,7 @@ class Task:
         keywords = {"autoreset_mode": "NextStep", "record_episode_statistics": True, **self.keywords, **more}
         try:
             return batchenv.make(self.env_id, lanes, **keywords)
-        # FileNotFoundError: a game's ROM.
+        # FileNotFoundError: a game's ROM is missing.
         except (gymnasium.error.DependencyNotInstalled, FileNotFoundError, ValueError) as error:
             sys.exit(f"{self.env_id}: {error}")
 
@@ -112,7 +112,10 @@ class Task:
 
 
 def prepare(args: argparse.Namespace, task: Task) -> tuple[batchenv.BatchEnv, dict[str, Any] | None]:
-    """The env to train, and what --resume has read besides; says now what --save and --video would fail at later."""
+    """The env to train, and the other contents of the file that --resume names, or None.
+
+    Ends the program if --save or --video would fail later.
+    """
     if args.save and not Path(args.save).absolute().parent.is_dir():
         sys.exit(f"--save {args.save}: its folder does not exist")
     if args.video:
@@ -120,7 +123,7 @@ def prepare(args: argparse.Namespace, task: Task) -> tuple[batchenv.BatchEnv, di
     if not args.resume:
         return task.make(args.lanes), None
     try:
-        # The file holds a pickled env, so loading it can run code: resume your own files only.
+        # The file holds a pickled env, so loading it can run code: resume only files of your own.
         saved = torch.load(args.resume, weights_only=False)
         env = saved["env"]
     except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
@@ -132,7 +135,8 @@ def prepare(args: argparse.Namespace, task: Task) -> tuple[batchenv.BatchEnv, di
 
 
 class Stopwatch:
-    """Seconds by what they were spent on: wall time, and all threads' processor time, which busy cores change less."""
+    """Measures what the seconds are spent on: wall time, and the processor time of all threads, which busy cores change
+    less."""
 
     def __init__(self) -> None:
         self.parts: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
@@ -192,7 +196,7 @@ class Discrete(nn.Module):
         """Sampled actions, their log probabilities, and values."""
         features = self.body(observations)
         log_probs = self.actor(features).log_softmax(dim=1)
-        # The largest logit after adding Gumbel noise: torch.multinomial takes longer.
+        # The largest logit after adding Gumbel noise is a sample, too, and takes less time than torch.multinomial.
         actions = (log_probs - torch.empty_like(log_probs).exponential_().log_()).argmax(dim=1)
         return actions, log_probs.gather(1, actions[:, None])[:, 0], self.critic(features)[:, 0]
 
@@ -207,7 +211,8 @@ class Discrete(nn.Module):
 
 
 class Gaussian(nn.Module):
-    """Actions around actor(observations), with a learnt deviation per component; values critic(observations)."""
+    """Actions are drawn around actor(observations), with a learnt deviation per component; values are
+    critic(observations). Methods are those of Discrete."""
 
     def __init__(self, actor: nn.Module, critic: nn.Module, actions: int):
         super().__init__()
@@ -221,11 +226,9 @@ class Gaussian(nn.Module):
         return torch.distributions.Normal(self.actor(observations), self.log_deviation.exp(), validate_args=False)
 
     def best(self, observations: torch.Tensor) -> torch.Tensor:
-        """As Discrete's."""
         return self.actor(observations)
 
     def act(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """As Discrete's."""
         distribution = self._distribution(observations)
         actions = distribution.sample()
         return actions, distribution.log_prob(actions).sum(dim=1), self.values(observations)
@@ -233,7 +236,6 @@ class Gaussian(nn.Module):
     def judge(
         self, observations: torch.Tensor, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """As Discrete's."""
         distribution = self._distribution(observations)
         entropy = distribution.entropy().sum(dim=1).mean()
         return distribution.log_prob(actions).sum(dim=1), entropy, self.values(observations)
@@ -244,8 +246,8 @@ def advantages_of(
 ) -> torch.Tensor:
     """Generalised advantage estimates, (steps, lanes); `values` has one step more than the others.
 
-    observations[t + 1] is what step t led to, in an episode's last step too: the lane is reset a step later. So
-    values[t + 1] is the right bootstrap wherever the episode was truncated, and only termination drops it.
+    observations[t + 1] is what step t led to, also in an episode's last step, because the lane is reset one step later.
+    So values[t + 1] is the right bootstrap also where the episode was truncated; only a termination drops it.
     """
     deltas = rewards + gamma * values[1:] * ~terminated - values[:-1]
     carry_on = gamma * lam * ~done
@@ -267,7 +269,7 @@ def learn(
     advantages: torch.Tensor,
     targets: torch.Tensor,
 ) -> float:
-    """One PPO update from the rows `used` of a rollout; the mean entropy of the policy's actions meanwhile."""
+    """Makes one PPO update from the rows `used` of a rollout, and returns the mean entropy of the policy's actions."""
     entropies = []
     for _ in range(args.epochs):
         for rows in used[torch.randperm(len(used))].split(args.minibatch):
@@ -288,14 +290,14 @@ def learn(
 
 @dataclass
 class Progress:
-    update: int  # how many there have been
-    steps: int  # of all lanes, from the beginning
-    returns: np.ndarray  # of the episodes that ended since the last update
+    update: int  # how many updates there have been
+    steps: int  # how many steps all lanes have made together
+    returns: np.ndarray  # the returns of episodes that ended since the last update
     entropy: float
 
 
 class Training:
-    """A run that can be interrupted: what `save` writes is all that its future depends on."""
+    """A run that can be interrupted: `save` writes everything that its future depends on."""
 
     def __init__(
         self,
@@ -320,10 +322,10 @@ class Training:
         torch.set_rng_state(saved["torch_rng"])
 
     def save(self, env_id: str) -> None:
-        """Writes the file that --save names. It is replaced in one go, so that there is always a whole one."""
+        """Writes the file that --save names. It replaces the old one in one go, so there is always a complete file."""
         state = {
             "id": env_id,
-            "env": self.env,  # its lanes, random streams and moments; it pickles
+            "env": self.env,  # pickled, with its lanes, random streams and moments
             "agent": self.agent.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "update": self.update,
@@ -335,13 +337,13 @@ class Training:
         os.replace(self.args.save + ".part", self.args.save)
 
     def updates(self, watch: Stopwatch) -> Iterator[Progress]:
-        """Trains until there have been args.steps, and says after each update how it went."""
+        """Trains until args.steps steps have been made, and yields how it goes after each update."""
         env, agent, args = self.env, self.agent, self.args
         steps, lanes = args.rollout, env.num_envs
         space, action_space = env.single_observation_space, env.single_action_space
         updates = -(-args.steps // (steps * lanes))
 
-        # The rollout: env.step writes straight into these arrays, and the tensors below share their memory.
+        # env.step writes the rollout straight into these arrays, and the tensors below share their memory.
         obs_array = np.empty((steps + 1, lanes, *space.shape), space.dtype)
         reward_array = np.empty((steps, lanes))
         terminated_array, truncated_array = np.empty((2, steps, lanes), dtype=bool)
@@ -397,7 +399,7 @@ def evaluate(env: gymnasium.vector.VectorEnv, agent: Discrete | Gaussian, seed: 
 
 
 def show(task: Task, trained: batchenv.BatchEnv, agent: Discrete | Gaussian, args: argparse.Namespace) -> None:
-    """What --eval and --video ask for."""
+    """Plays what --eval and --video ask for."""
     seed = args.seed + EVALUATION_SEED
     for greedy in (True, False) if args.eval else ():
         env = task.make_for_evaluation(trained, args.eval)
@@ -416,7 +418,7 @@ def show(task: Task, trained: batchenv.BatchEnv, agent: Discrete | Gaussian, arg
 
 
 class Table:
-    """Prints a line every so many updates, of the episodes that ended since the last line."""
+    """Prints a line after every `every` updates, about the episodes that ended since the line before."""
 
     def __init__(self, every: int, watch: Stopwatch) -> None:
         self.every, self.watch = every, watch
@@ -424,7 +426,7 @@ class Table:
         print(f"{'update':>6} {'steps':>11} {'episodes':>8} {'return':>8} {'entropy':>7} {'seconds':>7}")
 
     def add(self, progress: Progress) -> float | None:
-        """The mean return, if a line was printed."""
+        """Returns the mean return if a line was printed, else None."""
         self.returns.extend(progress.returns)
         if progress.update % self.every or not self.returns:
             return None
@@ -446,9 +448,9 @@ def train_to_the_end(
     every: int,
     stop: Callable[[Progress, float], bool] = lambda progress, mean: False,
 ) -> bool:
-    """Trains, prints a line every so many updates, and says in the end what came of it and what took how long.
+    """Trains, prints a line after every `every` updates, and in the end the mean returns and what took how long.
 
-    Returns: whether `stop`, which is asked after each line, has ended the run.
+    Returns: whether `stop`, which is called after each line, has ended the run.
     """
     args, first = training.args, training.update
     table, means, stopped = Table(every, watch), [], False

@@ -2,8 +2,8 @@
 
 python examples/ppo_cartpole.py [--save FILE] [--resume FILE] [--eval EPISODES] [--video DIR]
 
-Trains until the episodes that finished since the latest update return 475 on average, Gymnasium's threshold, and greedy
-actions on fresh episodes do as well. Exits with status 1 if --steps are not enough.
+Trains until the episodes that ended since the last update have a mean return of 475, Gymnasium's threshold, and so have
+new episodes with greedy actions. Exits with status 1 if --steps are not enough.
 """
 
 import sys
@@ -18,10 +18,10 @@ def main() -> int:
         anneal_from=1.0,
     )  # fmt: skip
     parser.add_argument("--target", type=float, default=475.0, help="mean return at which to stop")
-    parser.add_argument("--min-episodes", type=ppo.positive, default=100, help="fewest episodes of such a mean")
+    parser.add_argument("--min-episodes", type=ppo.positive, default=100, help="least episodes in such a mean")
     args = parser.parse_args()
     if args.lanes * args.rollout < 500 * args.min_episodes:
-        parser.error("--lanes times --rollout must be at least 500 times --min-episodes, to finish so many")
+        parser.error("--lanes times --rollout must be at least 500 times --min-episodes, so that so many episodes end")
 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)

@@ -2,11 +2,11 @@
 
 python examples/ppo_mujoco.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
-Observations are normalised and returns recorded by batchenv itself. An action outside its bounds is taken as Gymnasium
-takes it: MuJoCo clamps it, and all of it is charged for.
+batchenv itself normalizes observations and records returns. An action outside its bounds is taken as Gymnasium takes
+it: MuJoCo clamps it, and the control cost is charged for the whole action.
 
-One run (seed 1, mujoco 4.0, 2 cores of an AMD EPYC, quiet): the return rose from -532 to 1,795 over 2 million steps, in
-114 s, of which stepping 43%, learning 44%, acting 10%.
+In one run (seed 1, mujoco 4.0, 2 quiet cores of an AMD EPYC) the return rose from -532 to 1,795 over 2 million steps,
+in 114 s. Stepping took 43% of the time, learning 44%, acting 10%.
 """
 
 import sys
@@ -22,7 +22,7 @@ def main() -> int:
         entropy=0.0,
     )  # fmt: skip
     parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")
-    parser.add_argument("--reward-scale", type=float, default=0.1, help="so that values are not too large to learn")
+    parser.add_argument("--reward-scale", type=float, default=0.1, help="keeps values small enough to be learnt")
     parser.add_argument("--quick", action="store_true", help="65,536 steps of 16 lanes")
     args = parser.parse_args()
     if args.quick:

@@ -2,10 +2,10 @@
 
 python examples/ppo_pong.py [--quick] [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
-One run (seed 1, two threads, 2 cores of an AMD EPYC, quiet): the return, of 21 points at most, rose from -20.6, which
-is random play, to -13.8 within 327,680 steps (170 s), 2.8 within 491,520 (242 s) and 9.6 within 655,360 (317 s).
-Stepping was 25% of the wall time, learning 61%, acting 12%. With --torch-threads 1, other roundings, another run was at
-17.5 within 557,056 steps.
+In one run (seed 1, two threads, 2 quiet cores of an AMD EPYC) the return, which is 21 at most, rose from -20.6 (random
+play) to -13.8 within 327,680 steps (170 s), 2.8 within 491,520 (242 s) and 9.6 within 655,360 (317 s). Stepping took
+25% of the wall time, learning 61%, acting 12%. With --torch-threads 1, which rounds sums differently, another run
+reached 17.5 within 557,056 steps.
 """
 
 import argparse
@@ -27,8 +27,9 @@ def has_bfloat16() -> bool:
 class Eye(nn.Module):
     """256 features of (n, 4, 84, 84) uint8: the network of Mnih et al. 2013, two convolutions and a linear layer.
 
-    The first, 8x8 with stride 4, is done as one of 2x2 over blocks of 4x4 pixels: the same sums, but CPUs are much
-    faster at 64 channels than at 4. Most of a screen is background, which is made 0: ball and paddles then stand out.
+    The first convolution, 8x8 with stride 4, is computed as one of 2x2 over blocks of 4x4 pixels. The sums are the
+    same, but CPUs are much faster with 64 channels than with 4. Most of a screen is background, which becomes 0, so
+    that ball and paddles stand out.
     """
 
     def __init__(self, background: float, bfloat16: bool):
@@ -49,7 +50,7 @@ class Eye(nn.Module):
         fours = frames.view(torch.int32).view(-1, 4, 21, 4, 21).permute(0, 2, 4, 1, 3).reshape(-1, 21, 21, 16)
         blocks = fours.view(torch.uint8).permute(0, 3, 1, 2)  # 64 channels, last in memory
         with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype is torch.bfloat16):
-            # conv((pixels - background) / 64), done to the few weights rather than to the pixels.
+            # conv((pixels - background) / 64), computed by changing the few weights instead of the many pixels.
             weight = self.first.weight / 64
             bias = self.first.bias - self.background * weight.sum(dim=(1, 2, 3))
             features = torch.conv2d(blocks.to(self.dtype), weight, bias)
@@ -63,7 +64,7 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--id", default="Pong-v5", help="a game, see python -m batchenv list")
     parser.add_argument(
-        "--bfloat16", action=argparse.BooleanOptionalAction, default=has_bfloat16(), help="in the convolutions"
+        "--bfloat16", action=argparse.BooleanOptionalAction, default=has_bfloat16(), help="use it in the convolutions"
     )
     parser.add_argument("--quick", action="store_true", help="10,000 steps of 8 lanes")
     args = parser.parse_args()
@@ -77,7 +78,7 @@ def main() -> int:
     env, saved = ppo.prepare(args, task)
     if (shape := env.single_observation_space.shape) != (4, 84, 84):
         parser.error(f"--id {args.id}: observations must be of shape (4, 84, 84), not {shape}")
-    # Of a resumed run the file has it.
+    # A resumed run finds the background in its file.
     background = 0.0 if saved else float(np.median(env.reset(seed=args.seed)[0]))
     agent = ppo.Discrete(
         ppo.orthogonal(nn.Linear(256, int(env.single_action_space.n)), 0.01),

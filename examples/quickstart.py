@@ -2,7 +2,8 @@
 
 The README's table has higher figures. There a row is the median of several rounds, in which 8 batches of actions are
 used in turn (they stay in the processor's cache) and nothing is done between steps. Here each step has its own actions,
-32 MB of them in all, and records which episodes have ended. `python -m batchenv bench --compare` measures as the table.
+32 MB of them in all, and the program records which episodes have ended. `python -m batchenv bench --compare` measures
+as the table does.
 """
 
 import time

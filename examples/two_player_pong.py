@@ -1,6 +1,7 @@
 """Two-player Pong: random agents play many games at once, and some of the games become an animated GIF.
 
-Both players of every lane act in one call, through PettingZoo's parallel API over a batch: `batchenv.make_parallel`.
+Both players of all games act in one call, through PettingZoo's parallel API: `batchenv.make_parallel`. A *lane* is one
+game.
 Needs the Atari games and imageio: pip install -e ".[atari]" imageio.
 """
 
@@ -19,7 +20,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lanes", type=int, default=16, help="games at once; default %(default)s")
     parser.add_argument("--shown", type=int, default=3, help="games in the picture; default %(default)s")
-    parser.add_argument("--steps", type=int, default=300, help="of four frames; default %(default)s")
+    parser.add_argument("--steps", type=int, default=300, help="each of four frames; default %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture", metavar="FILE", default="two_player_pong.gif", help="default %(default)s")
     parser.add_argument("--quick", action="store_true", help="few steps of few games")
@@ -63,7 +64,8 @@ def main() -> int:
         pictures, points, seconds = play(args)
     except DependencyNotInstalled as error:
         sys.exit(str(error))
-    imageio.imwrite(args.picture, pictures, duration=1000 * 4 / 60, loop=0)  # four frames of a console with 60 a second
+    duration = 1000 * 4 / 60  # of a picture in ms: four frames of a console that draws 60 per second
+    imageio.imwrite(args.picture, pictures, duration=duration, loop=0)
     steps = args.lanes * args.steps
     print(f"{steps:,} steps of two players in {seconds:.1f} s: {steps / seconds:,.0f} steps/s")
     print("points: " + ", ".join(f"{agent} {count:.0f}" for agent, count in points.items()))

@@ -56,15 +56,16 @@ ROOMS = {
 NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h|csrc/envs/list\.h|.*/_moved/.*")
 # What is mutated, and what should notice it, quick sets first: a list is arguments of one pytest, a string is a test in
 # C. The first pattern that fits counts.
-POOL, ASYNC, FUZZ = "tests/c/test_pool.c", "tests/c/test_async.c", "tests/c/fuzz_snapshot.c"
+ASYNC, FUZZ = "tests/c/test_async.c", "tests/c/fuzz_snapshot.c"
+QUEUE = [f"tests/c/test_{name}.c" for name in ("pool", "pool_loop", "pool_process", "ring", "stream", "gate")]
 LEAKS = "tests/c/test_memory.c"
 CORE = ["tests/core", "tests/envs", "tests/queue"]
 ATARI = ["tests/engines/atari", "tests/engines/test_engine_memory.py"]
 CPU = "tests/engines/atari/test_atari_cpu.py::test_single_instructions_and_lines_equal_the_library[['-O2']]"
 MUJOCO = ["tests/engines/mujoco", "tests/engines/test_engine_memory.py"]
 TESTS = [
-    (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], POOL),
-    (r"csrc/core/place/", ["tests/machine"], ["tests/queue"], POOL),
+    (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], *QUEUE),
+    (r"csrc/core/place/", ["tests/machine"], ["tests/queue"], *QUEUE),
     (r"csrc/core/(async|loop|run|team)", ASYNC, LEAKS, CORE, ["tests/machine"]),
     (r"csrc/core/library", ["tests/compiler"], CORE),
     (r"csrc/core/snapshot", CORE, FUZZ, ["tests/api", "tests/engines"]),

@@ -32,7 +32,7 @@ class Snapshot:
 
 
 class Params:
-    """A step with one gravity for all lanes and with one a lane, and changing it."""
+    """A step with one gravity for all lanes and with one per lane, and changing it."""
 
     params = (["one", "by lane"],)
     param_names = ("gravity",)

@@ -1,56 +1,14 @@
 # The lanes of one env, and the calls that step them.
 
-import atexit
 import os
-import time
 import weakref
 
 import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ResetNeeded
 
 cimport cython
 cimport numpy as cnp
-from libc.string cimport memchr, memcpy, memset
-
-
-cdef enum:
-    CLOSED = -1  # Batch.busy
-    EXITED = -2  # likewise, by _end_all_workers
-
-
-@cython.final
-cdef class Hold:
-    """Holds a batch while a `with` block runs: see Batch.hold."""
-
-    cdef Batch batch
-    cdef bint settle, held
-
-    def __cinit__(self, Batch batch, bint settle):
-        self.batch = batch
-        self.settle = settle
-
-    def __enter__(self):
-        if self.settle:
-            self.batch._enter()
-        else:
-            self.batch._enter_only()
-        self.held = True
-
-    def __exit__(self, *problem):
-        self._leave()
-
-    def __dealloc__(self):
-        self._leave()  # if an exception came between __enter__ and the block
-
-    cdef void _leave(self) noexcept:
-        if self.held:
-            self.held = False
-            be_set(&self.batch.busy, 0)
-
-
-cdef bytes _seed_words(object seed):
-    """A non-negative int as little-endian 32-bit words."""
-    return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")
+from libc.string cimport memchr, memset
 
 
 @cython.final
@@ -70,6 +28,7 @@ cdef class Batch:
     cdef int64_t num_lanes
     cdef int autoreset
     cdef bint lane_by_lane
+    cdef Calls calls
     cdef Layout layout
     cdef Params params
     cdef Actions actions
@@ -77,10 +36,6 @@ cdef class Batch:
     cdef Runner runner
     cdef Queue queue
     cdef be_scattered *scattered  # for steps of some lanes of a kernel; NULL until it is needed
-    cdef int busy  # 0: free; CLOSED; EXITED; else 1 + be_fork_count() of the process that holds it
-    cdef unsigned long holder  # the thread
-    cdef bint has_reset
-    cdef str torn  # why lanes must be reset again although they were reset before
     cdef public object failed  # the numbers of the lanes that failed in the last call; None: no lane failed
     cdef Engine engine  # None: the type has no simulator
     cdef int process  # be_fork_count() when the batch was made
@@ -97,6 +52,7 @@ cdef class Batch:
         cdef cnp.ndarray cells
         self.runner = Runner()
         self.queue = Queue()
+        self.calls = Calls(type_name)
         self.isa_table = _find_isa(isa if isa is not None else os.environ.get("BATCHENV_ISA") or None)
         env_type = _find_type(self.isa_table, type_name)
         self.type_name = type_name
@@ -218,46 +174,23 @@ cdef class Batch:
 
     def state(self):
         """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
-        columns = {}
-        cdef const be_field *field = self.batch.type.state
-        cdef int i = 0
-        while field[i].name != NULL:
-            columns[field[i].name.decode()] = self._column(
-                self.batch.state[i], _dtypes[<int>field[i].dtype], field[i].size)
-            i += 1
-        return columns
+        return _state(self.batch)
+
+    def elapsed(self):
+        """Steps since each lane's last reset, int32."""
+        return _column(self.batch.elapsed, np.dtype(np.int32), self.num_lanes, 1)
 
     def picture(self, int64_t lane):
         """The picture of a lane that the C type draws: uint8 (rows, columns, 3)."""
-        cdef int rows, columns
         if self.batch.type.picture == NULL:
             raise NotImplementedError(f"{self.type_name} has no pictures of its own")
         if not 0 <= lane < self.num_lanes:
             raise IndexError(f"lane {lane} is not in 0..{self.num_lanes - 1}")
-        self.batch.type.picture(self.batch, lane, &rows, &columns, NULL)
-        cdef cnp.ndarray rgb = np.empty((rows, columns, 3), np.uint8)
-        self.batch.type.picture(self.batch, lane, &rows, &columns, <uint8_t *>cnp.PyArray_DATA(rgb))
-        return rgb
-
-    def elapsed(self):
-        """Steps since each lane's last reset, int32."""
-        return self._column(self.batch.elapsed, np.dtype(np.int32), 1)
-
-    cdef object _column(self, const void *data, object dtype, int size):
-        cdef cnp.ndarray column = np.empty([self.num_lanes] + [size] * (size > 1), dtype)
-        memcpy(cnp.PyArray_DATA(column), data, cnp.PyArray_NBYTES(column))
-        return column
+        return _picture(self.batch, lane)
 
     def rng_state(self, int64_t lane):
         """The state of a lane's random stream, in the form of numpy.random.PCG64().state."""
-        cdef be_rng *rng = &self.batch.rng[lane]
-        return {
-            "bit_generator": "PCG64",
-            "state": {"state": (<object>rng.state_hi << 64) | rng.state_lo,
-                      "inc": (<object>rng.inc_hi << 64) | rng.inc_lo},
-            "has_uint32": rng.has_buffered,
-            "uinteger": rng.buffered,
-        }
+        return _rng_state(&self.batch.rng[lane])
 
     # -- one call at a time ------------------------------------------------------------------------------------------
 
@@ -272,77 +205,22 @@ cdef class Batch:
 
     @property
     def closed(self):
-        return be_look(&self.busy) == CLOSED
+        return self.calls.closed()
 
     def close(self):
         """Ends the workers; the batch cannot be held afterwards. May be called again, and at exit."""
-        if be_swap(&self.busy, EXITED, CLOSED) or be_look(&self.busy) == CLOSED:
-            return
-        self._enter_only()
-        self._end_workers()
-        be_set(&self.busy, CLOSED)
-
-    cdef int _enter(self) except -1:
-        """Holds the batch, and waits until no lane is being worked on."""
-        self._enter_only()
-        if self.queue.handle != NULL:
-            try:
-                self.queue.settle()
-            except BaseException:
-                be_set(&self.busy, 0)
-                raise
-        return 0
-
-    cdef int _enter_only(self) except -1:
-        """Holds the batch."""
-        cdef int here = 1 + be_fork_count()
-        if not be_swap(&self.busy, 0, here):
-            self._enter_elsewhere(here)
-        self.holder = PyThread_get_thread_ident()
-        return 0
-
-    cdef int _enter_elsewhere(self, int here) except -1:
-        """Holds the batch after all if a fork has left its holder behind in the parent process. Raises if another call
-        holds it, or if it is closed."""
-        cdef int seen = be_look(&self.busy)
-        if seen == CLOSED:
-            raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
-        if seen == EXITED:
-            raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
-        if seen == 0 and be_swap(&self.busy, 0, here):
-            return 0
-        if seen != 0 and seen != here and be_swap(&self.busy, seen, here):
-            self._tear("this process was forked while another thread was inside a call of this BatchEnv: its lanes may "
-                       "be in the middle of it")
-            return 0
-        if self.holder == PyThread_get_thread_ident():
-            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, "
-                               "or code called back): one call at a time; note what is to be done, and do it after "
-                               "that call")
-        raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
-                           "use a lock, or an env per thread")
-
-    def tear(self, str reason):
-        """Notes why all lanes must be reset before they can go on."""
-        self._tear(reason)
-
-    cdef int _tear(self, str reason) except -1:
-        """Notes why the lanes cannot go on from their present state."""
-        self.has_reset = 0
-        self.torn = reason
-        return 0
-
-    cdef int _require_reset(self, str doing) except -1:
-        if self.has_reset:
-            return 0
-        if self.torn is not None:
-            raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
-        raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
+        if self.calls.begin_last():
+            self._end_workers()
+            self.calls.close()
 
     @property
     def needs_reset(self):
         """Whether lanes must be reset before anything else, because they never were or because a call was cut short."""
-        return not self.has_reset
+        return not self.calls.has_reset
+
+    def tear(self, str reason):
+        """Notes why all lanes must be reset before they can go on."""
+        self.calls.tear(reason)
 
     # -- reset -------------------------------------------------------------------------------------------------------
 
@@ -368,30 +246,18 @@ cdef class Batch:
             call.mask = <const uint8_t *>cnp.PyArray_DATA(mask_array)
             for info in output.infos:
                 info.fill(0)
-            self._require_reset("env.reset(options={'reset_mask': ...})")
+            self.calls.require_reset("env.reset(options={'reset_mask': ...})")
             self.queue.refuse_in_flight("reset() of some lanes", call.mask)
-        words = self._words_of_seeds(seeds, mask)
+        words = _words_of_seeds(seeds, mask)
         self.runner.start_workers()
         if mask is None:
             self.queue.drop()
         self._seed(words)
         self._run(&call)
-        self.has_reset = True
+        self.calls.has_reset = True
         output.treat_reset(mask)
         self._note_failures()
         return output.observed(), output.reset_infos(mask)
-
-    cdef object _words_of_seeds(self, seeds, mask):
-        """The argument of `_seed` for `reset`'s seeds: the words of the seed of lane 0, if seeds count up over all
-        lanes, or a list of (lane, words of its seed)."""
-        if isinstance(seeds, int) and mask is None:
-            return _seed_words(seeds)
-        if isinstance(seeds, int):
-            return [(lane, _seed_words(seeds + lane)) for lane in np.flatnonzero(mask).tolist()]
-        if seeds is None:
-            return []
-        return [(lane, _seed_words(seed)) for lane, seed in enumerate(seeds)
-                if seed is not None and (mask is None or mask[lane])]
 
     cdef int _seed(self, words) except -1:
         """Seeds lanes with what `_words_of_seeds` returned. It allocates nothing, so it cannot fail."""
@@ -411,11 +277,11 @@ cdef class Batch:
         """Runs the call. If it fails, or if a signal handler raises, the lanes must be reset before they can go on."""
         self.runner.run(call)
         if self.runner.signal is not None:
-            self._tear("the last call was interrupted, and some lanes have done it, others have not")
-            self._take_failures()  # nobody is told about them
+            self.calls.tear("the last call was interrupted, and some lanes have done it, others have not")
+            _take_failures(self.batch)  # nobody is told about them
             self.runner.raise_signal()
         if call.error.status != BE_OK:
-            self._tear("the last call failed, and some lanes have done it, others have not")
+            self.calls.tear("the last call failed, and some lanes have done it, others have not")
             _raise(&call.error)
         return 0
 
@@ -430,9 +296,9 @@ cdef class Batch:
         cdef int present = be_fork_count()
         if self.process != present and self.runner.process != present and self.queue.process != present:
             return True  # the parent's batch: calls that seem to be running are in its threads
-        if be_look(&self.busy) == CLOSED:
+        if self.calls.closed():
             return True
-        if not be_swap(&self.busy, 0, EXITED):
+        if not self.calls.exit():
             return False
         self._end_workers()
         return True
@@ -441,12 +307,12 @@ cdef class Batch:
 
     def step_alone(self, actions, out=None):
         """Holds the batch and steps it."""
-        self._enter_only()
+        self.calls.begin()
         try:
             result = self._step(actions, out)
             return result if self.failed is None else self.deliver(result)
         finally:
-            be_set(&self.busy, 0)
+            self.calls.end()
 
     def step(self, actions, out=None):
         """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
@@ -457,7 +323,7 @@ cdef class Batch:
         cdef be_call call
         cdef Output output
         cdef dict info
-        self._require_reset("env.step()")
+        self.calls.require_reset("env.step()")
         self.queue.refuse_in_flight("step()", NULL)
         self._check_stage()
         self.actions.read(actions, self.num_lanes, NULL, &arrays)
@@ -485,7 +351,7 @@ cdef class Batch:
         cdef cnp.ndarray lanes
         cdef const int64_t *numbers
         cdef int64_t count, k
-        self._require_reset("env.step()")
+        self.calls.require_reset("env.step()")
         self.queue.refuse_in_flight("step()", NULL)
         self._check_stage()
         lanes = self.queue.read_lanes(env_id, self.num_lanes, "no lane has been stepped")
@@ -557,17 +423,11 @@ cdef class Batch:
                 f"{ending}")
         return 0
 
-    cdef cnp.ndarray _take_failures(self):
-        """The lanes whose simulators have failed since the last call of this method."""
-        cdef cnp.ndarray lanes = np.empty(self.num_lanes, np.int64)
-        cdef int64_t count = be_batch_take_failures(self.batch, <int64_t *>cnp.PyArray_DATA(lanes))
-        return lanes[:count].copy()
-
     cdef int _note_failures(self) except -1:
         """Sets `failed` to the lanes whose simulators have failed in this call."""
         self.failed = None
         if self.lane_by_lane:
-            lanes = self._take_failures()
+            lanes = _take_failures(self.batch)
             if len(lanes):
                 self.failed = lanes
         return 0
@@ -578,12 +438,7 @@ cdef class Batch:
         failed, self.failed = self.failed, None
         if failed is None:
             return result
-        count = len(failed)
-        reasons = [be_batch_failure(self.batch, lane).message.decode(errors="replace") for lane in failed[:5]]
-        told = "; ".join(f"lane {lane}: {reason}" for lane, reason in zip(failed, reasons, strict=False))
-        raise LaneError(f"{count} of the lanes failed ({told}{', ...' if count > 5 else ''}); their episodes are "
-                        "over, and the next step or reset starts new ones; the other lanes are fine: see this error's "
-                        "env_id and result", failed, result)
+        raise _lane_error(self.batch, failed, result)
 
     # -- rollouts ----------------------------------------------------------------------------------------------------
 
@@ -599,7 +454,7 @@ cdef class Batch:
         cdef Output output
         cdef dict info
         cdef tuple shape = (steps, self.num_lanes)
-        self._require_reset("env.rollout()")
+        self.calls.require_reset("env.rollout()")
         self._check_stage()
         be_call_init(&call, BE_ROLLOUT, self.batch, self.isa_table, &arrays)
         call.steps = steps
@@ -637,32 +492,17 @@ cdef class Batch:
 
     def snapshot(self, const int64_t[::1] lanes):
         """The lanes' snapshot as bytes."""
-        self._require_reset("env.snapshot()")
-        cdef int64_t size = be_snapshot_bytes(self.batch, len(lanes))
-        cdef cnp.ndarray target = np.empty((size + 7) // 8, np.int64)
-        with nogil:
-            be_snapshot_save(self.batch, &lanes[0], lanes.shape[0], cnp.PyArray_DATA(target))
-        return target.tobytes()
+        self.calls.require_reset("env.snapshot()")
+        return _save(self.batch, lanes)
 
     def check_snapshot(self, bytes data):
         """How many lanes `data` holds; ValueError unless it is a sound snapshot for this batch."""
-        cdef be_error error
-        if be_snapshot_check(self.batch, <const char *>data, len(data), &error) != BE_OK:
-            _raise(&error)
-        return be_snapshot_count(<const char *>data)
+        return _check_saved(self.batch, data)
 
     def snapshot_params(self, bytes data, const int64_t[::1] rows):
         """The params of rows of a checked snapshot: {name: float64 array (rows,)} for those that may differ from lane
         to lane."""
-        cdef double numbers[BE_MAX_PARAMS]
-        cdef Py_ssize_t k
-        table = np.empty((len(rows), len(self.params.rows)))
-        cdef double[:, ::1] values = table
-        for k in range(len(rows)):
-            be_snapshot_params(<const char *>data, rows[k], numbers)
-            for j in range(values.shape[1]):
-                values[k, j] = numbers[j]
-        return {row["name"]: table[:, j] for j, row in enumerate(self.params.rows) if row["per_lane"]}
+        return _saved_params(self.params.rows, data, rows)
 
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
         """Puts rows of a checked snapshot into lanes, none of which may be in flight, and returns the same as
@@ -670,11 +510,11 @@ cdef class Batch:
         cdef const char *source = data
         cdef Output output = _new_output(self.layout, self.num_lanes)
         if lanes.shape[0] != self.num_lanes:
-            self._require_reset("env.restore() of some lanes")
+            self.calls.require_reset("env.restore() of some lanes")
         self._check_stage()
         with nogil:
             be_snapshot_load(self.batch, source, &rows[0], &lanes[0], lanes.shape[0])
-        self.has_reset = True
+        self.calls.has_reset = True
         if self.layout.stage is not None:
             self.layout.stage.start(np.asarray(lanes))
         return self._observe(output)
@@ -721,10 +561,10 @@ cdef class Batch:
         full reset has been done."""
         self.queue.refuse_in_flight(doing, &mask[0])
         if memchr(&mask[0], 0, mask.shape[0]) != NULL:
-            self._require_reset(f"{doing} of some lanes")
+            self.calls.require_reset(f"{doing} of some lanes")
 
     def drop(self):
-        """Waits for the lanes in flight and drops their results."""
+        """Waits for the lanes in flight, and drops their results."""
         self.queue.drop()
 
     def in_flight(self):
@@ -739,23 +579,23 @@ cdef class Batch:
         if options:
             values = numbers
             self.params.fill_options(options, values)
-        words = self._words_of_seeds(seeds, None)
+        words = _words_of_seeds(seeds, None)
         lanes = np.arange(self.num_lanes)
         self.queue.drop()
         self._start_queue()
         self._seed(words)
         self.queue.submit(lanes, NULL, values)
-        self.has_reset = True
+        self.calls.has_reset = True
         if self.layout.stage is not None:
             self.layout.stage.start(None, sent=True)
 
     def send_alone(self, actions, env_id):
         """Holds the batch and sends."""
-        self._enter_only()
+        self.calls.begin()
         try:
             return self._send(actions, env_id)
         finally:
-            be_set(&self.busy, 0)
+            self.calls.end()
 
     def send(self, actions, env_id):
         """Sends lanes to be stepped, and returns their numbers. env_id: the numbers, one for each row of actions; None:
@@ -766,9 +606,9 @@ cdef class Batch:
         cdef cnp.ndarray lanes
         cdef const int64_t *numbers
         cdef be_rows rows
-        if not self.has_reset and self.torn is None:
+        if not self.calls.has_reset and self.calls.torn is None:
             raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
-        self._require_reset("send()")
+        self.calls.require_reset("send()")
         self.queue.refuse_undelivered("send()")
         if not self.queue.ready():
             self._start_queue()
@@ -782,11 +622,11 @@ cdef class Batch:
 
     def recv_alone(self, timeout):
         """Holds the batch and receives."""
-        self._enter_only()
+        self.calls.begin()
         try:
             return self.deliver(self._recv(timeout))
         finally:
-            be_set(&self.busy, 0)
+            self.calls.end()
 
     def recv(self, timeout):
         """Waits for a batch of results. timeout: seconds; None: wait forever. Until `deliver` is called, the same
@@ -810,23 +650,3 @@ cdef class Batch:
         if fd < 0:
             raise OSError("this system gives no file descriptor to wait on")
         return fd
-
-
-# {address: a reference}. Not a WeakSet, because its callback is Python code: a Ctrl-C that comes while an env is
-# released would be raised in it, and lost.
-_alive = {}
-
-
-@atexit.register
-def _end_all_workers(double patience=10.0):
-    """Ends all workers at exit. Otherwise workers that still step a lane would use libraries that have already shut
-    down.
-
-    patience: how many seconds to wait for calls that daemon threads have not finished.
-    """
-    cdef double end = be_now_ns() + 1e9 * patience
-    for batch in [reference() for reference in list(_alive.values())]:
-        if batch is None:
-            continue
-        while not (<Batch>batch)._end_at_exit() and be_now_ns() < end:
-            time.sleep(0.001)

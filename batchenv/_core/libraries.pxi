@@ -10,7 +10,7 @@ cdef dict _loaded_types = {}
 
 @cython.final
 cdef class Library:
-    """A shared library of env types; see csrc/core/library.h.
+    """A shared library of env types; see csrc/core/library.h. Messages name it as `origin`, the file that a user knows.
 
     types: as `env_types` returns them, with the names by which `Batch` and `type_info` find them: if another type
         already has a name, "#2" is added. isas: the instruction sets that it was compiled for, best first.
@@ -23,13 +23,13 @@ cdef class Library:
     cdef dict plain_names
     cdef readonly list types, isas
 
-    def __cinit__(self, str path):
+    def __cinit__(self, str path, str origin):
         cdef be_error error
         cdef const be_env_type *const *env_type
         cdef int k
         cdef bytes name = os.fsencode(path)
         if be_library_load(name, &self.loaded, &error) != BE_OK:
-            raise ValueError(f"{path}: {error.message.decode(errors='replace')}")
+            raise ValueError(f"{origin}: {error.message.decode(errors='replace')}")
         self.types, self.plain_names, self.isas = [], {}, []
         for k in range(self.loaded.num_parts):
             self.isas.append(self.loaded.parts[k].isa.decode())

@@ -19,6 +19,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
+    const char *const *be_mujoco_body_names
     ctypedef struct be_mujoco_lane:
         void *model
         double *state
@@ -69,6 +70,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
 MUJOCO_FIELDS = tuple(be_mujoco_array_names[i].decode() for i in range(MJ_ARRAYS) if i != MJ_BODY_MASS)
 MUJOCO_KEPT = tuple(be_mujoco_kept_names[i].decode() for i in range(MJ_KEPT))
 MUJOCO_UNSTABLE = tuple(be_mujoco_unstable_names[i].decode() for i in range(MJ_UNSTABLE))
+cdef dict _mujoco_bodies = {be_mujoco_body_names[i].decode(): i for i in range(MJ_BODIES)}
 cdef dict _mujoco_flags = {
     "exclude_positions": MJ_EXCLUDE_POSITIONS,
     "include_cinert": MJ_INCLUDE_CINERT,
@@ -97,7 +99,8 @@ cdef class MujocoSource(Engine):
         numbers: {name: value}, of the members of `be_mujoco_source` that are numbers.
         starting: init_qpos, init_qvel. bounds: the lowest and the highest controls. All are float64.
         kept_sizes: how many numbers each of MUJOCO_KEPT has; all 0 if no body can sleep.
-        unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: numbers of bodies.
+        unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: {name: number}, of those that the task
+            looks at.
     """
 
     cdef be_mujoco_source source
@@ -105,13 +108,11 @@ cdef class MujocoSource(Engine):
     cdef double **arrays  # those of the lanes, then those of the slots
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
-                  dict numbers, starting, bounds, kept_sizes, unstable, dict flags, bodies):
+                  dict numbers, starting, bounds, kept_sizes, unstable, dict flags, dict bodies):
         cdef be_mujoco_source *source = &self.source
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
         self.given = source
-        if len(bodies) > MJ_BODIES:
-            raise ValueError(f"{len(bodies)} bodies do not fit into {MJ_BODIES} places: widen MJ_BODIES")
         self.models = [model] * lanes
         source.num_lanes = lanes
         self._set_functions(functions)
@@ -124,8 +125,8 @@ cdef class MujocoSource(Engine):
             source.kept_sizes[i] = kept_sizes[i]
         for name, value in flags.items():
             source.flags[<int>_mujoco_flags[name]] = bool(value)
-        for i, body in enumerate(bodies):
-            source.bodies[i] = body
+        for name, number in bodies.items():
+            source.bodies[<int>_mujoco_bodies[name]] = number
 
         # The arrays are in mjData, except for MJ_BODY_MASS, which is in the model.
         cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)

@@ -1,6 +1,6 @@
 """A conformance checker for any vector env, batchenv's or another one: `check_vector_env`.
 
-Light to import: Gymnasium's contract is looked at only when a check runs.
+Importing this module is cheap: what runs the checks is imported only when a check runs.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def check_vector_env(
 
     Args:
         env: what to check, one of
-            a vector env (not closed afterwards; checks that would close it or need a second one are skipped);
+            a vector env (it is not closed; checks that would close it or need a second one are skipped);
             a function or class that makes one; `num_envs` and `autoreset_mode` are passed to it if it takes them;
             an id of batchenv, such as "CartPole-v1";
-            any other id for `gymnasium.make_vec`; "gymnasium:CartPole-v1" is Gymnasium's of that name;
+            any other id for `gymnasium.make_vec`; "gymnasium:CartPole-v1" is Gymnasium's own CartPole-v1;
             "module:function": a function or class to import.
-            Where an autoreset mode can be asked for, all three are checked.
+            If an autoreset mode can be passed, all three modes are checked.
         num_envs: how many lanes (copies of the environment) to ask for.
-        isolate: True: checks run in processes of their own; if one hangs or dies, that check has failed, and the rest
-            go on. Needs a str, or a function that another process can import.
-        timeout: seconds that a check may take before it is called hanging (isolate=True only). Half of it is the most
-            time spent on waiting for episodes to end.
+        isolate: True: checks run in processes of their own. If a process hangs or dies, that check has failed, and the
+            others go on. Needs a str, or a function that another process can import.
+        timeout: seconds after which a check is considered to hang (isolate=True only). At most half of this time is
+            spent on waiting for episodes to end.
         max_steps: the most steps to wait for episodes to end; checks that need an end are skipped if none comes.
         vectorization_mode: of `gymnasium.make_vec`: "sync", "async" or "vector_entry_point".
         skip: names of checks to leave out.
@@ -48,8 +48,8 @@ def check_vector_env(
 
     Raises:
         TypeError: `env` is none of these, or an argument has a wrong type.
-        ValueError: nothing has this name, an argument is out of range, or isolate=True with something that another
-            process cannot find.
+        ValueError: nothing has this name, an argument is out of range, or isolate=True was passed with something that
+            another process cannot find.
     """
     from batchenv.check.run import run, selected
     from batchenv.values import integer
@@ -86,5 +86,5 @@ def _check_names(names: Any) -> tuple[str, ...]:
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
-            raise ValueError(f"skip: there is no check {name!r}; there are: {', '.join(known)}")
+            raise ValueError(f"skip: there is no check {name!r}; the checks are: {', '.join(known)}")
     return tuple(names)

@@ -6,15 +6,15 @@ import copy
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, NotApplicable, brief, check, require
-from batchenv.check.trial import Step, Trial, row, same
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require
+from batchenv.check.trial import Step, Trial, difference, row, same
 
 THEME = "autoreset"
 NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
 
 
 def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
-    """Steps until an episode ends in some lane. Returns the actions taken and the last step."""
+    """Steps until an episode ends in some lane. Returns the actions and the last step."""
     taken = []
     for action in trial.actions(trial.record.count + 1):
         taken.append(action)
@@ -26,9 +26,9 @@ def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
 
 @check(
     THEME,
-    rule="NextStep: the step after an end gives the lane reward 0 and both flags False.",
-    why="That step is a reset, no transition: wrappers do not count it, so a reward there is lost, and a flag there "
-    "ends an episode of no steps.",
+    rule="NextStep: in the step after an episode's end, the lane's reward is 0 and both flags are False.",
+    why="That step is a reset, not a transition. Wrappers do not count it, so a reward in it is lost, and a flag in it "
+    "ends an episode without steps.",
     modes=NEXT,
 )
 def next_step_is_the_reset(trial: Trial) -> None:
@@ -40,13 +40,13 @@ def next_step_is_the_reset(trial: Trial) -> None:
             )
             require(
                 got == (0.0, False, False),
-                f"lane {lane} ended; its next step gave reward {got[0]}, terminated {got[1]}, truncated {got[2]}",
+                f"lane {lane} ended; its next step returned reward {got[0]}, terminated {got[1]}, truncated {got[2]}",
             )
 
 
 @check(
     THEME,
-    rule="NextStep: the action of the step after an end does not matter.",
+    rule="NextStep: the action of the step after an episode's end does not matter.",
     why="It was chosen for the last observation of an episode that is over.",
     modes=NEXT,
 )
@@ -64,23 +64,22 @@ def next_step_ignores_the_action(trial: Trial) -> None:
     for lane in np.flatnonzero(last.ended):
         rows = [row(trial.obs_space, step.obs, lane) for step in results]
         for other in rows[1:]:
-            require(
-                same(rows[0], other),
-                f"lane {lane}, after its end: {brief(rows[0], 80)} with one action, {brief(other, 80)} with another",
-            )
+            if not same(rows[0], other):
+                form = f"lane {lane}, after its end: {{}} with one action, {{}} with another"
+                raise Violation(difference(rows[0], other, form))
 
 
 @check(
     THEME,
     rule='SameStep: infos["final_obs"][i] is the last observation of the episode that ended in lane i.',
-    why="The observation returned is already the next episode's; a learner that bootstraps at a truncation has nothing "
-    "else.",
+    why="The observation that step returns belongs to the next episode already, so a learner that bootstraps at a "
+    "truncation has only this one.",
     modes=SAME,
 )
 def same_step_gives_final_obs(trial: Trial) -> None:
     for end in trial.ends():
         final = end.at.infos.get("final_obs")
-        require(final is not None, f"infos of an end hold {sorted(end.at.infos)}")
+        require(final is not None, f"at an episode's end infos have only {sorted(end.at.infos)}")
         require(len(final) == trial.num_envs, f"final_obs is {brief(final)}")
         for lane in np.flatnonzero(end.at.ended):
             one = row(trial.obs_space, final, lane) if isinstance(final, dict) else final[lane]
@@ -93,7 +92,7 @@ def same_step_gives_final_obs(trial: Trial) -> None:
 @check(
     THEME,
     rule='SameStep: infos["_final_obs"] is a bool array, True for exactly the lanes that ended.',
-    why="It tells which entries of final_obs hold; Gymnasium's VectorizeTransformObservation reads it.",
+    why="It says which entries of final_obs are valid; Gymnasium's VectorizeTransformObservation reads it.",
     modes=SAME,
 )
 def same_step_masks_final_obs(trial: Trial) -> None:
@@ -107,16 +106,20 @@ def same_step_masks_final_obs(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule='SameStep: infos["final_info"] is a dict with the infos of the steps that ended, masked by "_final_info".',
-    why="The other infos are the new episode's; success flags and statistics of the old one are only there. "
-    "SyncVectorEnv gives it; none of Gymnasium's wrappers reads it.",
+    rule='SameStep: infos["final_info"] is a dict with the last infos of the episodes that ended; "_final_info" '
+    "is its mask.",
+    why="All other infos belong to the new episode, so success flags and statistics of the old one are only there. "
+    "SyncVectorEnv has it; none of Gymnasium's wrappers reads it.",
     basis=PRACTICE,
     modes=SAME,
 )
 def same_step_gives_final_info(trial: Trial) -> None:
     for end in trial.ends():
         info, mask = end.at.infos.get("final_info"), end.at.infos.get("_final_info")
-        require(isinstance(info, dict), f"infos of an end hold {sorted(end.at.infos)}; final_info is {brief(info)}")
+        require(
+            isinstance(info, dict),
+            f"at an episode's end infos have only {sorted(end.at.infos)}; final_info is {brief(info)}",
+        )
         require(
             isinstance(mask, np.ndarray) and same(mask, end.at.ended),
             f"lanes that ended: {brief(end.at.ended)}; infos['_final_info'] is {brief(mask)}",
@@ -125,8 +128,8 @@ def same_step_gives_final_info(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="SameStep: the observation returned at an end is the new episode's first, not the last of the old one.",
-    why="The next action is chosen by it. Lanes that are not reset there go on with an episode that is over.",
+    rule="SameStep: at an episode's end, step returns the new episode's first observation, not the old one's last.",
+    why="The next action is chosen for it. A lane that is not reset at this point goes on with one that is over.",
     modes=SAME,
 )
 def same_step_returns_the_new_episode(trial: Trial) -> None:
@@ -140,14 +143,14 @@ def same_step_returns_the_new_episode(trial: Trial) -> None:
         raise NotApplicable("see same_step_gives_final_obs")
     require(
         not all(same(last, first) for last, first in pairs),
-        f"at all {len(pairs)} ends the observation returned was final_obs, such as {brief(pairs[0][0], 80)}",
+        f"at all {len(pairs)} ends of episodes step returned final_obs, such as {brief(pairs[0][0], 80)}",
     )
 
 
 @check(
     THEME,
-    rule="Disabled: lanes that ended go on after reset(options={'reset_mask': ended}).",
-    why="Nothing else resets them.",
+    rule="Disabled: lanes whose episodes ended go on after reset(options={'reset_mask': ended}).",
+    why="Nothing else resets these lanes.",
     modes=DISABLED,
 )
 def disabled_goes_on_after_a_masked_reset(trial: Trial) -> None:
@@ -158,13 +161,15 @@ def disabled_goes_on_after_a_masked_reset(trial: Trial) -> None:
         for lane in range(trial.num_envs)
         if sum(end.at.ended[lane] for end in ends) > 1
     ]
-    require(not any(over), "a lane that was reset after its end was still over at the next step, every time")
+    require(
+        not any(over), "a lane whose episode ended, and which was then reset, ended again at the next step, every time"
+    )
 
 
 @check(
     THEME,
-    rule="Disabled: step raises while a lane is over.",
-    why="Without it a forgotten reset goes on stepping an episode that has ended, or autoresets unnoticed. "
+    rule="Disabled: step raises while a lane's episode is over.",
+    why="Otherwise, if a reset is forgotten, an episode that has ended goes on, or the lane is reset unnoticed. "
     "SyncVectorEnv raises.",
     basis=PRACTICE,
     modes=DISABLED,
@@ -179,4 +184,4 @@ def disabled_refuses_lanes_that_are_over(trial: Trial) -> None:
     except Exception:
         return
     lane = int(np.flatnonzero(last.ended)[0])
-    require(False, f"lane {lane} had ended; one more step gave it reward {brief(step[1][lane])}")
+    require(False, f"the episode of lane {lane} had ended; one more step returned the reward {brief(step[1][lane])}")

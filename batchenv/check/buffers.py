@@ -1,4 +1,4 @@
-"""Whose memory is it? What is returned must not change later, and may be written into."""
+"""Who owns the arrays that are returned: they must not change later, and the user may write into them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, Violation, brief, check
-from batchenv.check.trial import Trial, leaves, same
+from batchenv.check.rules import PRACTICE, Violation, check
+from batchenv.check.trial import Trial, difference, leaves, same
 
 THEME = "buffers"
-HELD = 24  # how many steps' results are kept: more than the number of buffers that any env uses in turn
+HELD = 24  # the results of so many steps are kept, which is more than the buffers that any env uses in turn
 
 
 def _hold(trial: Trial, pick: Any) -> None:
-    """Keeps what `pick` takes out of each result, and requires it not to change."""
+    """Keeps what `pick` takes out of each result, and requires that it does not change."""
     env = trial.make()
     obs, infos = env.reset(seed=1)
     kept = [("reset", pick((obs, None, None, None, infos)))]
@@ -30,13 +30,13 @@ def _hold(trial: Trial, pick: Any) -> None:
     env.reset(seed=2)
     for (what, now), then in zip(kept, before, strict=True):
         if not same(now, then):
-            raise Violation(f"what {what} returned was {brief(then, 100)}, later {brief(now, 100)}")
+            raise Violation(difference(then, now, f"what {what} returned was {{}}, later {{}}"))
 
 
 @check(
     THEME,
-    rule="Observations, once returned, do not change.",
-    why="A rollout list of them otherwise ends up with the same step many times, and nothing says so.",
+    rule="Observations that were returned do not change later.",
+    why="Otherwise a list of them has the same step many times in the end, and nothing says so.",
     basis=PRACTICE,
 )
 def observations_do_not_change_later(trial: Trial) -> None:
@@ -45,8 +45,8 @@ def observations_do_not_change_later(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="Rewards and flags, once returned, do not change.",
-    why="As for observations; and `ended` of the last step is read after the next one.",
+    rule="Rewards and flags that were returned do not change later.",
+    why="The reason is that of observations; and loops read the flags of one step after the next one.",
     basis=PRACTICE,
 )
 def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
@@ -55,8 +55,8 @@ def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="Infos, once returned, do not change.",
-    why="final_obs and statistics are often read when the rollout is complete.",
+    rule="Infos that were returned do not change later.",
+    why="final_obs and statistics are often read only when a rollout is complete.",
     basis=PRACTICE,
 )
 def infos_do_not_change_later(trial: Trial) -> None:
@@ -66,7 +66,7 @@ def infos_do_not_change_later(trial: Trial) -> None:
 @check(
     THEME,
     rule="Writing into what was returned does not change what the env does.",
-    why="Learners scale observations and mask rewards in place; the env's own state must not be what they write into.",
+    why="Learners scale observations and mask rewards in place, which must not change the env's own state.",
     basis=PRACTICE,
 )
 def results_may_be_written_into(trial: Trial) -> None:
@@ -79,10 +79,8 @@ def results_may_be_written_into(trial: Trial) -> None:
         result = env.step(action)
         for place, what in enumerate(("obs", "rewards", "terminations", "truncations")):
             if not same(getattr(step, what), result[place]):
-                raise Violation(
-                    f"after writing into the results, {what} of step {count} are {brief(result[place], 70)}, "
-                    f"not {brief(getattr(step, what), 70)}"
-                )
+                form = f"after writing into the results, {what} of step {count} are {{}}, not {{}}"
+                raise Violation(difference(result[place], getattr(step, what), form))
         _scribble(result[:4])
 
 

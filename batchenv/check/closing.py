@@ -1,4 +1,4 @@
-"""close, and after it."""
+"""close(), and what happens after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ THEME = "closing"
 @check(
     THEME,
     rule="close() may be called twice, and before any reset.",
-    why="`finally:` blocks, wrappers and context managers all call it.",
+    why="`finally:` blocks, wrappers and context managers may all call it.",
     needs_factory=True,
 )
 def close_may_be_called_twice(trial: Trial) -> None:
@@ -27,7 +27,7 @@ def close_may_be_called_twice(trial: Trial) -> None:
 @check(
     THEME,
     rule="env.closed is True after close().",
-    why="VectorEnv.close documents it; wrappers and learners ask it before they touch the env again.",
+    why="VectorEnv.close documents it; wrappers and learners read it before they use the env again.",
     needs_factory=True,
 )
 def close_sets_closed(trial: Trial) -> None:
@@ -41,7 +41,7 @@ def close_sets_closed(trial: Trial) -> None:
 @check(
     THEME,
     rule="step after close() raises.",
-    why="Using an env that was closed is a mistake; where memory has been freed it is a crash.",
+    why="Using a closed env is a mistake, and a crash if its memory has been freed.",
     basis=PRACTICE,
     needs_factory=True,
 )
@@ -53,13 +53,13 @@ def step_after_close_raises(trial: Trial) -> None:
         result = env.step(action)
     except Exception:
         return
-    require(False, f"step after close() gave rewards {brief(result[1], 60)}")
+    require(False, f"step after close() returned the rewards {brief(result[1], 60)}")
 
 
 @check(
     THEME,
     rule="reset after close() raises.",
-    why="As for step: it hides that the env was closed, or makes it usable by half.",
+    why="Otherwise a mistake stays hidden, or the env can be used only in part.",
     basis=PRACTICE,
     needs_factory=True,
 )
@@ -70,4 +70,4 @@ def reset_after_close_raises(trial: Trial) -> None:
         result = env.reset(seed=0)
     except Exception:
         return
-    require(False, f"reset after close() gave {brief(result[0], 80)}")
+    require(False, f"reset after close() returned {brief(result[0], 80)}")

@@ -20,8 +20,8 @@ def _all_infos(trial: Trial) -> list[dict[str, Any]]:
 
 @check(
     THEME,
-    rule="Every value in infos is an array with an entry per lane, or a dict of such.",
-    why="DictInfoToList, and all code that reads infos[key][lane], relies on it.",
+    rule="Every value in infos is an array with an entry per lane, or a dict of such arrays.",
+    why="DictInfoToList and all code that reads infos[key][lane] rely on it.",
 )
 def infos_have_an_entry_a_lane(trial: Trial) -> None:
     for infos in _all_infos(trial):
@@ -40,8 +40,8 @@ def _require_entries(infos: dict[str, Any], lanes: int, where: str) -> None:
 
 @check(
     THEME,
-    rule="A mask infos['_key'] is a bool array of shape (num_envs,) and has its infos['key'].",
-    why="It says which lanes have the key; wrappers index with it.",
+    rule="A mask infos['_key'] is a bool array of shape (num_envs,), and infos['key'] is there, too.",
+    why="The mask says which lanes have the key, and wrappers index with it.",
 )
 def info_masks_are_masks(trial: Trial) -> None:
     for infos in _all_infos(trial):
@@ -55,16 +55,16 @@ def _require_masks(infos: dict[str, Any], lanes: int) -> None:
         elif str(key).startswith("_"):
             if not (isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (lanes,)):
                 raise Violation(f"infos[{key!r}] is {brief(value)}")
-            require(key[1:] in infos, f"infos has {key!r} but not {key[1:]!r}")
+            require(key[1:] in infos, f"infos have {key!r} but not {key[1:]!r}")
 
 
 @check(
     THEME,
     rule="Every infos['key'] comes with its mask infos['_key'].",
-    why="SyncVectorEnv always gives one, so code that reads it raises KeyError here. (DictInfoToList needs none.)",
+    why="SyncVectorEnv always has the mask, so code that reads it raises KeyError here. (DictInfoToList needs none.)",
     basis=PRACTICE,
 )
 def infos_have_masks(trial: Trial) -> None:
     for infos in _all_infos(trial):
         missing = [key for key in infos if not str(key).startswith("_") and f"_{key}" not in infos]
-        require(not missing, f"infos has no {', '.join(f'_{key}' for key in missing)}; its keys: {sorted(infos)}")
+        require(not missing, f"infos have no {', '.join(f'_{key}' for key in missing)}; their keys are {sorted(infos)}")

@@ -1,4 +1,4 @@
-"""Checks in other processes, so that an env that hangs or dies does not stop the rest."""
+"""Runs checks in other processes, so that an env that hangs or dies does not stop the other checks."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from batchenv.check.report import FAIL, SKIP, Report, Result
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST, UNUSABLE, selected
 from batchenv.check.target import reference_of
+from batchenv.compiler.build import include_folder
 
 _IMPORT_SECONDS = 60.0
 
@@ -36,8 +37,8 @@ def run_isolated(
     skip: tuple[str, ...],
     most_lost: int | None = None,
 ) -> Report:
-    """`check_vector_env(..., isolate=True)`. most_lost: after so many checks that hang or die, the other checks of the
-    mode are skipped."""
+    """Does the work of `check_vector_env(..., isolate=True)`. After `most_lost` checks that hang or die, the remaining
+    checks of the mode are skipped."""
     reference = target if isinstance(target, str) else reference_of(target)
     if reference is None:
         raise ValueError(
@@ -52,7 +53,7 @@ def run_isolated(
         "seconds": timeout / 2,
     }
     name, modes, notes = reference, [(None, "NextStep")], []
-    with contextlib.suppress(_Lost):  # then the first check fails as well, and reports it
+    with contextlib.suppress(_Lost):  # if it is lost, the first check fails as well, and reports it
         for event in _events(job, timeout):
             if "modes" in event:
                 name, modes, notes = event["name"], event["modes"], event["notes"]
@@ -82,7 +83,8 @@ def _one_mode(job: dict[str, Any], names: list[str], timeout: float, most_lost: 
             if len(lost) == most_lost:
                 rest = names[len(results) :]
                 results += [
-                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks broke before") for name in rest
+                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks before this one hung or died")
+                    for name in rest
                 ]
             elif current == FIRST:
                 results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
@@ -119,7 +121,9 @@ def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
                     line = lines.get(timeout=wait)
                 except queue.Empty:
                     where = _where(process, stderr)
-                    raise _Lost(f"hung: nothing came back within {wait:g} s, the process was killed{where}") from None
+                    raise _Lost(
+                        f"hung: there was no answer within {wait:g} s, so the process was killed{where}"
+                    ) from None
                 if not line:
                     break
                 wait = timeout
@@ -158,15 +162,26 @@ def _words(stderr: Any) -> list[str]:
     return [line.strip() for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
 
 
-def _sanitizer(words: list[str]) -> str:
-    """What a sanitizer has found, with the function, file and line of the env's C code; "" if it found nothing."""
+def _sanitizer(words: list[str]) -> tuple[str, str]:
+    """What a sanitizer has found, and where in the env's C code: ("SEGV", "step /home/me/my_env.c:70"). Empty texts if
+    it found nothing or does not say it."""
     errors = [word for word in words if "runtime error: " in word or "ERROR: AddressSanitizer: " in word]
     if not errors:
-        return ""
-    frames = (re.search(r"#\d+ \S+ in (\S+ \S+\.[ch]:\d+)", word) for word in words)
-    place = next((frame[1] for frame in frames if frame), "")
+        return "", ""
     what = re.sub(r"^==\d+==|ERROR: AddressSanitizer: |on (unknown )?address 0x\S+.*| \(pc 0x.*", "", errors[0]).strip()
-    return f"{what}, in {place}" if place else what
+    return what, _place(words)
+
+
+def _place(words: list[str]) -> str:
+    """The innermost frame that is not in batchenv's own headers or core; those that it called are of less use."""
+    frames = [found[1] for word in words if (found := re.search(r"#\d+ \S+ in (\S+ \S+\.[ch]:\d+)", word))]
+    own = (f" {include_folder()}{os.sep}", f" {include_folder().parent / 'core'}{os.sep}")
+    inner: list[str] = []
+    for frame in frames:
+        if not any(folder in frame for folder in own):
+            return f"{frame}, in its call of {inner[-1].split()[0]}" if inner else frame
+        inner.append(frame)
+    return inner[0] if inner else ""
 
 
 def _where(process: subprocess.Popen, stderr: Any) -> str:
@@ -176,15 +191,15 @@ def _where(process: subprocess.Popen, stderr: Any) -> str:
     with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGABRT)
         process.wait(timeout=10)
-    found = _sanitizer(_words(stderr)).rpartition(", in ")[2]
-    return f"; it was in {found}" if found else ""
+    place = _sanitizer(_words(stderr))[1]
+    return f"; it was in {place}" if place else ""
 
 
 def _death(code: int, stderr: Any) -> str:
     words = _words(stderr)
-    found = _sanitizer(words)
+    found, place = _sanitizer(words)
     if found:
-        return f"the C code broke: {found}"
+        return f"the C code broke: {found}, in {place}" if place else f"the C code broke: {found}"
     told = [word for word in words if "failed" in word.lower() or "error" in word.lower()]
     last = f"; it said: {(told or words)[-1][:200]}" if words else ""
     if code < 0:

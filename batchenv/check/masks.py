@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SHORT, Trial, leaves, row, same
+from batchenv.check.trial import SHORT, Step, Trial, difference, leaves, row, same
 
 THEME = "masked reset"
 
@@ -18,8 +19,12 @@ def _mask(trial: Trial) -> np.ndarray:
     return mask
 
 
+def _shown(trial: Trial, step: Step, lane: int) -> dict[str, Any]:
+    return {"observations": row(trial.obs_space, step.obs, lane), "rewards": step.rewards[lane]}
+
+
 def _problem(trial: Trial) -> str:
-    """What is wrong with a masked reset; "" if nothing."""
+    """What is wrong with masked resets; "" if nothing is."""
     moved = kept = 0
     for seed in (1, 2, 3):
         env, first = trial.start(seed)
@@ -31,11 +36,11 @@ def _problem(trial: Trial) -> str:
             return f"reset(options={{'reset_mask': mask}}) raised {said(error)}"
         rows = {len(part) for part in leaves(new)}
         if rows != {trial.num_envs}:
-            return f"observations have {brief(sorted(rows))} rows for {trial.num_envs} lanes, 1 of them masked"
+            return f"observations have {brief(sorted(rows))} rows for {trial.num_envs} lanes, of which the mask has 1"
         for lane in range(1, trial.num_envs):
             before, after = (row(trial.obs_space, x, lane) for x in (obs, new))
             if not same(before, after):
-                return f"lane {lane}, not in the mask, went from {brief(before, 70)} to {brief(after, 70)}"
+                return difference(before, after, f"lane {lane}, not in the mask, went from {{}} to {{}}")
         if not same(row(trial.obs_space, first, 0), row(trial.obs_space, obs, 0)):
             moved += 1
             kept += same(row(trial.obs_space, obs, 0), row(trial.obs_space, new, 0))
@@ -53,10 +58,10 @@ def need_masks(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="reset(options={'reset_mask': mask}) resets the lanes in the mask; all lanes' observations are returned, and "
-    "the others keep theirs.",
-    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode; in Disabled nothing else starts a lane's next "
-    "episode. An env that ignores it throws away running episodes.",
+    rule="reset(options={'reset_mask': mask}) resets the lanes in the mask. It returns the observations of all lanes, "
+    "and those of lanes outside the mask do not change.",
+    why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode, and in Disabled nothing else starts a lane's next "
+    "episode. An env that ignores the mask throws away running episodes.",
     basis=PRACTICE,
 )
 def masked_reset_is_for_the_masked(trial: Trial) -> None:
@@ -68,7 +73,7 @@ def masked_reset_is_for_the_masked(trial: Trial) -> None:
 @check(
     THEME,
     rule="Lanes outside the mask go on as if nothing had happened.",
-    why="Else resetting one lane changes the episodes of the others, and the results depend on which lane ended when.",
+    why="Otherwise resetting one lane changes the episodes of others, and results depend on which lane ended when.",
     basis=PRACTICE,
 )
 def masked_reset_spares_the_others(trial: Trial) -> None:
@@ -86,16 +91,17 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
         runs.append(trial.roll(env, actions[2:]))
     for plain, other in zip(*runs, strict=False):
         for lane in range(1, trial.num_envs):
-            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (plain, other))
-            require(same(one, two), f"lane {lane}: {brief(one, 80)} without, {brief(two, 80)} after a reset of lane 0")
+            one, two = (_shown(trial, step, lane) for step in (plain, other))
+            if not same(one, two):
+                raise Violation(difference(one, two, f"lane {lane}: {{}} without, {{}} after a reset of lane 0"))
         if plain.ended.any() or other.ended.any():
             break
 
 
 @check(
     THEME,
-    rule="A mask that is no bool array of shape (num_envs,) with a True in it raises.",
-    why="A list, an int array or an empty mask is a mistake; taken silently, wrong lanes are reset, or none.",
+    rule="A mask that is not a bool array of shape (num_envs,), or has no True in it, raises.",
+    why="A list, an int array or an empty mask is a mistake. If it is accepted, the wrong lanes are reset, or none.",
     basis=PRACTICE,
 )
 def bad_masks_raise(trial: Trial) -> None:
@@ -112,14 +118,14 @@ def bad_masks_raise(trial: Trial) -> None:
             env.reset(options={"reset_mask": mask})
         except Exception:
             continue
-        require(False, f"the mask {text} was taken")
+        require(False, f"the mask {text} was accepted")
 
 
 @check(
     THEME,
     rule="reset leaves the caller's `options` as they were.",
-    why="An env that takes reset_mask out resets all lanes when the same dict is passed again, and hides the mask from "
-    "wrappers that look after it: RecordEpisodeStatistics then forgets every lane's return.",
+    why="If an env removes reset_mask, it resets all lanes when the same dict is passed again, and wrappers that read "
+    "the mask later do not find it: RecordEpisodeStatistics then forgets every lane's return.",
     basis=PRACTICE,
 )
 def reset_leaves_options_alone(trial: Trial) -> None:
@@ -131,13 +137,14 @@ def reset_leaves_options_alone(trial: Trial) -> None:
         env.reset(options=options)
     except Exception as error:
         raise NotApplicable(f"reset(options={{'reset_mask': mask}}) raised {said(error)}") from None
-    require(same(options, before), f"options {brief(before)} became {brief(options)}")
+    if not same(options, before):
+        raise Violation(difference(before, options, "options {} became {}"))
 
 
 @check(
     THEME,
-    rule="A lane that ended and was reset by a mask takes its next action.",
-    why="Else the lane is reset twice, and the first action of the episode is lost.",
+    rule="A lane whose episode ended, and which was reset by a mask, takes its next action.",
+    why="Otherwise the lane is reset twice, and the first action of the episode is lost.",
     basis=PRACTICE,
     modes=("NextStep", "Disabled"),
 )
@@ -166,7 +173,8 @@ def masked_reset_forgets_the_end(trial: Trial) -> None:
     for lane in np.flatnonzero(ended):
         if same(row(trial.obs_space, fresh, lane), row(trial.obs_space, obs, lane)):
             compared = True
-            one, two = ((row(trial.obs_space, step.obs, lane), step.rewards[lane]) for step in (wanted, got))
-            require(same(one, two), f"lane {lane}: {brief(one, 80)} in a new env, {brief(two, 80)} after the mask")
+            one, two = (_shown(trial, step, lane) for step in (wanted, got))
+            if not same(one, two):
+                raise Violation(difference(one, two, f"lane {lane}: {{}} in a new env, {{}} after the mask"))
     if not compared:
         raise NotApplicable("a masked reset with seed s does not start lane i as reset(seed=s) does")

@@ -32,7 +32,7 @@ class Result:
 
 @dataclass
 class Report:
-    """All results, in the order of the checks; `str(report)` is the readable form."""
+    """The results of all checks, in their order; `print(report)` shows them."""
 
     target: str
     num_envs: int
@@ -56,7 +56,7 @@ class Report:
         return [result for result in self.results if result.status == SKIP]
 
     def raise_on_failure(self) -> None:
-        """Raises ConformanceError with the failures' text unless `passed`."""
+        """Raises ConformanceError, whose text describes the failures, unless `passed`."""
         if not self.passed:
             raise ConformanceError(self.failures_only())
 
@@ -80,7 +80,7 @@ class Report:
         return f"{self.target}: {self.num_envs} lanes, autoreset {', '.join(self.modes)}"
 
     def _lines(self, statuses: Iterable[str]) -> list[str]:
-        """A line for each check and outcome; modes with the same outcome share it."""
+        """A line for each check and outcome; modes with the same outcome share a line."""
         groups: dict[tuple[Check, str, str], list[str]] = {}
         for result in self.results:
             if result.status in statuses:

@@ -1,4 +1,4 @@
-"""What a check is: a function that tests one thing, with the rule that it tests and the reason why the rule matters."""
+"""A check is a function that tests one rule; with it come the rule and the reason why it matters, as text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ PRACTICE = "practice"
 
 
 class Violation(Exception):
-    """Raised by a check: the rule does not hold; the message says what was seen."""
+    """Raised by a check if the rule does not hold; the message says what was seen."""
 
 
 class NotApplicable(Exception):
-    """Raised by a check: it has nothing to say about this env; the message says why."""
+    """Raised by a check that cannot be done with this env; the message says why."""
 
 
 @dataclass(frozen=True)
 class Check:
     """One rule.
 
-    `basis` is "contract" where Gymnasium's documentation says it, or its own `make_vec` or wrappers rely on it, and
-    "practice" where Gymnasium does not say it (and some of its own envs differ), but breaking it causes bugs for users.
+    `basis` is "contract" if Gymnasium documents the rule, or its own `make_vec` or wrappers rely on it. It is
+    "practice" if Gymnasium does not document it (and some of its own envs differ), but breaking it causes bugs for
+    users.
     """
 
     name: str

@@ -25,7 +25,7 @@ def selected(mode: str) -> list[Check]:
 
 
 def run(trial: Trial, checks: Iterable[Check], tell: Callable[[Check], None] = lambda check: None) -> Iterable[Result]:
-    """Runs checks and yields their results; calls `tell` before each. If the first fails, the rest are skipped."""
+    """Runs checks and yields their results; calls `tell` before each. If the first fails, the others are skipped."""
     unusable = False
     for check in checks:
         tell(check)
@@ -36,7 +36,7 @@ def run(trial: Trial, checks: Iterable[Check], tell: Callable[[Check], None] = l
 
 def _run_one(check: Check, trial: Trial) -> tuple[str, str]:
     if check.needs_factory and trial.target.instance is not None:
-        return SKIP, "needs a factory that makes envs; an env was given"
+        return SKIP, "needs a function that makes envs, but an env was passed"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -5,42 +5,47 @@ from __future__ import annotations
 import copy
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import SEEDS, Trial, alike, row, same
+from batchenv.check.trial import SEEDS, Trial, alike, difference, row, same
 
 THEME = "reset and seeding"
 
 
 @check(
     THEME,
-    rule="reset(seed=s) twice on one env, with the same actions after it, gives the same results twice.",
-    why="An experiment cannot be repeated, nor an evaluation be run on fixed episodes, if the seed is ignored.",
+    rule="Two calls of reset(seed=s) on one env, each followed by the same actions, lead to the same results.",
+    why="If the seed is ignored, an experiment cannot be repeated, nor a policy be evaluated on fixed episodes.",
 )
 def reseeding_replays(trial: Trial) -> None:
     env = trial.make()
     first, again = trial.outcome(env, 3), trial.outcome(env, 3)
     for lane in range(trial.num_envs):
+        one, two = first[lane][0][0], again[lane][0][0]
+        if not same(one, two):
+            raise Violation(difference(one, two, f"reset(seed=3) gave lane {lane} {{}}, then {{}}"))
         require(
             same(first[lane], again[lane]),
-            f"reset(seed=3) gave lane {lane} {brief(first[lane][0][0], 70)}, then {brief(again[lane][0][0], 70)}"
-            if not same(first[lane][0][0], again[lane][0][0])
-            else f"lane {lane} started alike after reset(seed=3) but went another way with the same actions",
+            f"lane {lane} started in the same way after reset(seed=3), but the same actions gave other results",
         )
 
 
 @check(
     THEME,
     rule="Two envs with the same seed and actions agree in everything, through the ends of episodes.",
-    why="Runs are not reproducible otherwise. Typical causes: time, shared state, a stream not seeded, thread order.",
+    why="Otherwise runs are not reproducible. Typical causes are the clock, shared state, a random stream that is not "
+    "seeded, and the order of threads.",
     needs_factory=True,
 )
 def two_envs_agree(trial: Trial) -> None:
     envs = [trial.start(7) for _ in range(2)]
-    require(same(envs[0][1], envs[1][1]), "observations of reset(seed=7) differ")
+    if not same(envs[0][1], envs[1][1]):
+        raise Violation(difference(envs[0][1], envs[1][1], "observations of reset(seed=7) differ: {} and {}"))
     ends = 0
     for count, action in enumerate(trial.actions(min(300, trial.max_steps), seed=5)):
         one, two = (trial.roll_on(env, action) for env, _ in envs)
         for what in ("obs", "rewards", "terminations", "truncations", "restart"):
-            require(same(getattr(one, what), getattr(two, what)), f"{what} of step {count} differ")
+            if not same(getattr(one, what), getattr(two, what)):
+                form = f"{what} of step {count} differ: {{}} and {{}}"
+                raise Violation(difference(getattr(one, what), getattr(two, what), form))
         ends += one.ended.any()
         if ends >= 5:
             break
@@ -48,9 +53,9 @@ def two_envs_agree(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="Two new envs reset without a seed do different things.",
-    why="Gymnasium: without a seed it comes from the system's entropy. Workers that all play the same episodes give a "
-    "learner less data than it thinks.",
+    rule="New envs that are reset without a seed differ.",
+    why="Gymnasium documents that without a seed the system's entropy is used. If all workers play the same episodes, "
+    "a learner gets less data than it counts.",
     needs_factory=True,
 )
 def unseeded_envs_differ(trial: Trial) -> None:
@@ -58,14 +63,14 @@ def unseeded_envs_differ(trial: Trial) -> None:
     outcomes = [trial.outcome(trial.make(), None) for _ in range(4)]
     require(
         not all(all(map(alike, outcomes[0], other)) for other in outcomes[1:]),
-        f"four new envs, reset without a seed, all gave lane 0 {brief(outcomes[0][0][0][0], 80)}",
+        f"in four new envs, reset without a seed, lane 0 always began with {brief(outcomes[0][0][0][0], 80)}",
     )
 
 
 @check(
     THEME,
     rule="reset() without a seed goes on with the random stream instead of starting it again.",
-    why="Else every unseeded reset after a seeded one plays the same episode.",
+    why="Otherwise every unseeded reset after a seeded one plays the same episode.",
 )
 def reset_without_a_seed_goes_on(trial: Trial) -> None:
     trial.need_variety(3 * trial.num_envs)
@@ -74,14 +79,14 @@ def reset_without_a_seed_goes_on(trial: Trial) -> None:
     later = [trial.outcome(env, None) for _ in range(3)]
     require(
         not all(all(map(alike, seeded, other)) for other in later),
-        "three resets without a seed each repeated the episodes of the seeded one before",
+        "each of three resets without a seed repeated the episodes of the seeded reset before",
     )
 
 
 @check(
     THEME,
     rule="The lanes of one reset(seed=s) differ from one another.",
-    why="Lanes that play the same episode are copies: they cost as much as num_envs lanes and give the data of fewer.",
+    why="Lanes that play the same episode cost as much as different ones, but give less data.",
 )
 def lanes_differ(trial: Trial) -> None:
     trial.need_lanes()
@@ -99,8 +104,8 @@ def lanes_differ(trial: Trial) -> None:
 @check(
     THEME,
     rule="Lane i of reset(seed=s) is lane 0 of reset(seed=s + i).",
-    why="Then an episode can be found again with another number of lanes, or in a single env. SyncVectorEnv does so; "
-    "VectorEnv's own documentation does not promise it.",
+    why="Then an episode can be repeated with another number of lanes, or in a single env. SyncVectorEnv does this; "
+    "VectorEnv's documentation does not promise it.",
     basis=PRACTICE,
 )
 def lane_i_has_seed_plus_i(trial: Trial) -> None:
@@ -116,7 +121,7 @@ def lane_i_has_seed_plus_i(trial: Trial) -> None:
 @check(
     THEME,
     rule="reset takes a list of one seed per lane, and raises for a list of another length.",
-    why="SyncVectorEnv and AsyncVectorEnv take one, so evaluation code passes it. VectorEnv documents only an int.",
+    why="SyncVectorEnv and AsyncVectorEnv take a list, so evaluation code passes one. VectorEnv documents only an int.",
     basis=PRACTICE,
 )
 def seeds_may_be_a_list(trial: Trial) -> None:
@@ -132,13 +137,13 @@ def seeds_may_be_a_list(trial: Trial) -> None:
         env.reset(seed=[*seeds, 5])
     except Exception:
         return
-    require(False, f"{trial.num_envs} lanes took reset(seed={[*seeds, 5]})")
+    require(False, f"with {trial.num_envs} lanes, reset(seed={[*seeds, 5]}) was accepted")
 
 
 @check(
     THEME,
-    rule="After an end, reset(seed=s) and a step give what they give in a new env.",
-    why="A leftover 'this lane is to be reset' swallows the first action of the new episode.",
+    rule="After an episode has ended, reset(seed=s) and a step return what they return in a new env.",
+    why="If the env still remembers that a lane has to be reset, the first action of the new episode is lost.",
 )
 def reset_forgets_the_end(trial: Trial) -> None:
     trial.need_reseeds()
@@ -156,17 +161,15 @@ def reset_forgets_the_end(trial: Trial) -> None:
     env.reset(seed=4)
     got = trial.step(env, action)
     for what in ("obs", "rewards", "terminations", "truncations"):
-        require(
-            same(getattr(wanted, what), getattr(got, what)),
-            f"{what} of the first step: {brief(getattr(wanted, what), 70)} in a new env, "
-            f"{brief(getattr(got, what), 70)} after an end",
-        )
+        if not same(getattr(wanted, what), getattr(got, what)):
+            form = f"{what} of the first step: {{}} in a new env, {{}} after an end"
+            raise Violation(difference(getattr(wanted, what), getattr(got, what), form))
 
 
 @check(
     THEME,
-    rule="Episodes that follow one another start differently, if resets do.",
-    why="A lane that seeds itself anew at every reset plays the same episode forever.",
+    rule="The episodes of a lane start differently, if resets with different seeds do.",
+    why="A lane that seeds itself again at every reset plays the same episode forever.",
 )
 def episodes_start_anew(trial: Trial) -> None:
     ends = trial.ends()
@@ -181,5 +184,5 @@ def episodes_start_anew(trial: Trial) -> None:
     trial.need_variety(sum(len(group) - 1 for group in known), start_only=True)
     require(
         any(not same(group[0], other) for group in known for other in group[1:]),
-        f"all {sum(map(len, known))} episodes began as their lane's first",
+        f"all {sum(map(len, known))} episodes began like the first one of their lane",
     )

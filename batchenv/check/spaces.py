@@ -14,25 +14,25 @@ THEME = "spaces and metadata"
 
 @check(
     FIRST,
-    rule="An env can be made; reset(seed=0) gives (observations, infos) and step(actions) gives five things.",
-    why="Without that nothing else can be looked at, and no learner can use it.",
+    rule="An env can be made; reset(seed=0) returns (observations, infos), and step(actions) returns five values.",
+    why="Otherwise nothing else can be checked, and no learner can use the env.",
 )
 def makes_resets_and_steps(trial: Trial) -> None:
     env = trial.make()
     for name in ("num_envs", "single_observation_space", "single_action_space", "observation_space", "action_space"):
         require(hasattr(env, name), f"the env has no {name}")
     result = env.reset(seed=0)
-    require(isinstance(result, tuple) and len(result) == 2, f"reset(seed=0) gave {brief(result)}")
-    require(isinstance(result[1], dict), f"reset(seed=0) gave as infos {brief(result[1])}")
+    require(isinstance(result, tuple) and len(result) == 2, f"reset(seed=0) returned {brief(result)}")
+    require(isinstance(result[1], dict), f"reset(seed=0) returned as infos {brief(result[1])}")
     result = env.step(trial.actions(1)[0])
-    require(isinstance(result, tuple) and len(result) == 5, f"step(actions) gave {brief(result)}")
-    require(isinstance(result[4], dict), f"step(actions) gave as infos {brief(result[4])}")
+    require(isinstance(result, tuple) and len(result) == 5, f"step(actions) returned {brief(result)}")
+    require(isinstance(result[4], dict), f"step(actions) returned as infos {brief(result[4])}")
 
 
 @check(
     THEME,
     rule="The env is a gymnasium.vector.VectorEnv.",
-    why="Gymnasium's vector wrappers raise TypeError for anything else, and learners tell vector envs by it.",
+    why="Gymnasium's vector wrappers raise TypeError for anything else, and learners recognise vector envs by it.",
 )
 def is_vector_env(trial: Trial) -> None:
     env = trial.make()
@@ -42,7 +42,7 @@ def is_vector_env(trial: Trial) -> None:
 @check(
     THEME,
     rule="observation_space is single_observation_space batched num_envs times.",
-    why="Wrappers and learners size their buffers by it; with the single space they build ones without a lane axis.",
+    why="Wrappers and learners allocate buffers by it; if it is the single space, buffers have no axis of lanes.",
 )
 def observation_space_is_batched(trial: Trial) -> None:
     env = trial.make()
@@ -60,24 +60,28 @@ def action_space_is_batched(trial: Trial) -> None:
 
 
 def _require_batched(given, single, lanes) -> None:
-    require(_alike(given, batch_space(single, lanes)), f"{brief(given)} for {lanes} lanes of {brief(single)}")
+    text = _unlike(given, batch_space(single, lanes))
+    require(not text, f"{brief(given)} for {lanes} lanes of {brief(single)}: {text}")
 
 
-def _alike(one, two) -> bool:
-    """Whether two spaces have the same form; bounds may differ (SyncVectorEnv's observation_mode="different")."""
-    if type(one) is not type(two) or one.shape != two.shape or one.dtype != two.dtype:
-        return False
-    if isinstance(one, spaces.Dict):
-        return one.spaces.keys() == two.spaces.keys() and all(_alike(one[key], two[key]) for key in one.spaces)
-    if isinstance(one, spaces.Tuple):
-        return len(one.spaces) == len(two.spaces) and all(map(_alike, one.spaces, two.spaces))
-    return True
+def _unlike(given: spaces.Space, wanted: spaces.Space, path: str = "") -> str:
+    """In which part two spaces differ in their form; "" in none. Bounds may differ (SyncVectorEnv's
+    observation_mode="different")."""
+    where = f" in {path[1:]}" if path else ""
+    if type(given) is not type(wanted) or given.shape != wanted.shape or given.dtype != wanted.dtype:
+        return f"{brief(given, 80)} instead of {brief(wanted, 80)}{where}"
+    if not isinstance(wanted, (spaces.Dict, spaces.Tuple)):
+        return ""
+    ours, theirs = (dict(x.items() if isinstance(x, spaces.Dict) else enumerate(x.spaces)) for x in (given, wanted))
+    if ours.keys() != theirs.keys():
+        return f"the parts {list(ours)} instead of {list(theirs)}{where}"
+    return next((text for key in theirs if (text := _unlike(ours[key], theirs[key], f"{path}/{key}"))), "")
 
 
 @check(
     THEME,
     rule='metadata["autoreset_mode"] is a gymnasium.vector.AutoresetMode.',
-    why="make_vec warns without it, and wrappers that must know the mode guess NextStep or raise TypeError for a str.",
+    why="Without it make_vec warns and wrappers assume NextStep; if it is a str, they raise TypeError.",
 )
 def autoreset_mode_is_declared(trial: Trial) -> None:
     env = trial.make()
@@ -90,12 +94,12 @@ def autoreset_mode_is_declared(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="An env asked for an autoreset mode declares that mode.",
-    why="A learner that trusts the declaration mixes up the last observation of an episode and the first of the next.",
+    rule="An env that was made with an autoreset mode declares that mode.",
+    why="If it declares another one, learners mix up the last observation of an episode and the first of the next one.",
 )
 def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
     if trial.asked is None:
-        raise NotApplicable("the factory was asked for no mode")
+        raise NotApplicable("no mode was asked for")
     mode = (getattr(trial.make(), "metadata", None) or {}).get("autoreset_mode")
     if not isinstance(mode, AutoresetMode):
         raise NotApplicable("see autoreset_mode_is_declared")
@@ -105,7 +109,7 @@ def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
 @check(
     THEME,
     rule="An env's metadata is its own: making another env does not change it.",
-    why="Wrappers read the mode from there when they are put on; a shared dict tells them that of the last env made.",
+    why="Wrappers read the mode there when they are made; in a shared dict they find that of the last env made.",
 )
 def metadata_is_the_envs_own(trial: Trial) -> None:
     env = trial.make()
@@ -145,7 +149,7 @@ def num_envs_is_right(trial: Trial) -> None:
 @check(
     THEME,
     rule="repr(env) works.",
-    why="Gymnasium's warnings and errors print the env; a repr that raises hides the message behind its own.",
+    why="Gymnasium's warnings and errors print the env; if repr raises, its error hides them.",
     basis=PRACTICE,
 )
 def has_a_repr(trial: Trial) -> None:
@@ -155,7 +159,7 @@ def has_a_repr(trial: Trial) -> None:
 @check(
     THEME,
     rule="env.unwrapped.spec may be set to an EnvSpec, and the env goes on working.",
-    why="gymnasium.make_vec sets it on every env it makes: one that keeps its own state there breaks.",
+    why="gymnasium.make_vec sets the spec of every env that it makes; an env that keeps state of its own there breaks.",
     needs_factory=True,
 )
 def spec_can_be_set(trial: Trial) -> None:
@@ -173,8 +177,8 @@ def spec_can_be_set(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="gymnasium.make_vec(env.spec) makes the env again: its class, lanes, mode and spec.",
-    why="Experiments are recorded and repeated by the spec.",
+    rule="gymnasium.make_vec(env.spec) makes the env again, with the same class, lanes, mode and spec.",
+    why="Experiments are recorded by their spec, and repeated from it.",
     needs_factory=True,
 )
 def spec_round_trip(trial: Trial) -> None:
@@ -202,35 +206,37 @@ def spec_round_trip(trial: Trial) -> None:
 
 @check(
     THEME,
-    rule="get_attr(name), where there is one, gives a tuple of num_envs values, and AttributeError for unknown names.",
+    rule="get_attr(name), if there is one, returns a tuple of num_envs values; unknown names raise AttributeError.",
     why="Code written for SyncVectorEnv reads one value per lane from it.",
     basis=PRACTICE,
 )
 def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
     env, _ = trial.start()
     if not hasattr(env, "get_attr"):
-        raise NotApplicable("no get_attr, which VectorEnv does not ask for")
+        raise NotApplicable("there is no get_attr, which VectorEnv does not demand")
     values = env.get_attr("action_space")
-    require(isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') gave {brief(values)}")
+    require(
+        isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') returned {brief(values)}"
+    )
     try:
         values = env.get_attr("no_such_attribute")
     except AttributeError:
         return
-    require(False, f"get_attr('no_such_attribute') gave {brief(values)}")
+    require(False, f"get_attr('no_such_attribute') returned {brief(values)}")
 
 
 @check(
     THEME,
-    rule="set_attr(name, values), where there is one, raises ValueError for a list of the wrong length.",
+    rule="set_attr(name, values), if there is one, raises ValueError for a list of the wrong length.",
     why="Otherwise some lanes silently keep the old value.",
     basis=PRACTICE,
 )
 def set_attr_checks_the_length(trial: Trial) -> None:
     env, _ = trial.start()
     if not hasattr(env, "set_attr"):
-        raise NotApplicable("no set_attr, which VectorEnv does not ask for")
+        raise NotApplicable("there is no set_attr, which VectorEnv does not demand")
     try:
         env.set_attr("render_mode", [None] * (env.num_envs + 1))
     except ValueError:
         return
-    require(False, f"set_attr('render_mode', [None] * {env.num_envs + 1}) was taken by {env.num_envs} lanes")
+    require(False, f"with {env.num_envs} lanes, set_attr('render_mode', [None] * {env.num_envs + 1}) was accepted")

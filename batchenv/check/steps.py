@@ -9,22 +9,23 @@ import numpy as np
 from gymnasium import spaces
 
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
-from batchenv.check.trial import Trial, leaves, row, same
+from batchenv.check.trial import Trial, difference, leaves, row, same
 
 RETURNED = "what step and reset return"
 ACTIONS = "actions"
 
 
 def _misfit(space: spaces.Space, obs: object) -> str:
-    """Why `obs` does not have the structure, shape or dtype of a batched space; "" if it has."""
+    """What is wrong with the structure, shape or dtype of `obs` for a batched space; "" if nothing is."""
     if isinstance(space, spaces.Dict):
         if not isinstance(obs, dict) or set(obs) != set(space.spaces):
             return f"{brief(obs)} for keys {list(space.spaces)}"
-        return next((text for key in obs if (text := _misfit(space[key], obs[key]))), "")
+        return next((f"{key!r}: {text}" for key in obs if (text := _misfit(space[key], obs[key]))), "")
     if isinstance(space, spaces.Tuple):
         if not isinstance(obs, tuple) or len(obs) != len(space.spaces):
             return f"{brief(obs)} for {brief(space)}"
-        return next((text for part, one in zip(space.spaces, obs, strict=True) if (text := _misfit(part, one))), "")
+        parts = enumerate(zip(space.spaces, obs, strict=True))
+        return next((f"part {place}: {text}" for place, (part, one) in parts if (text := _misfit(part, one))), "")
     if isinstance(space, (spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary, spaces.Discrete)):
         if not isinstance(obs, np.ndarray):
             return f"a {type(obs).__name__}, {brief(obs, 80)}"
@@ -32,6 +33,23 @@ def _misfit(space: spaces.Space, obs: object) -> str:
             return f"{obs.dtype} of shape {obs.shape} where the space is {space.dtype} of shape {space.shape}"
         return ""
     return "" if space.contains(obs) else f"{brief(obs)} is not in {brief(space)}"
+
+
+def _outside(space: spaces.Space, obs: object, path: str = "") -> str:
+    """Which part of one lane's observation is outside its space; "" if none."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return next((text for key, one in parts if (text := _outside(one, obs[key], f"{path}/{key}"))), "")
+    if space.contains(obs):
+        return ""
+    shown = f"{brief(obs)}, outside {brief(space)}"
+    if isinstance(space, spaces.Box) and obs.size > 1:  # the space may be right with all but one of many values
+        place = next((i for i in np.ndindex(obs.shape) if not space.low[i] <= obs[i] <= space.high[i]), None)
+        if place is not None:
+            shown += (
+                f": value {', '.join(map(str, place))} is {obs[place]}, not in {space.low[place]}..{space.high[place]}"
+            )
+    return f"{shown}, in {path[1:]}" if path else shown
 
 
 def _seen(trial: Trial) -> list[tuple[str, object]]:
@@ -49,7 +67,7 @@ def _seen(trial: Trial) -> list[tuple[str, object]]:
 @check(
     RETURNED,
     rule="Observations have the structure, shape and dtype of observation_space (that of num_envs single spaces).",
-    why="Rollout buffers are allocated from the space: other shapes raise, or broadcast silently.",
+    why="Rollout buffers are allocated from the space; writing rows of another shape raises, or broadcasts silently.",
 )
 def observations_fit_the_space(trial: Trial) -> None:
     for what, obs in _seen(trial):
@@ -60,7 +78,7 @@ def observations_fit_the_space(trial: Trial) -> None:
 @check(
     RETURNED,
     rule="Observations lie within the bounds of the space.",
-    why="Learners scale by the bounds; NaN and values outside end up in the network.",
+    why="Learners scale observations by the bounds; NaN and values out of bounds end up in the network.",
 )
 def observations_are_in_bounds(trial: Trial) -> None:
     for what, obs in _seen(trial):
@@ -68,18 +86,16 @@ def observations_are_in_bounds(trial: Trial) -> None:
             raise NotApplicable("see observations_fit_the_space")
         if trial.batched_obs_space.contains(obs):
             continue
-        for lane in range(trial.num_envs if isinstance(trial.obs_space, spaces.Box) else 0):
-            require(
-                trial.obs_space.contains(obs[lane]),
-                f"{what}: lane {lane} is {brief(obs[lane])}, outside {brief(trial.obs_space)}",
-            )
+        for lane in range(trial.num_envs):
+            text = _outside(trial.obs_space, row(trial.obs_space, obs, lane))
+            require(not text, f"{what}: lane {lane} is {text}")
         require(False, f"{what}: {brief(obs)} is not in {brief(trial.batched_obs_space)}")
 
 
 @check(
     RETURNED,
     rule="Rewards are a numeric array, terminations and truncations bool arrays, each of shape (num_envs,).",
-    why="Flags of another dtype break indexing (a[flags] with ints picks rows 0 and 1) and `~`.",
+    why="Flags of another dtype break indexing (with ints, a[flags] picks rows 0 and 1) and the operator `~`.",
 )
 def rewards_and_flags_are_arrays(trial: Trial) -> None:
     record = trial.record
@@ -95,15 +111,15 @@ def rewards_and_flags_are_arrays(trial: Trial) -> None:
 
 @check(
     ACTIONS,
-    rule="step takes env.action_space.sample().",
-    why="It is the first thing anyone writes, and what every benchmark and test of Gymnasium does.",
+    rule="step accepts env.action_space.sample().",
+    why="This is the first thing that users write, and what benchmarks and Gymnasium's tests do.",
 )
 def samples_are_taken(trial: Trial) -> None:
     env, _ = trial.start()
     wanted = trial.actions(1)[0]
     sample = env.action_space.sample()
     if [np.shape(part) for part in leaves(sample)] != [np.shape(part) for part in leaves(wanted)]:
-        raise NotApplicable("it is no batch of actions, see action_space_is_batched")
+        raise NotApplicable("the sample is not a batch of actions, see action_space_is_batched")
     try:
         env.step(sample)
     except Exception as error:
@@ -121,7 +137,8 @@ def actions_are_left_alone(trial: Trial) -> None:
     for action in trial.actions():
         before = copy.deepcopy(action)
         ended = np.logical_or(*env.step(action)[2:4])
-        require(same(action, before), f"{brief(before, 70)} became {brief(action, 70)}")
+        if not same(action, before):
+            raise Violation(difference(before, action, "{} became {}"))
         if trial.mode == "Disabled" and ended.any():
             break
 
@@ -129,7 +146,7 @@ def actions_are_left_alone(trial: Trial) -> None:
 @check(
     ACTIONS,
     rule="step before the first reset raises.",
-    why="What it returns otherwise comes from no episode that anyone started.",
+    why="Otherwise it returns results of an episode that nobody has started.",
     basis=PRACTICE,
     needs_factory=True,
 )
@@ -143,7 +160,7 @@ def _must_raise(env: object, action: object, what: str) -> None:
         result = env.step(action)
     except Exception:
         return
-    raise Violation(f"{what} was taken; rewards {brief(result[1], 60)}")
+    raise Violation(f"{what} was accepted; it returned the rewards {brief(result[1], 60)}")
 
 
 def _some(trial: Trial, count: int) -> object:
@@ -155,8 +172,8 @@ def _some(trial: Trial, count: int) -> object:
 
 @check(
     ACTIONS,
-    rule="Actions for one lane too few raise.",
-    why="If they are accepted, some lane acts on memory that is not an action, or the process dies.",
+    rule="A batch with one action too few raises.",
+    why="If it is accepted, some lane reads memory that is not an action, or the process dies.",
     basis=PRACTICE,
 )
 def too_few_actions_raise(trial: Trial) -> None:
@@ -167,8 +184,8 @@ def too_few_actions_raise(trial: Trial) -> None:
 
 @check(
     ACTIONS,
-    rule="Actions for one lane too many raise.",
-    why="A batch of another size is always a mistake; dropping the extra actions hides it.",
+    rule="A batch with one action too many raises.",
+    why="A batch of another size is always a mistake, and ignoring the additional action hides it.",
     basis=PRACTICE,
 )
 def too_many_actions_raise(trial: Trial) -> None:
@@ -188,7 +205,7 @@ def _out_of_range(trial: Trial) -> object:
 def _nan(trial: Trial) -> object:
     """Actions that are valid except for the last lane's, which is NaN."""
     if not isinstance(trial.action_space, spaces.Box) or trial.action_space.dtype.kind != "f":
-        raise NotApplicable("the action space is no Box of floats")
+        raise NotApplicable("the action space is not a Box of floats")
     action = np.array(trial.actions(1)[0])
     action[-1] = np.nan
     return action
@@ -197,7 +214,7 @@ def _nan(trial: Trial) -> object:
 @check(
     ACTIONS,
     rule="A discrete action outside the space raises.",
-    why="It is a bug of the caller; if it is accepted, the physics is undefined, and memory may be read out of bounds.",
+    why="It is a bug of the caller. If it is accepted, the result is undefined, and memory may be read out of bounds.",
     basis=PRACTICE,
 )
 def actions_out_of_range_raise(trial: Trial) -> None:
@@ -209,7 +226,7 @@ def actions_out_of_range_raise(trial: Trial) -> None:
 @check(
     ACTIONS,
     rule="An action that is NaN raises, or at least leaves no NaN in the lane's observations.",
-    why="A policy that has diverged gives NaN; a lane that turns to NaN silently spoils every batch after it.",
+    why="A policy that has diverged returns NaN, and a lane whose state becomes NaN silently spoils all later batches.",
     basis=PRACTICE,
 )
 def nan_actions_raise(trial: Trial) -> None:
@@ -222,21 +239,21 @@ def nan_actions_raise(trial: Trial) -> None:
     lost = any(np.isnan(part).any() for part in leaves(obs) if np.asarray(part).dtype.kind == "f")
     require(
         not lost and not np.isnan(rewards).any(),
-        f"taken: rewards {brief(rewards, 60)}, the last lane's observation {brief(row(trial.obs_space, obs, -1), 80)}",
+        f"NaN was accepted: rewards {brief(rewards, 60)}, observation {brief(row(trial.obs_space, obs, -1), 80)}",
     )
 
 
 @check(
     ACTIONS,
-    rule="A step that is refused changes nothing: the next good step gives what it would have given.",
-    why="After catching the error, lanes that were moved already are one step ahead of what the caller knows.",
+    rule="A step that is refused changes nothing: the next valid step returns what it would have returned without it.",
+    why="When the caller has caught the error, lanes that have moved are one step ahead of what the caller knows.",
     basis=PRACTICE,
 )
 def refused_actions_change_nothing(trial: Trial) -> None:
     trial.need_repeatable()
     lost = trial.lost & {"too_few_actions_raise", "actions_out_of_range_raise", "nan_actions_raise"}
     if lost:
-        raise NotApplicable(f"bad actions are not refused, see {', '.join(sorted(lost))}")
+        raise NotApplicable(f"invalid actions are not refused, see {', '.join(sorted(lost))}")
     bad = [("one action too few", _some(trial, trial.num_envs - 1))] if trial.num_envs > 1 else []
     for text, make in (("an action out of range in the last lane", _out_of_range), ("NaN in the last lane", _nan)):
         with contextlib.suppress(NotApplicable):
@@ -255,11 +272,11 @@ def refused_actions_change_nothing(trial: Trial) -> None:
         try:
             got = trial.roll(env, actions)
         except Exception as error:
-            raise Violation(f"after {text} was refused, a good step raised {said(error)}") from None
+            raise Violation(f"after {text} was refused, a valid step raised {said(error)}") from None
         for count, (one, two) in enumerate(zip(wanted, got, strict=False)):
-            require(
-                same((one.obs, one.rewards), (two.obs, two.rewards)),
-                f"after {text} was refused, step {count} gave {brief(two.obs, 70)} instead of {brief(one.obs, 70)}",
-            )
+            for what in ("obs", "rewards"):
+                if not same(getattr(one, what), getattr(two, what)):
+                    form = f"after {text} was refused, step {count} gave as {what} {{}} instead of {{}}"
+                    raise Violation(difference(getattr(two, what), getattr(one, what), form))
     if not refused:
-        raise NotApplicable("no bad action was refused")
+        raise NotApplicable("no invalid action was refused")

@@ -17,13 +17,13 @@ from batchenv.registry import TABLE, is_file, list_envs, lookup
 
 
 class Target:
-    """Something that gives envs.
+    """Something that can be checked: it makes envs, or is one.
 
     Attributes:
         name: as the report shows it.
         reference: a str by which a new process can find it, or None.
-        lanes: the number asked for, or None.
-        instance: the env itself, where there is no factory.
+        lanes: the number of lanes that was asked for, or None.
+        instance: the env itself if an env was passed, else None.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Target:
         return self._make({} if mode is None else {"autoreset_mode": AutoresetMode(mode)})
 
     def modes(self) -> tuple[list[tuple[str | None, str]], list[str]]:
-        """The modes it can give, as (what to ask for, what that is), and notes on those that it cannot."""
+        """The modes that can be checked, each as (what to pass to the factory, the mode), and notes on the others."""
         env = self.instance if self.instance is not None else self.make()
         default = declared_mode(env)
         if self.instance is not None:
@@ -69,7 +69,7 @@ class _NoSuchOption(Exception):
 
 
 def declared_mode(env: Any) -> str:
-    """The autoreset mode in `env.metadata`; NextStep, which Gymnasium's wrappers assume, where there is none."""
+    """The autoreset mode in `env.metadata`; if there is none, NextStep, which Gymnasium's wrappers assume."""
     try:
         return AutoresetMode(env.metadata["autoreset_mode"]).value
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -123,17 +123,17 @@ def _by_name(text: str, num_envs: int, vectorization_mode: str | None) -> Target
         near = similar_ids(text, list_envs())
         meant = f"did you mean {' or '.join(near)}?" if near else said(error)
         raise ValueError(
-            f"{text!r} is no id of batchenv or Gymnasium ({meant}), and no 'module:function' either"
+            f"{text!r} is neither an id of batchenv or Gymnasium ({meant}) nor a 'module:function'"
         ) from None
     return Target(text, text, _MakeVec(text, num_envs, vectorization_mode), num_envs)
 
 
 def _path_hint(module: str, name: str) -> str:
-    """How to name a function of a file, where a path was given for the module."""
+    """Says how to name a function in a file, if a path was passed instead of a module's name."""
     path = PurePath(module)
     if path.suffix != ".py" and len(path.parts) <= 1:
         return ""
-    return f"; modules are named as for `import`: go to the file's folder and say '{path.stem}:{name}'"
+    return f"; name the module as `import` does: go to the file's folder and pass '{path.stem}:{name}'"
 
 
 class _MakeVec:

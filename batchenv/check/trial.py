@@ -14,13 +14,14 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
-from batchenv.check.rules import NotApplicable, said
+from batchenv.check.rules import NotApplicable, brief, said
 from batchenv.check.target import Target
 
 SHORT = 8  # steps that show what a lane does
 WINDOWS = 12  # ends of episodes to look at
 SEEDS = (1, 1001, 2002, 3003, 4004, 5005, 6006, 7007, 8008, 9009)
-CHANCE = 1e-4  # of finding fault with an env for what was a coincidence
+_SHOWN = 80  # characters of a value in a message
+CHANCE = 1e-4  # the probability that is accepted of blaming an env for a coincidence
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Step:
 
 @dataclass
 class End:
-    """A step at which lanes ended, and the one after it."""
+    """A step in which episodes ended, and the step after it."""
 
     at: Step
     after: Step
@@ -73,6 +74,35 @@ def same(a: Any, b: Any) -> bool:
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
 
 
+def difference(one: Any, two: Any, form: str, path: str = "") -> str:
+    """What differs between two results that are not `same`: `form` with the values of the first part that does, and the
+    part's path ("players/env_id", "image[3, 0]") unless the results have but one part."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        for key in one:
+            if key in two and not same(one[key], two[key]):
+                return difference(one[key], two[key], form, f"{path}/{key}" if path else f"{key}")
+        one, two, form = sorted(map(str, one)), sorted(map(str, two)), f"{form} (keys)"
+    elif isinstance(one, (tuple, list)) and isinstance(two, (tuple, list)) and len(one) == len(two):
+        for place, (a, b) in enumerate(zip(one, two, strict=True)):
+            if not same(a, b):
+                return difference(a, b, form, f"{path}/{place}" if path else f"{place}")
+    elif (place := _first_place(one, two)) is not None:
+        where = ", ".join(map(str, place))
+        return difference(
+            np.asarray(one)[place], np.asarray(two)[place], form, f"{path}[{where}]" if path else f"[{where}]"
+        )
+    text = form.format(brief(one, _SHOWN), brief(two, _SHOWN))
+    return f"{text}, in {path}" if path else text
+
+
+def _first_place(one: Any, two: Any) -> tuple[int, ...] | None:
+    """Where two arrays that are too long to be shown first differ. None: they are short, or have different shapes."""
+    a, b = np.asarray(one), np.asarray(two)
+    if a.ndim == 0 or a.shape != b.shape or max(len(repr(a)), len(repr(b))) <= _SHOWN:
+        return None
+    return next((place for place in np.ndindex(a.shape) if not same(a[place], b[place])), None)
+
+
 def leaves(value: Any) -> list[Any]:
     """The arrays in nested dicts and tuples."""
     if isinstance(value, dict):
@@ -83,7 +113,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def alike(one: list[list[Any]], two: list[list[Any]]) -> bool:
-    """Two lanes' outcomes are equal as far as both go."""
+    """Whether two lanes' outcomes are equal, up to the end of the shorter one."""
     return all(same(a, b) for part in zip(one, two, strict=True) for a, b in zip(*part, strict=False))
 
 
@@ -91,11 +121,11 @@ class Trial:
     """One target in one autoreset mode.
 
     Args:
-        target: what gives the envs.
-        asked: the mode to ask its factory for, or None.
-        mode: the mode that the envs should show.
-        max_steps: steps to wait for episodes to end.
-        seconds: time to wait for that.
+        target: what makes the envs.
+        asked: the mode to pass to its factory, or None.
+        mode: the mode that the envs should have.
+        max_steps: the most steps to wait for episodes to end.
+        seconds: the most time to wait for them.
     """
 
     def __init__(self, target: Target, asked: str | None, mode: str, max_steps: int, seconds: float):
@@ -107,7 +137,7 @@ class Trial:
     # ---- envs ----------------------------------------------------------------------------------------------------
 
     def make(self) -> Any:
-        """A new env; where the target is an instance, that."""
+        """A new env; or the env itself, if one was passed to be checked."""
         if self.target.instance is not None:
             return self.target.instance
         env = self.target.make(self.asked)
@@ -115,7 +145,7 @@ class Trial:
         return env
 
     def start(self, seed: int = 1) -> tuple[Any, Any]:
-        """`make()`, reset; and a copy of the observations."""
+        """A new env that has been reset, and a copy of its observations."""
         env = self.make()
         obs, _ = env.reset(seed=seed)
         return env, copy.deepcopy(obs)
@@ -158,7 +188,7 @@ class Trial:
         return [space.sample() for _ in range(count)]
 
     def equal_actions(self, count: int = SHORT) -> list[Any]:
-        """The same, with all lanes doing the same thing."""
+        """`count` batches of random valid actions, in each of which all lanes have the same action."""
         space = copy.deepcopy(self.action_space)
         space.seed(0)
         return [self.batch([space.sample()] * self.num_envs) for _ in range(count)]
@@ -169,11 +199,11 @@ class Trial:
     # ---- steps ---------------------------------------------------------------------------------------------------
 
     def step(self, env: Any, action: Any) -> Step:
-        """One step, with a copy of the action, and copies of what came back."""
+        """Takes one step with a copy of the action, and copies what it returns."""
         return Step(action, *copy.deepcopy(tuple(env.step(copy.deepcopy(action)))))
 
     def roll(self, env: Any, actions: list[Any]) -> list[Step]:
-        """Steps until the actions are used up, or until an end where mode Disabled would need a reset."""
+        """Steps until the actions are used up or, in mode Disabled, until an episode ends."""
         steps = []
         for action in actions:
             steps.append(self.step(env, action))
@@ -182,14 +212,14 @@ class Trial:
         return steps
 
     def roll_on(self, env: Any, action: Any) -> Step:
-        """One step; in mode Disabled, followed by the masked reset of the lanes that ended."""
+        """Takes one step; in mode Disabled, the lanes whose episodes ended are then reset with a mask."""
         step = self.step(env, action)
         if self.mode == "Disabled" and step.ended.any():
             step.restart = copy.deepcopy(env.reset(options={"reset_mask": step.ended.copy()})[0])
         return step
 
     def outcome(self, env: Any, seed: int) -> list[list[Any]]:
-        """Per lane, all that a reset with this seed and a few equal actions show."""
+        """For each lane, everything that a reset with this seed and a few equal actions show."""
         obs = copy.deepcopy(env.reset(seed=seed)[0])
         steps = self.roll(env, self.equal_actions())
         shown = [obs, *(step.obs for step in steps)]
@@ -202,13 +232,13 @@ class Trial:
 
     @cached_property
     def reseeds(self) -> bool:
-        """One env, reset twice with a seed, does the same twice."""
+        """Whether one env, reset twice with a seed, does the same twice."""
         env = self.make()
         return same(self.outcome(env, 3), self.outcome(env, 3))
 
     @cached_property
     def repeatable(self) -> bool:
-        """`start` twice with a seed, then the same actions: the same comes out."""
+        """Whether two runs of `start` with the same seed and the same actions have the same results."""
         runs = []
         for _ in range(2):
             env, obs = self.start()
@@ -224,17 +254,17 @@ class Trial:
     def need_variety(self, draws: int, start_only: bool = False) -> None:
         """Goes on only if independent episodes would hardly be alike `draws` times in a row by chance.
 
-        Some envs have but a few different starts; their chance is estimated from `samples`.
+        Some envs have only a few different starts; the chance is estimated from `samples`.
         """
         samples = [[sample[0][:1], []] for sample in self.samples] if start_only else self.samples
         pairs = list(itertools.combinations(samples, 2))
         share = sum(alike(*pair) for pair in pairs) / len(pairs)
         if share**draws > CHANCE:
-            raise NotApplicable(f"{share:.0%} of episodes start alike whatever the seed: too many to tell")
+            raise NotApplicable(f"{share:.0%} of episodes start alike whatever the seed is, too many to judge")
 
     def need_reseeds(self) -> None:
         if not self.reseeds:
-            raise NotApplicable("reset(seed=...) does not repeat itself, see reseeding_replays")
+            raise NotApplicable("the same seed does not give the same episodes, see reseeding_replays")
 
     def need_repeatable(self) -> None:
         if not self.repeatable:
@@ -255,7 +285,7 @@ class Trial:
         """Ends of episodes, with the step after each.
 
         Raises:
-            NotApplicable: none came within the limits.
+            NotApplicable: no episode ended within the limits.
         """
         if not self.record.ends:
             raise NotApplicable(self.record.problem or f"no episode ended within {self.record.count} steps")
@@ -268,7 +298,7 @@ class Record:
     Attributes:
         start, start_infos: what the reset returned.
         first: the first 20 steps.
-        ends: up to WINDOWS of them.
+        ends: up to WINDOWS ends of episodes.
         count: steps taken.
         problem: what stopped the run early, or "".
     """

@@ -1,7 +1,7 @@
 """Runs checks in a process of its own: reads a job from stdin, writes a line of JSON per event to stdout.
 
 Events: {"ready": ...}; then for a plan {"modes": ..., "notes": ..., "name": ...}, else {"start": check} and
-{"done": check, "status": ..., "detail": ...} for each check; {"refused": text} where the target cannot be found.
+{"done": check, "status": ..., "detail": ...} for each check; {"refused": text} if the target cannot be found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Asks Linux to kill this process when the one that checks has ended: an env in an endless loop never looks."""
+    """Asks Linux to kill this process when its parent ends, because an env in an endless loop would never notice."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -25,7 +25,7 @@ def end_with_parent() -> None:
 def main() -> None:
     end_with_parent()
     events = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the env prints is no event
+    os.dup2(2, 1)  # what the env prints must not be taken for an event
     work(json.load(sys.stdin), events)
     events.flush()
     os._exit(0)  # what is left of the env must not keep this process

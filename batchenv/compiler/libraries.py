@@ -168,7 +168,7 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
     key = (str(path), namespace)
     if key not in _opened:
         prefix = "" if namespace is None else f"{_checked_namespace(namespace)}/"
-        core = _core.Library(str(path))
+        core = _core.Library(str(path), str(origin))
         reference = {**reference, "path": str(path), "origin": str(origin), "namespace": namespace}
         entries: dict[str, Entry] = {}
         library = Library(

@@ -20,6 +20,14 @@ int be_fail(be_error *error, be_status status, int64_t lane, const char *format,
     return (int)status;
 }
 
+int be_unexplained(const be_env_type *type, be_error *error) {
+    if (error->status != BE_OK) return (int)error->status;
+    return be_fail(
+        error, BE_ERROR_VALUE, -1,
+        "a function of type %s has failed without a message: each must return BE_OK, or what be_fail() returns",
+        type->name);
+}
+
 /* ---- spaces ----------------------------------------------------------------------------------------- */
 
 void be_space_box_f32(be_space *space, int size, const double *low, const double *high) {
@@ -217,6 +225,27 @@ static be_space *spaces_of(const be_batch *batch, int which) {
     return batch->driver->space + (size_t)(which * batch->driver->num_ports);
 }
 
+/* Says which transforms are asked for that work on observations of one array only, and which parts there are. */
+static int refuse_transforms(const be_env_type *type, const be_transform *transform, be_error *error) {
+    const char *const asked[] = {
+        transform->rescale ? "rescale_observation" : NULL, transform->time_aware ? "time_aware" : NULL,
+        transform->convert ? "observation_dtype" : NULL, transform->frame_stack ? "frame_stack" : NULL};
+    char names[100] = "", parts[200] = "";
+    for (size_t k = 0, used = 0; k < sizeof asked / sizeof *asked; k++) {
+        if (asked[k]) used += (size_t)snprintf(names + used, sizeof names - used, used ? ", %s" : "%s", asked[k]);
+    }
+    size_t used = 0;
+    for (const be_port *port = type->ports; port->name && used < sizeof parts; port++) {
+        if (port->role != BE_OBSERVATION) continue;
+        used += (size_t)snprintf(parts + used, sizeof parts - used, used ? ", '%s'" : "'%s'", port->name);
+    }
+    if (used >= sizeof parts) memcpy(parts + sizeof parts - 4, "...", 4);
+    return be_fail(error, BE_ERROR_VALUE, -1,
+                   "%s: only observations that are one array can be transformed so, and those of %s have several parts "
+                   "(%s): leave it out, and transform the parts that reset() and step() return",
+                   names, type->name, parts);
+}
+
 /* Checks what a type's table of ports must have, for built-in types and those of others. */
 static int check_ports(const be_env_type *type, const be_transform *transform, be_error *error) {
     int count = 0, actions = 0, observations = 0;
@@ -235,13 +264,7 @@ static int check_ports(const be_env_type *type, const be_transform *transform, b
             "left out between others ends the table there)",
             type->name, actions ? "BE_OBSERVATION" : "BE_ACTION", count);
     }
-    if (observations > 1 && transform->transform_observation) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "the observations of %s have several parts, and only observations of one part can be "
-                       "transformed: leave out rescale_observation, time_aware, observation_dtype and "
-                       "frame_stack, and transform the parts yourself",
-                       type->name);
-    }
+    if (observations > 1 && transform->transform_observation) return refuse_transforms(type, transform, error);
     return BE_OK;
 }
 
@@ -293,7 +316,8 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         be_batch_destroy(batch);
         return NULL;
     }
-    if ((type->open && type->open(batch, options->engine, error) != BE_OK) ||
+    error->status = BE_OK;
+    if ((type->open && type->open(batch, options->engine, error) != BE_OK && be_unexplained(type, error)) ||
         be_batch_configure(batch, params, options->columns, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
@@ -319,6 +343,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     lay_out(batch, driver->arena, NULL);
+    for (int64_t i = batch->num_lanes; i % BE_LANE_BLOCK; i++) be_rng_seed_u64(&batch->rng[i], (uint64_t)i);
     return batch;
 }
 
@@ -436,15 +461,15 @@ static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *
         for (int64_t j = 0; good && !told && j < be_num_bounds(space); j++) good = space->low[j] <= space->high[j];
         if (!good) {
             return be_fail(error, BE_ERROR_VALUE, -1,
-                           "port '%s' of %s must have a space of up to %d dimensions, each of at least 1, with low <= "
-                           "high",
-                           port->name, batch->type->name, BE_MAX_DIMS);
+                           "type %s: row %d of .ports (\"%s\") must have a space of up to %d dimensions, each of at "
+                           "least 1, with low <= high",
+                           batch->type->name, k, port->name, BE_MAX_DIMS);
         }
         if (port->role == BE_REWARD && (space->kind != BE_SPACE_BOX || space->dtype != BE_F64)) {
             return be_fail(error, BE_ERROR_VALUE, -1,
-                           "port '%s' of %s has further rewards, which must be BE_VALUE(BE_F64) or BE_VALUES(BE_F64, "
-                           "...)",
-                           port->name, batch->type->name);
+                           "type %s: row %d of .ports (\"%s\") has further rewards, which must be BE_VALUE(BE_F64) or "
+                           "BE_VALUES(BE_F64, ...)",
+                           batch->type->name, k, port->name);
         }
     }
     return BE_OK;
@@ -459,8 +484,9 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     setup->flags = batch->type->flags;
     setup->space = spaces_of(batch, which);
     memcpy(setup->space, spaces_of(batch, OF_TABLE), (size_t)batch->driver->num_ports * sizeof *setup->space);
-    const int status = batch->type->prepare ? batch->type->prepare(setup, error) : BE_OK;
-    return status == BE_OK ? check_spaces(batch, setup, error) : status;
+    error->status = BE_OK;
+    if (batch->type->prepare && batch->type->prepare(setup, error) != BE_OK) return be_unexplained(batch->type, error);
+    return check_spaces(batch, setup, error);
 }
 
 static void widen(be_space *space, const be_space *other) {
@@ -600,8 +626,9 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
 
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error) {
     int status = check_values("reset option ", batch->type->options, options, error);
-    if (status == BE_OK && batch->type->check_options) status = batch->type->check_options(batch, options, error);
-    return status;
+    if (status != BE_OK || batch->type->check_options == NULL) return status;
+    error->status = BE_OK;
+    return batch->type->check_options(batch, options, error) == BE_OK ? BE_OK : be_unexplained(batch->type, error);
 }
 
 int be_check_low_high(const be_batch *batch, const double *options, be_error *error) {
@@ -650,7 +677,7 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         }
         int status = be_episodes_start(batch, chosen, num_chosen, &inner, now, error);
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &inner, error);
-        if (status != BE_OK) return status;
+        if (status != BE_OK) return be_unexplained(batch->type, error);
         if (transformed) {
             be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation], 0);
             be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation], 1);
@@ -667,8 +694,9 @@ static int observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *r
     for (int64_t i = begin; i < end;) {
         int64_t count = 0;
         while (i < end && count < BE_LIST) lanes[count++] = i++;
-        int status = batch->type->observe(batch, lanes, count, &inner, error);
-        if (status != BE_OK) return status;
+        error->status = BE_OK;
+        if (batch->type->observe(batch, lanes, count, &inner, error) != BE_OK)
+            return be_unexplained(batch->type, error);
         if (driver->transform.transform_observation) {
             be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], 1);
         }

@@ -84,6 +84,10 @@ int be_batch_configure(be_batch *batch, const double *params, const double *cons
 /* Checks a reset's options. */
 int be_batch_check_options(const be_batch *batch, const double *options, be_error *error);
 
+/* What follows when a function of a type's has not returned BE_OK: gives `error`, whose status was BE_OK before the
+ * call, a message if the function has not done so. Returns the error's status. */
+int be_unexplained(const be_env_type *type, be_error *error);
+
 /* Seeds lanes begin..end-1 with the integer `words` (little-endian) plus the lane's index. */
 int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end);
 

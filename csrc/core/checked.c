@@ -1,5 +1,6 @@
 #include "core/checked.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,18 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
                                                                  : BE_BOOL;
         const unsigned char *row =
             (unsigned char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes;
+        if (array->place == BE_PLACE_TERMINATED && *row > 1 && *row != PATTERN) {
+            return be_fail(error, BE_ERROR_VALUE, lane,
+                           "step() of type %s has set rows->terminated of lane %lld to %d: it "
+                           "must be 0 or 1",
+                           batch->type->name, (long long)lane, *row);
+        }
+        if (array->place == BE_PLACE_REWARD && isnan(*(const double *)(const void *)row)) {
+            return be_fail(error, BE_ERROR_VALUE, lane,
+                           "step() of type %s has set rows->reward of lane %lld to NaN (as "
+                           "comes of a param whose row is missing in .params)",
+                           batch->type->name, (long long)lane);
+        }
         const int64_t value = find_spoilt(row, (int64_t)(array->bytes / be_dtype_size(dtype)), dtype);
         if (value < 0) continue;
         const char *name = port >= 0                         ? batch->type->ports[port].name
@@ -75,11 +88,23 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
     return BE_OK;
 }
 
+/* The same rows without ports that the table does not have, and the batch without such params: an enum may have names
+ * without a row. */
+static be_rows without_others(be_batch *batch, const be_rows *rows) {
+    be_rows own = *rows;
+    int num_params = 0;
+    while (batch->type->params && batch->type->params[num_params].name) num_params++;
+    for (int k = num_params; k < BE_MAX_PARAMS; k++) batch->params[k] = NAN;
+    for (int k = batch->driver->num_ports; k < BE_MAX_PORTS; k++) own.port[k] = NULL;
+    return own;
+}
+
 static int check_listed(be_batch *batch, int call, const int64_t *lanes, int64_t count, const be_rows *rows,
                         be_error *error) {
     const be_env_type *real = real_of(batch);
     for (int64_t k = 0; k < count; k++) spoil(batch, call, rows, lanes[k]);
-    const int status = (call == IN_RESET ? real->reset : real->observe)(batch, lanes, count, rows, error);
+    const be_rows own = without_others(batch, rows);
+    const int status = (call == IN_RESET ? real->reset : real->observe)(batch, lanes, count, &own, error);
     for (int64_t k = 0; k < count && status == BE_OK; k++) {
         if (look(batch, call, rows, lanes[k], error) != BE_OK) return error->status;
     }
@@ -98,12 +123,13 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
     const size_t bytes = (size_t)(end - begin) * sizeof(be_rng);
     be_rng *before = malloc(bytes);
     if (before == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    memcpy(before, batch->rng + begin, bytes); /* padding lanes have a stream, too */
+    memcpy(before, batch->rng + begin, bytes);
     const int64_t last = end < batch->num_lanes ? end : batch->num_lanes;
     for (int64_t i = begin; i < last; i++) {
         if (!rows->skip[i - rows->first]) spoil(batch, IN_STEP, rows, i);
     }
-    int status = real_of(batch)->step(batch, begin, end, rows, error);
+    const be_rows own = without_others(batch, rows);
+    int status = real_of(batch)->step(batch, begin, end, &own, error);
     for (int64_t i = begin; i < last && status == BE_OK; i++) {
         if (!rows->skip[i - rows->first]) {
             status = look(batch, IN_STEP, rows, i, error);
@@ -113,6 +139,14 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
                              "lanes with rows->skip[k]",
                              batch->type->name, (long long)i);
         }
+    }
+    for (int64_t i = last; i < end && status == BE_OK; i++) {
+        if (memcmp(&before[i - begin], &batch->rng[i], sizeof *before) == 0) continue;
+        status =
+            be_fail(error, BE_ERROR_VALUE, -1,
+                    "step() of type %s has drawn random numbers for lane %lld of %lld, which only fills up a block "
+                    "of %d: leave out lanes with rows->skip[k]",
+                    batch->type->name, (long long)i, (long long)batch->num_lanes, BE_LANE_BLOCK);
     }
     free(before);
     return status;

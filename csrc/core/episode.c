@@ -20,7 +20,9 @@ int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, cons
     if (!(type->flags & BE_LANE_BY_LANE)) return type->reset(batch, lanes, count, rows, error);
     for (int64_t k = 0; k < count; k++) {
         be_error lane_error;
+        lane_error.status = BE_OK;
         if (type->reset(batch, &lanes[k], 1, rows, &lane_error) != BE_OK) {
+            (void)be_unexplained(type, &lane_error);
             be_lane_fail(batch, lanes[k], rows, &lane_error);
         }
     }

@@ -20,7 +20,7 @@ static int show_this_module(be_error *error) {
     return be_fail(error, BE_ERROR_VALUE, -1, "batchenv's own module cannot be shown to a library: %s", dlerror());
 }
 
-static int check_types(const be_library *types, be_error *error);
+static int check_types(const be_library *types, const be_measures *measures, be_error *error);
 
 int be_library_load(const char *path, be_loaded *loaded, be_error *error) {
     static const char *const isas[] = {"avx512", "avx2", "baseline", "any"};
@@ -40,7 +40,8 @@ int be_library_load(const char *path, be_loaded *loaded, be_error *error) {
                            types->abi, types->type_bytes, BE_ABI, sizeof(be_env_type));
         }
         if (types->begin == types->end) continue;
-        if (check_types(types, error) != BE_OK) return error->status;
+        snprintf(symbol, sizeof symbol, "be_measures_of_%s", isas[k]);
+        if (check_types(types, dlsym(library, symbol), error) != BE_OK) return error->status;
         loaded->parts[loaded->num_parts].isa = isas[k];
         loaded->parts[loaded->num_parts++].types = types;
     }
@@ -79,14 +80,10 @@ const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, cons
 /* A member of a type under examination, for messages. */
 typedef struct place {
     const char *type, *table;
-    int row; /* -1: it is not a row of a table */
+    int row;          /* -1: it is not a row of a table */
+    const char *name; /* the row's */
     be_error *error;
 } place;
-
-static int bad(const place *at, const char *rule) {
-    if (at->row < 0) return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: %s %s", at->type, at->table, rule);
-    return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: row %d of %s %s", at->type, at->row, at->table, rule);
-}
 
 static int is_loaded(const void *pointer) {
     Dl_info info;
@@ -100,6 +97,13 @@ static int is_text(const char *text) {
         if (i % 64 == 63 && !is_loaded(text + i + 1)) return 0;
     }
     return 0;
+}
+
+static int bad(const place *at, const char *rule) {
+    if (at->row < 0) return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: %s %s", at->type, at->table, rule);
+    const char *name = is_text(at->name) ? at->name : NULL;
+    return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: row %d of %s%s%.60s%s %s", at->type, at->row, at->table,
+                   name ? " (\"" : "", name ? name : "", name ? "\")" : "", rule);
 }
 
 /* How long the name is that a text starts with and that can be a keyword of Python's; 0: it starts with none. */
@@ -130,6 +134,43 @@ static int is_twice(const char *name, const char *const *names, int count) {
     return 0;
 }
 
+/* Whether there is a row and not the end of its table. All rows start with their names. */
+static int is_row(const void *row, place *at) {
+    at->name = is_loaded(row) ? *(const char *const *)row : NULL;
+    return at->name != NULL;
+}
+
+static int is_zero(const unsigned char *row, size_t bytes) {
+    while (bytes > 0 && row[bytes - 1] == 0) bytes--;
+    return bytes == 0;
+}
+
+/* Whether {0} ends a table of `bytes` bytes (SIZE_MAX: nobody knows), and no row comes after it. */
+static int check_end(const void *table, size_t row_bytes, size_t bytes, place at) {
+    if (table == NULL || bytes == SIZE_MAX) return BE_OK;
+    const unsigned char *const rows = table;
+    const int count = (int)(bytes / row_bytes);
+    int end = 0;
+    while (end < count && is_row(rows + (size_t)end * row_bytes, &at)) end++;
+    if (end == count) {
+        at.row = count - 1;
+        if (count > 0) (void)is_row(rows + (size_t)at.row * row_bytes, &at);
+        return bad(&at, count ? "is the last: write {0} after it, which ends the table" : "has no row, not even {0}");
+    }
+    at.row = end;
+    for (int later = end + 1; later < count; later++) {
+        place next = at;
+        if (!is_row(rows + (size_t)later * row_bytes, &next)) continue;
+        return be_fail(
+            at.error, BE_ERROR_VALUE, -1,
+            "type %s: row %d of %s has no name, but row %d (\"%.60s\") follows: a table ends at the first row "
+            "without a name, so write row %d, or take its name out of the enum",
+            at.type, end, at.table, later, is_text(next.name) ? next.name : "?", end);
+    }
+    if (is_zero(rows + (size_t)end * row_bytes, row_bytes)) return BE_OK;
+    return bad(&at, "has no name: give it one (only {0}, which ends the table, has none)");
+}
+
 #define NO_END "is the last that is possible, and {0} has to end the table"
 #define NO_PATH                                                                                                        \
     "has no good name: letters, digits and _, as a keyword of Python's, or several such with / between them (or {0} "  \
@@ -138,7 +179,7 @@ static int is_twice(const char *name, const char *const *names, int count) {
 
 static int check_fields(const be_field *table, place at) {
     const char *names[BE_MAX_FIELDS];
-    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+    for (at.row = 0; is_row(table + at.row, &at); at.row++) {
         const be_field *field = &table[at.row];
         if (at.row == BE_MAX_FIELDS) return bad(&at, NO_END);
         if (!is_word(field->name)) return bad(&at, NO_WORD);
@@ -155,7 +196,7 @@ static int check_fields(const be_field *table, place at) {
 /* Checks only what the driver relies on when it makes a batch; the driver then checks names, roles and spaces itself.
  * */
 static int check_ports(const be_port *table, place at) {
-    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+    for (at.row = 0; is_row(table + at.row, &at); at.row++) {
         const be_port *port = &table[at.row];
         if (at.row == BE_MAX_PORTS) return bad(&at, NO_END);
         if (!is_text(port->name) || strlen(port->name) > 100) {
@@ -198,7 +239,7 @@ static int check_value(const be_param *param, double value, const place *at) {
 
 static int check_params(const be_param *table, place at) {
     const char *names[BE_MAX_PARAMS];
-    for (at.row = 0; is_loaded(table + at.row) && table[at.row].name; at.row++) {
+    for (at.row = 0; is_row(table + at.row, &at); at.row++) {
         const be_param *param = &table[at.row];
         if (at.row == BE_MAX_PARAMS) return bad(&at, NO_END);
         if (!is_word(param->name)) return bad(&at, NO_WORD);
@@ -235,7 +276,7 @@ static int is_id(const char *name) {
 }
 
 static int check_ids(const be_env_type *type, place at) {
-    for (at.row = 0; is_loaded(type->ids + at.row) && type->ids[at.row].name; at.row++) {
+    for (at.row = 0; is_row(type->ids + at.row, &at); at.row++) {
         const be_id *id = &type->ids[at.row];
         if (at.row == 1000) return bad(&at, NO_END);
         if (!is_id(id->name)) return bad(&at, "needs a name and a version, such as \"MyGame-v0\" (or {0} is missing)");
@@ -243,16 +284,23 @@ static int check_ids(const be_env_type *type, place at) {
         if (id->reward_threshold && (!is_loaded(id->reward_threshold) || !isfinite(*id->reward_threshold))) {
             return bad(&at, "has a reward_threshold that is not BE_THRESHOLD(a finite number)");
         }
-        for (int k = 0; k < BE_MAX_SETTINGS && id->settings[k].name; k++) {
+        int num_settings = 0;
+        while (num_settings < BE_MAX_SETTINGS && id->settings[num_settings].name) num_settings++;
+        for (int k = 0; k < num_settings; k++) {
             if (check_setting(type, &id->settings[k], &at) != BE_OK) return BE_ERROR_VALUE;
+        }
+        for (int k = num_settings; k < BE_MAX_SETTINGS; k++) {
+            if (id->settings[k].name) return bad(&at, "has a setting after an empty one: leave out the empty one");
         }
     }
     if (!is_loaded(type->ids + at.row)) return bad(&at, NO_END);
-    return at.row ? BE_OK : bad(&(place){at.type, at.table, -1, at.error}, "has no row: give the env an id");
+    if (at.row) return BE_OK;
+    at.row = -1;
+    return bad(&at, "has no row: give the env an id");
 }
 
-static int check_type(const be_env_type *type, be_error *error) {
-    place at = {"?", ".abi", -1, error};
+static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_error *error) {
+    place at = {"?", ".abi", -1, NULL, error};
     if (type->abi != BE_ABI) return bad(&at, "must be BE_ABI: write `.abi = BE_ABI,` as the first member");
     at.table = ".name";
     if (!is_word(type->name)) return bad(&at, "must be a text of letters, digits and _");
@@ -264,14 +312,20 @@ static int check_type(const be_env_type *type, be_error *error) {
     NEEDED(observe);
     NEEDED(step);
     NEEDED(ports);
-    if (check_ports(type->ports, at) != BE_OK) return BE_ERROR_VALUE;
     NEEDED(state);
-    if (check_fields(type->state, at) != BE_OK) return BE_ERROR_VALUE;
-    at.table = ".params";
-    if (type->params && check_params(type->params, at) != BE_OK) return BE_ERROR_VALUE;
-    at.table = ".options";
-    if (type->options && check_params(type->options, at) != BE_OK) return BE_ERROR_VALUE;
     NEEDED(ids);
+#define ENDED(member)                                                                                                  \
+    at.table = "." #member;                                                                                            \
+    if (check_end(type->member, sizeof *type->member, bytes->member, at) != BE_OK) return BE_ERROR_VALUE
+    ENDED(ports);
+    if (check_ports(type->ports, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(state);
+    if (check_fields(type->state, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(params);
+    if (type->params && check_params(type->params, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(options);
+    if (type->options && check_params(type->options, at) != BE_OK) return BE_ERROR_VALUE;
+    ENDED(ids);
     if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".family";
     if (type->family && !is_text(type->family)) return bad(&at, "must be a text");
@@ -286,12 +340,23 @@ static int check_type(const be_env_type *type, be_error *error) {
     return BE_OK;
 }
 
-static int check_types(const be_library *types, be_error *error) {
+/* How large the tables of a type are; measures: NULL for a library that was compiled without them. */
+static be_table_bytes measured(const be_env_type *type, const be_measures *measures) {
+    be_table_bytes bytes;
+    for (be_measure *const *measure = measures ? measures->begin : NULL; measures && measure < measures->end;
+         measure++) {
+        if ((*measure)(&bytes) == type) return bytes;
+    }
+    return (be_table_bytes){SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
+}
+
+static int check_types(const be_library *types, const be_measures *measures, be_error *error) {
     if (types->end - types->begin > BE_MAX_TYPES) {
         return be_fail(error, BE_ERROR_VALUE, -1, "it has more than %d types", BE_MAX_TYPES);
     }
     for (const be_env_type *const *type = types->begin; type < types->end; type++) {
-        if (check_type(*type, error) != BE_OK) return error->status;
+        const be_table_bytes bytes = measured(*type, measures);
+        if (check_type(*type, &bytes, error) != BE_OK) return error->status;
         for (const be_env_type *const *other = types->begin; other < type; other++) {
             if (strcmp((*other)->name, (*type)->name) == 0) {
                 return be_fail(error, BE_ERROR_VALUE, -1, "it has two types with the name %s: rename one",

@@ -271,6 +271,7 @@ void be_call_work(be_call *c, int part) {
             const int64_t end = least(begin + c->grain, share->end);
             if (end == share->end) atomic_fetch_sub_explicit(&c->open, 1, memory_order_relaxed);
             be_error error;
+            error.status = BE_OK;
             const int64_t count = do_piece(c, part, begin, end, &error);
             if (count < 0) note_error(c, &error);
             finished += count > 0 ? count : 0;

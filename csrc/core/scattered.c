@@ -41,7 +41,10 @@ be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error
         own->configured = UINT64_MAX;
         own->columns = malloc((BE_MAX_PARAMS + BE_MAX_CONSTANTS) * BE_SCATTERED_LANES * sizeof(double));
         if (own->columns) own->batch = be_batch_create(&options, error);
-        if (own->batch) continue;
+        if (own->batch) {
+            (void)be_batch_seed(own->batch, NULL, 0, 0, BE_SCATTERED_LANES); /* any of them may become padding */
+            continue;
+        }
         if (own->columns == NULL) be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_scattered_destroy(scattered);
         return NULL;

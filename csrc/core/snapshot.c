@@ -244,7 +244,9 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
     }
     status = check_driver_columns(batch, &header, starts + num_fields, error);
     if (status == BE_OK && batch->type->check_state) {
+        error->status = BE_OK;
         status = batch->type->check_state(batch, (const void *const *)starts, header.count, error);
+        if (status != BE_OK) status = be_unexplained(batch->type, error);
     }
     return status;
 }

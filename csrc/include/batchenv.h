@@ -224,7 +224,8 @@ typedef struct be_column {
 } be_column;
 
 /* What a kernel sees of a batch. Lanes are padded: a column can be read and written up to the next multiple of
- * 64 lanes, and padding lanes hold zeros. */
+ * 64 lanes. Padding lanes hold zeros; those of the last block have random streams, so that a loop which draws until a
+ * value fits ends there too. */
 typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;
@@ -367,6 +368,20 @@ typedef struct be_library {
     const be_env_type *const *begin, *const *end;
 } be_library;
 
+/* How many bytes each table of a type has: SIZE_MAX where it has none, or where the compiler cannot tell (it can from
+ * -O1 on). They show what rows alone do not: that {0} is missing, or that a row without a name is not the last. */
+typedef struct be_table_bytes {
+    size_t ports, state, params, options, ids;
+} be_table_bytes;
+
+/* Fills `bytes` for one type, and returns that type. */
+typedef const be_env_type *be_measure(be_table_bytes *bytes);
+
+/* Such functions of all types that a shared library holds for one instruction set. */
+typedef struct be_measures {
+    be_measure *const *begin, *const *end;
+} be_measures;
+
 #ifdef BE_COMPILED_ONCE
 #define BE_LISTED(name) BE_JOIN(name, any)
 #else
@@ -374,19 +389,34 @@ typedef struct be_library {
 #endif
 #define BE_TEXT2(x) #x
 #define BE_TEXT(x) BE_TEXT2(x)
+#define BE_SECTION(name) section(BE_TEXT(BE_LISTED(name)))
 
-/* Pointers to the types of all files are gathered in one section, whose ends the linker names. */
+/* Pointers to the types of all files are gathered in one section, whose ends the linker names; those to the functions
+ * that measure their tables in another. */
 extern const be_env_type *const BE_LISTED(__start_be_types)[] __attribute__((weak, visibility("hidden")));
 extern const be_env_type *const BE_LISTED(__stop_be_types)[] __attribute__((weak, visibility("hidden")));
 extern const be_library BE_LISTED(be_library);
 __attribute__((weak)) const be_library BE_LISTED(be_library) = {
     BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_types), BE_LISTED(__stop_be_types)};
+extern be_measure *const BE_LISTED(__start_be_measures)[] __attribute__((weak, visibility("hidden")));
+extern be_measure *const BE_LISTED(__stop_be_measures)[] __attribute__((weak, visibility("hidden")));
+extern const be_measures BE_LISTED(be_measures_of);
+__attribute__((weak))
+const be_measures BE_LISTED(be_measures_of) = {BE_LISTED(__start_be_measures), BE_LISTED(__stop_be_measures)};
 
 /* BE_ENV(cartpole) = {...}; defines a type and adds it to its library's list. */
 #define BE_ENV(name)                                                                                                   \
     extern const be_env_type BE_LISTED(be_env_##name) __attribute__((visibility("hidden")));                           \
-    static const be_env_type *const be_listed_##name __attribute__((used, section(BE_TEXT(BE_LISTED(be_types))))) =    \
+    static const be_env_type *const be_listed_##name __attribute__((used, BE_SECTION(be_types))) =                     \
         &BE_LISTED(be_env_##name);                                                                                     \
+    static const be_env_type *be_measure_##name(be_table_bytes *bytes) {                                               \
+        const be_env_type *const type = &BE_LISTED(be_env_##name);                                                     \
+        *bytes = (be_table_bytes){__builtin_object_size(type->ports, 0), __builtin_object_size(type->state, 0),        \
+                                  __builtin_object_size(type->params, 0), __builtin_object_size(type->options, 0),     \
+                                  __builtin_object_size(type->ids, 0)};                                                \
+        return type;                                                                                                   \
+    }                                                                                                                  \
+    static be_measure *const be_measured_##name __attribute__((used, BE_SECTION(be_measures))) = be_measure_##name;    \
     const be_env_type BE_LISTED(be_env_##name)
 
 /* A pointer to the row of lane `lane` in a port's rows, where a row has `size` values: BE_ROW(float,

@@ -41,7 +41,7 @@ class Treasure(gymnasium.Env):
 
 
 def compare(num_envs=20, steps=500):
-    """Steps both with the same actions. Lane i of seed s is the Python env of seed s + i."""
+    """Steps both versions with the same actions. Lane i of an env with seed s is the Python env with seed s + i."""
     import batchenv
 
     batchenv.compile(Path(__file__).with_suffix(".c"))
@@ -59,7 +59,7 @@ def compare(num_envs=20, steps=500):
         actions = rng.integers(4, size=num_envs)
         observations, rewards, terminated, truncated, infos = ours.step(actions)
         for i, env in enumerate(theirs):
-            if ended[i]:  # this step was the reset, as Gymnasium's vector envs have it
+            if ended[i]:  # this step was the reset, as in Gymnasium's vector envs (autoreset mode NextStep)
                 expected[i], result = env.reset(), (0.0, False, False)
             else:
                 observation, *result, info = env.step(actions[i])

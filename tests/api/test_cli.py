@@ -8,6 +8,7 @@ import pytest
 
 import batchenv
 from batchenv import bench
+from helpers.processes import run_python
 
 
 def run(*arguments):
@@ -59,11 +60,10 @@ sys.modules.update(dict.fromkeys(["mujoco", "multi_agent_ale_py", "ale_py"]))
 from batchenv.__main__ import main
 assert main(["list"]) == main(["list", "Hopper"]) == main(["list", "*Pong*"]) == 0
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.count("needs the extra mujoco (pip install 'batchenv[mujoco]')") == 2
-    assert result.stdout.count("needs the extra atari (pip install 'batchenv[atari]')") == 2
-    assert [line.split() for line in result.stdout.splitlines() if line.startswith("  Hopper-v5 ")] == (
+    told = run_python(code)
+    assert told.count("needs the extra mujoco (pip install 'batchenv[mujoco]')") == 2
+    assert told.count("needs the extra atari (pip install 'batchenv[atari]')") == 2
+    assert [line.split() for line in told.splitlines() if line.startswith("  Hopper-v5 ")] == (
         [["Hopper-v5", "?", "?", "1000"]]
     )
 
@@ -156,8 +156,8 @@ def test_info_names_ataris_actions():
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["check", "CartPol-v1"], "did you mean CartPole-v1?"),
         (["check", "no_such_module:make"], "No module named 'no_such_module'"),
-        (["check", "tests/walk_envs.py:make"], "go to the file's folder and say 'walk_envs:make'"),
-        (["check", "./envs.py:make"], "say 'envs:make'"),
+        (["check", "tests/walk_envs.py:make"], "go to the file's folder and pass 'walk_envs:make'"),
+        (["check", "./envs.py:make"], "pass 'envs:make'"),
         (["check", ":make"], "cannot find ':make'"),
         (["check", "os:sep"], "'os:sep' must be a function that makes a vector env, not str"),
         (["check", "os:nothing"], "cannot find 'os:nothing'"),

@@ -1,8 +1,6 @@
 """Frames equal Gymnasium's pixel for pixel, and drawing changes nothing else."""
 
 import copy
-import os
-import subprocess
 import sys
 import types
 
@@ -20,6 +18,7 @@ from batchenv.envs import translator
 from batchenv.lanes import lane_indices
 from batchenv.render import Drawn, GymnasiumDrawer
 from helpers import ids
+from helpers.processes import run_python
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
 
@@ -355,7 +354,7 @@ def test_pygame_comes_with_the_first_frame():
         env.render()
         assert "pygame" in sys.modules
     """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=os.getcwd())
+    run_python(code)
 
 
 # ---- windows and closing -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-/* Damaged snapshots, for sanitizers: each is refused, or restored and stepped without harm.
+/* Restores damaged snapshots, under sanitizers: each must be refused, or restored and stepped without harm.
  *
- * fuzz_snapshot INPUTS: so many mutated snapshots over all env types. Half of them get a checksum that fits, so that
- * what comes after that check is tried too. */
+ * fuzz_snapshot INPUTS: the number of mutated snapshots, over all env types. Half of them get a right checksum, so that
+ * the checks after that of the checksum are tried, too. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,7 +72,7 @@ static void release(target *t) {
     be_batch_destroy(t->batch);
 }
 
-/* Restores what was found sound, params included, as the Python side does, and steps. */
+/* Restores a snapshot that was accepted, with its parameters, as the Python side does, and steps. */
 static void restore(target *t, const unsigned char *bytes) {
     be_error error;
     const int64_t count = be_snapshot_count(bytes), lanes[] = {0, 1, 2, 3, 4}, rows[LANES] = {0};
@@ -91,7 +91,7 @@ static int64_t fuzz(target *t, be_rng *rng, int64_t inputs) {
     for (int64_t input = 0; input < inputs; input++) {
         int64_t size = t->bytes;
         if (be_rng_bounded(rng, 7) == 0) size = (int64_t)be_rng_bounded(rng, (uint64_t)t->bytes + 16);
-        unsigned char *bytes = malloc((size_t)size + (size == 0)); /* exactly as long as it says */
+        unsigned char *bytes = malloc((size_t)size + (size == 0)); /* exactly as long as the snapshot says */
         if (!bytes) exit(2);
         memset(bytes, 0, (size_t)size);
         memcpy(bytes, t->snapshot, (size_t)(size < t->bytes ? size : t->bytes));
@@ -109,7 +109,8 @@ static int64_t fuzz(target *t, be_rng *rng, int64_t inputs) {
         if (size >= 8 && be_rng_bounded(rng, 1)) {
             be_snapshot_header header;
             if (size >= (int64_t)sizeof header && be_rng_bounded(rng, 1)) {
-                memcpy(&header, bytes, sizeof header); /* what nobody would get past stays as it was */
+                memcpy(&header, bytes,
+                       sizeof header); /* fields stay intact that would always be refused if they were damaged */
                 memcpy(header.magic, MAGIC, sizeof MAGIC);
                 header.version = BE_SNAPSHOT_VERSION;
                 header.layout = hash_layout(t->batch);
@@ -150,5 +151,5 @@ int main(int count, char **words) {
     }
     printf("%lld damaged snapshots, %lld of them restored, no harm\n", (long long)(inputs / types + 1) * types,
            (long long)accepted);
-    return accepted == 0; /* nothing got through: the fuzzing would be blind behind the checksum */
+    return accepted == 0; /* if none was accepted, nothing behind the checksum was tried */
 }

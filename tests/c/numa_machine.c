@@ -1,5 +1,5 @@
-/* The one program of a virtual machine with two NUMA nodes (see run_numa.sh): where do the lanes' pages lie, and on
- * which CPUs are lanes stepped? */
+/* The only program of a virtual machine with two NUMA nodes (see run_numa.sh). It looks on which nodes the lanes' pages
+ * are, and on which CPUs lanes are stepped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -56,7 +56,8 @@ static double near_share(void) {
 
 /* ---- where pages lie -------------------------------------------------------------------------------- */
 
-/* Of the pages that hold lanes of one block alone: the share that is on that block's node. Two blocks of equal size. */
+/* Of the pages that hold only lanes of one block, the share that is on that block's node. There are two equal
+ * blocks. */
 static double pages_near(const be_batch *batch, int64_t *pages) {
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     const int count = be_lane_columns(batch, columns);
@@ -101,7 +102,7 @@ static be_batch *make_batch(const char *name, int64_t lanes, double cost_us, int
     return batch;
 }
 
-/* `rounds` batches, each sent back as it comes; the sum of all observations. */
+/* Receives `rounds` batches and sends each back at once. Returns the sum of all observations. */
 static double fly(const char *name, int64_t lanes, int64_t batch_rows, double cost_us, int rounds, int place,
                   double *share, int64_t *num_pages, double *steps_near) {
     const be_isa isa = {.step = step, .types = plain->types};
@@ -182,7 +183,7 @@ static void see_loop(void) {
     be_batch_destroy(batch);
 }
 
-/* numactl's wishes come first. */
+/* A memory policy that numactl has set must stay. */
 static void see_policy(void) {
     unsigned long both = 3;
     syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &both, 65ul);

@@ -1,6 +1,5 @@
-/* Plays a game through be_emulator_ale alone and prints how many frames it took and a digest of all that it
- * shows and saves. Called with the
- * library's path, a ROM's, and be_cartridge.fast. */
+/* Plays a game through be_emulator_ale alone, and prints how many frames it took and a digest of everything that it
+ * shows and saves. Called with the path of the library, the path of a ROM, and be_cartridge.fast. */
 #include "engines/atari/emulator.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Rows of a batch, for the C tests: each array exactly as long as promised, so that AddressSanitizer sees the first
- * byte beyond. */
+/* Rows of a batch, for the C tests. Each array has exactly the length that an env may use, so that AddressSanitizer
+ * sees an access to the first byte beyond it. */
 #ifndef TEST_ROWS_H
 #define TEST_ROWS_H
 
@@ -25,7 +25,7 @@ static inline void free_rows(const be_table *table, int groups, be_rows *rows) {
     memset(rows, 0, sizeof *rows);
 }
 
-/* The port that takes actions, of a type that has one alone. */
+/* The port of the actions, of a type that has only one. */
 static inline int action_port(const be_batch *batch) {
     int port = 0;
     while (batch->type->ports[port].role != BE_ACTION) port++;

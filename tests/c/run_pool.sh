@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds test_numa.c and test_pool.c plain, under ThreadSanitizer, under AddressSanitizer and UndefinedBehaviorSanitizer, and without
-# futexes, and runs each. The first argument makes the stress loops so many times as long.
+# Builds the tests of the queue and of NUMA nodes plain, under ThreadSanitizer, under AddressSanitizer and
+# UndefinedBehaviorSanitizer, and without futexes, and runs each. The first argument makes the stress loops so many times as
+# long.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(mktemp -d)
@@ -14,15 +15,15 @@ declare -A kinds=(
 )
 for kind in plain addresses threads no-futex no-futex-threads; do
     # shellcheck disable=SC2086
-    python3 tests/c/objects.py "$build/$kind" --only csrc/core/queue csrc/core/place --with tests/c/test_{pool,numa}.c \
-        tools/bench_pool.c -- ${kinds[$kind]}
+    python3 tests/c/objects.py "$build/$kind" --only csrc/core/queue csrc/core/place \
+        --with tests/c/test_{gate,ring,stream,pool,pool_loop,pool_process,numa}.c tools/bench_pool.c -- ${kinds[$kind]}
     mkdir "$build/$kind/mains"
-    mv "$build/$kind"/t*.o "$build/$kind/mains"
-    for name in tests-c-test_pool tests-c-test_numa tools-bench_pool; do # the last one: that it still builds
-        # shellcheck disable=SC2086
-        gcc ${kinds[$kind]} "$build/$kind"/*.o "$build/$kind/mains/$name.c.o" -o "$build/$kind/$name" -lpthread
-    done
+    mv "$build/$kind"/t*.o "$build/$kind/mains" # the last one, of tools/, only has to build
     echo "-- $kind"
-    "$build/$kind/tests-c-test_pool" "${1:-1}" | tail -n 1
-    "$build/$kind/tests-c-test_numa"
+    for main in "$build/$kind/mains"/*.c.o; do
+        # shellcheck disable=SC2086
+        gcc ${kinds[$kind]} "$build/$kind"/*.o "$main" -o "$build/$kind/program" -lpthread
+        name=$(basename "$main" .c.o)
+        if [[ $name == tests-c-* ]]; then "$build/$kind/program" "${1:-1}" | tail -n 1 | sed "s/^/${name#tests-c-}: /"; fi
+    done
 done

@@ -1,4 +1,4 @@
-/* The random streams of rng.h, many draws per call, for tests/streams.py. */
+/* The random streams of rng.h, many draws per call, for tests/helpers/streams.py. */
 #include "rng.h"
 
 #define FILL(name, type, draw, ...)                                                                                    \

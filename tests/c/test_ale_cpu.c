@@ -1,7 +1,7 @@
-/* The 6502 of ale_fast/cpu.c against the library's own: the same instructions over the same memory and devices, one
- * after the other, and everything compared: registers, memory, and each access to a device, with the cycle it came at
- * and what was on the bus. And a machine gets our processor. Called with the library's path, a ROM's, a seed and a
- * number of runs. */
+/* Compares the 6502 of ale_fast/cpu.c with the library's own. Both run the same instructions over the same memory and
+ * devices. Registers and memory are compared, and each access to a device, with its cycle and what was on the bus. Also
+ * checks that a machine gets batchenv's processor, and compares lines that both picture chips draw. Called with the
+ * path of the library, the path of a ROM, a seed and a number of runs. */
 #define _GNU_SOURCE
 #include "engines/atari/ale_fast/attach.c"
 #include "engines/atari/ale_fast/averages.c"
@@ -65,7 +65,7 @@ static uint8_t peek(ale_device *device, uint16_t address) {
 
 static void poke(ale_device *device, uint16_t address, uint8_t value) {
     side *s = ((test_device *)device)->owner;
-    /* but for what interrupts push, of which there are none on an Atari */
+    /* Except what interrupts push, which an Atari does not have. */
     if (!(s->cpu.status & ALE_INTERRUPTS)) note(s, s->cpu.last_was_read);
     happens(s, address, value);
 }
@@ -106,11 +106,11 @@ static void set_up(side *s, uint64_t seed, int run, const uint32_t *cycles_of) {
     cpu->i = draw >> 52 & 1;
     cpu->not_z = draw >> 53 & 1;
     cpu->c = draw >> 54 & 1;
-    cpu->status = (uint8_t)(draw >> 56 & (draw >> 60 ? 0xd : 0xf)); /* mostly without a fatal error */
+    cpu->status = (uint8_t)(draw >> 56 & (draw >> 60 ? 0xd : 0xf)); /* mostly without ALE_FATAL */
     cpu->system = &s->system;
     cpu->system_cycles = 1;
     memcpy(cpu->cycles_of, cycles_of, sizeof cpu->cycles_of);
-    s->memory[0][cpu->pc % SPACE] = s->memory[1][cpu->pc % SPACE] = (uint8_t)run; /* every opcode has its turn */
+    s->memory[0][cpu->pc % SPACE] = s->memory[1][cpu->pc % SPACE] = (uint8_t)run; /* every opcode in turn */
 }
 
 static void describe(const char *name, const side *s) {
@@ -132,7 +132,7 @@ static int same(const side *p, const side *q) {
            memcmp(p->memory, q->memory, sizeof p->memory) == 0;
 }
 
-/* The processor that a new machine has, before and after; the machine's TIA. */
+/* Whether a new machine gets batchenv's processor once the library is known; `tia` is set to its TIA. */
 static int attaches(void *handle, const char *rom, const ale_picture **tia) {
     void *(*make)(void);
     void (*load)(void *, const char *), (*quiet)(int), (*reset)(void *);
@@ -158,7 +158,7 @@ static int attaches(void *handle, const char *rom, const ale_picture **tia) {
     return before == still && before != cpu->functions && cpu->functions == own_table + TABLE_FRONT;
 }
 
-/* Pieces of lines with random objects in them; how many differ. */
+/* Draws pieces of lines with random objects in them. Returns how many differ. */
 static int draw_lines(void *handle, const ale_picture *like, uint64_t seed, int runs, int *collided) {
     static uint8_t masks[5][ALE_WIDTH];
     static _Alignas(16) uint8_t screens[3][ALE_WIDTH];
@@ -225,14 +225,14 @@ int main(int argc, char **argv) {
     *(void **)&theirs = dlsym(handle, "_ZN8M6502Low7executeEj");
     *(void **)&be_ale_cpu_interrupt = dlsym(handle, "_ZN8M6502Low16interruptHandlerEv");
     const uint32_t *cycles_of = dlsym(handle, "_ZN5M650233ourInstructionProcessorCycleTableE");
-    /* a processor of theirs fills the tables that decimal mode uses */
+    /* The library's processor fills the tables that decimal mode uses. */
     void (*construct)(void *, unsigned) = NULL;
     *(void **)&construct = dlsym(handle, "_ZN8M6502LowC1Ej");
     if (!theirs || !be_ale_cpu_interrupt || !cycles_of || !construct) return 2;
     construct(calloc(1, 0x438), 1);
     const ale_picture *tia;
     if (!attaches(handle, argv[2], &tia)) return printf("a machine does not get our processor\n"), 1;
-    const int silent = open("/dev/null", O_WRONLY); /* the library's lines about illegal instructions */
+    const int silent = open("/dev/null", O_WRONLY); /* for the library's lines about illegal instructions */
     dup2(silent, 2);
 
     static side mine, others;

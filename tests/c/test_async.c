@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "core/async.h"
 #include "core/loop.h"
 #include "rows.h"
@@ -15,16 +16,6 @@
 
 extern const be_isa BE_ISA_NAME(be_isa);
 static const be_isa *const isa = &BE_ISA_NAME(be_isa);
-static int64_t checks;
-static const char *now; /* what is being tested */
-
-#define CHECK(good) check((good) != 0, #good, __LINE__)
-static void check(int good, const char *what, int line) {
-    checks++;
-    if (good) return;
-    fprintf(stderr, "FAILED at line %d: %s (%s)\n", line, what, now);
-    abort();
-}
 
 static uint64_t mix(uint64_t x) {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -588,6 +579,6 @@ int main(int argc, char **argv) {
         free(expected);
         be_batch_destroy(batch);
     }
-    printf("%s: %lld passed, 0 failed\n", isa->name, (long long)checks);
+    printf("%s: %ld passed, 0 failed\n", isa->name, checks);
     return 0;
 }

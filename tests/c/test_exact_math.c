@@ -1,7 +1,7 @@
-/* exact_math.h against the process's C library, bit by bit: where glibc's cases meet, at multiples of pi/2, signed
- * zeros, tiny, huge and not finite arguments. Built once per instruction set by run.sh.
+/* Compares exact_math.h with the process's C library, bit by bit: where glibc's cases meet, at multiples of pi/2, and
+ * for signed zeros, tiny, huge and infinite arguments and NaN. run.sh builds it once per instruction set.
  *
- * test_exact_math [ROUNDS]: 64 arguments a round. */
+ * test_exact_math [ROUNDS]: there are 64 arguments per round. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,8 +40,8 @@ static double argument(int kind) {
     }
 }
 
-/* x as float32; in every second round one whose square is near the middle between two float32 numbers, where powf may
- * round either way. */
+/* x as float32. In every second round it is a number whose square is near the middle between two float32 numbers, where
+ * powf may round either way. */
 static double float_argument(double x, int round) {
     if (round % 2) return (double)(float)x;
     for (int tries = 0; tries < 400; tries++) {
@@ -99,6 +99,6 @@ int main(int count, char **words) {
 #ifdef __GLIBC__
     return wrong != 0;
 #else
-    return 0; /* the kernels see it too, and do without */
+    return 0; /* batchenv finds these differences, too, and does not use this instruction set */
 #endif
 }

@@ -1,5 +1,6 @@
-/* Memory that runs out: whichever allocation of the core fails, the call says so, and gives back all it has taken.
- * Linked with --wrap for each of the functions below, so that this file decides which call fails. */
+/* What happens if memory runs out: whichever allocation of the core fails, the call reports it, and frees everything
+ * that it has allocated. Linked with --wrap for each of the functions below, so that this file decides which call
+ * fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "core/async.h"
 #include "core/batch.h"
 
-static int before_failure = -1; /* so many allocations succeed before one fails; negative: all do */
+static int before_failure = -1; /* how many allocations succeed before one fails; negative: all succeed */
 static int failures;
-static long held; /* allocations that nobody has given back */
+static long held; /* how many allocations have not been freed */
 
 static int fails(void) {
     if (before_failure < 0 || before_failure-- > 0) return 0;
@@ -56,7 +57,7 @@ static void check(int good, const char *what, const char *type, const char *mess
     exit(1);
 }
 
-/* Makes a batch, gives each lane params of its own, makes a queue; returns 0 where one of them was refused. */
+/* Makes a batch, gives each lane params of its own, and makes a queue. Returns 0 if one of these was refused. */
 static int go(const be_isa *isa, const be_env_type *type, be_error *error) {
     static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
     enum { LANES = 70, WORKERS = 2 };
@@ -83,10 +84,10 @@ static int go(const be_isa *isa, const be_env_type *type, be_error *error) {
     }
     be_batch *batch = be_batch_create(&options, error);
     if (batch == NULL) return 0;
-    be_node nodes[2] = {{.id = 0}, {.id = 0}}; /* as on a machine with two: then the batch keeps a placement */
+    be_node nodes[2] = {{.id = 0}, {.id = 0}}; /* as on a machine with two nodes, where a batch has a placement */
     for (int i = 0; i < 2; i++) nodes[i].num_cpus = be_cpus_usable(&nodes[i].cpus);
     const int left = before_failure;
-    before_failure = -1; /* without memory there would be none, which is no error */
+    before_failure = -1; /* without memory there would be no placement, which is not an error */
     be_batch_place(batch, be_place(nodes, 2, WORKERS, LANES, 1));
     before_failure = left;
     if (columns_of_type == 0 || be_batch_configure(batch, params, columns, error) == BE_OK) {
@@ -102,7 +103,7 @@ int main(void) {
     const be_isa *isa = be_isa_supported()[0];
     const be_env_type *type;
     be_error once;
-    go(isa, be_type_at(isa, 0), &once); /* what is kept for the whole process */
+    go(isa, be_type_at(isa, 0), &once); /* makes what is kept for the whole process */
     for (int t = 0; (type = be_type_at(isa, t)); t++) {
         if (type->open) continue; /* needs handles from Python */
         be_error error = {0};

@@ -8,17 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "core/batch.h"
-
-static int64_t checks;
-
-#define CHECK(good) check((good) != 0, #good, __LINE__)
-static void check(int good, const char *what, int line) {
-    checks++;
-    if (good) return;
-    fprintf(stderr, "FAILED at line %d: %s\n", line, what);
-    abort();
-}
 
 static void test_parse(void) {
     be_cpus cpus;
@@ -201,6 +192,6 @@ int main(void) {
     test_read();
     test_split();
     test_columns();
-    printf("%lld passed, 0 failed\n", (long long)checks);
+    printf("%ld passed, 0 failed\n", checks);
     return 0;
 }

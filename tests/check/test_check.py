@@ -19,9 +19,11 @@ from batchenv.check import ConformanceError, check_vector_env
 from batchenv.check.rules import CHECKS
 from batchenv.check.run import FIRST
 from batchenv.check.steps import _misfit as misfit
+from batchenv.check.steps import _outside as outside
 from batchenv.check.target import resolve
-from batchenv.check.trial import same
+from batchenv.check.trial import difference, same
 from helpers import ids
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
@@ -53,6 +55,14 @@ def test_every_check_has_a_broken_env():
         assert f"tests any vector env against {len(CHECKS)} rules" in file.read()
 
 
+def test_the_page_lists_the_rules():
+    """`python tools/list_rules.py` writes the list anew."""
+    command = [sys.executable, str(ROOT / "tools" / "list_rules.py"), "--print"]
+    rules = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert all(f"- **{check.name}**" in rules and check.rule in rules for check in CHECKS)
+    assert rules in (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", walk_envs.BROKEN)
 def test_a_broken_env_fails_exactly_its_check(name):
     broken, mode = walk_envs.BROKEN[name]
@@ -66,11 +76,18 @@ def test_a_broken_env_fails_exactly_its_check(name):
     assert all(result.detail for result in report.failures)
 
 
-@pytest.mark.parametrize("broken", [walk_envs.OtherNames, walk_envs.OtherParts])
-def test_spaces_of_several_parts_are_alike_part_by_part(broken):
+@pytest.mark.parametrize(
+    ("broken", "part"),
+    [
+        (walk_envs.OtherNames, "the parts ['age', 'where'] instead of ['age', 'place']"),
+        (walk_envs.OtherParts, "instead of MultiDiscrete([20 20 20]) in age"),
+    ],
+)
+def test_spaces_of_several_parts_are_alike_part_by_part(broken, part):
     report = check_vector_env(broken)
     assert {result.name for result in report.failures} == {"observation_space_is_batched"}
     assert all("for 3 lanes of Dict(" in result.detail for result in report.failures)
+    assert all(result.detail.endswith(part) for result in report.failures)
 
 
 def test_the_name_of_what_has_none_is_cut():
@@ -83,6 +100,46 @@ def test_shape_and_dtype_are_each_looked_at():
     assert misfit(space, np.zeros(2, np.float32)) == misfit(space, np.zeros(2, np.float16)) == ""
     for wrong in (np.zeros(3, np.float32), np.zeros(2), np.zeros((2, 1), np.float32)):
         assert misfit(space, wrong) == f"{wrong.dtype} of shape {wrong.shape} where the space is float32 of shape (2,)"
+
+
+def test_the_message_shows_the_part_that_differs():
+    def told(one, two):
+        assert not same(one, two)
+        return difference(one, two, "{} became {}")
+
+    long = {f"key{k}": np.zeros(5) for k in range(40)}
+    players = {"env_id": np.array([0, 1]), "score": np.zeros(2)}
+    other = {**players, "env_id": np.array([0, 2])}
+    assert told({**long, "players": players}, {**long, "players": other}) == (
+        "array([0, 1]) became array([0, 2]), in players/env_id"
+    )
+    image = np.zeros((9, 9, 3), np.uint8)
+    changed = image.copy()
+    changed[4, 5, 2] = 7
+    assert told((1, image), (1, changed)) == "np.uint8(0) became np.uint8(7), in 1[4, 5, 2]"
+    assert told(image, changed) == "np.uint8(0) became np.uint8(7), in [4, 5, 2]"
+    assert told(np.zeros(2), np.ones(2)) == "array([0., 0.]) became array([1., 1.])"
+    assert told({"a": {"b": 1}}, {"a": {"c": 1}}) == "['b'] became ['c'] (keys), in a"
+    final = np.array([None, {"place": np.zeros(1)}, None] * 9, object)
+    again = final.copy()
+    again[4] = {"place": np.ones(1)}
+    assert told(final, again) == "array([0.]) became array([1.]), in [4]/place"
+    assert told(np.zeros(100), np.zeros(101)).startswith("array([0., 0., ")
+    assert told([1, 2], [1]) == "[1, 2] became [1]"
+
+
+def test_the_part_that_is_outside_of_its_space_is_named():
+    parts = {f"part{k}": spaces.Box(0, 1, (20,), np.float32) for k in range(9)}
+    space = spaces.Dict({**parts, "arm": spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 9, (2, 9), np.float32)])})
+    good = space.sample()
+    assert outside(space, good) == ""
+    assert (
+        outside(space, {**good, "arm": (np.int64(5), good["arm"][1])}) == "np.int64(5), outside Discrete(3), in arm/0"
+    )
+    bad = good["arm"][1].copy()
+    bad[1, 7] = np.nan
+    text = outside(space, {**good, "arm": (good["arm"][0], bad)})
+    assert text.endswith("): value 1, 7 is nan, not in 0.0..9.0, in arm/1")
 
 
 def test_a_dict_is_like_no_array():
@@ -141,12 +198,12 @@ def test_what_may_be_asked_for():
     ("target", "options", "error", "text"),
     [
         (3, {}, TypeError, "3 must be a vector env"),
-        ("CartPol-v1", {}, ValueError, "no id of batchenv or Gymnasium"),
+        ("CartPol-v1", {}, ValueError, "neither an id of batchenv or Gymnasium"),
         ("walk_envs:nothing", {}, ValueError, "has no attribute 'nothing'"),
         ("walk_envs:BROKEN", {}, ValueError, "must be a function"),
         ("CartPole-v1", {"num_envs": 0}, ValueError, "num_envs=0"),
         ("CartPole-v1", {"timeout": 0}, ValueError, "timeout=0"),
-        ("CartPole-v1", {"skip": ["x"]}, ValueError, "no check 'x'; there are: makes_resets_and_steps"),
+        ("CartPole-v1", {"skip": ["x"]}, ValueError, "no check 'x'; the checks are: makes_resets_and_steps"),
         (lambda: None, {"isolate": True}, ValueError, "another process can import"),
         ("walk_envs:nothing", {"isolate": True}, ValueError, "has no attribute 'nothing'"),
     ],
@@ -159,7 +216,7 @@ def test_bad_arguments(target, options, error, text):
 def test_hangs_and_deaths_are_failed_checks():
     report = check_vector_env("walk_envs:fatal", isolate=True, timeout=4)
     assert {result.name: result.detail for result in report.failures} == {
-        "too_few_actions_raise": "hung: nothing came back within 4 s, the process was killed",
+        "too_few_actions_raise": "hung: there was no answer within 4 s, so the process was killed",
         "too_many_actions_raise": "the process died of SIGABRT; it said: Check failed: too many",
         "actions_out_of_range_raise": "the process ended with exit code 3",
     }
@@ -198,7 +255,7 @@ def test_command_line():
 
 def test_importing_batchenv_does_not_import_the_checks():
     code = "import sys, batchenv; assert 'batchenv.check' not in sys.modules; batchenv.check_vector_env"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_python(code)
 
 
 ENDLESS = """

@@ -1,6 +1,5 @@
 """batchenv.compile and batchenv.load: envs from C files that the repository has never seen."""
 
-import contextlib
 import importlib.metadata
 import os
 import pickle
@@ -39,6 +38,16 @@ def walk(tmp_path):
     """The C file that `new` writes, of an id that no other test has."""
     name = re.sub(r"\W", "_", tmp_path.name)
     return template.write(f"walk_{name}"[:41], tmp_path)
+
+
+@pytest.fixture
+def sanitizers():
+    from batchenv.compiler.check import sanitizer_runtime
+
+    try:
+        return sanitizer_runtime()
+    except CompileError:
+        pytest.skip("the compiler has no sanitizers")
 
 
 def edit(path, old, new):
@@ -285,29 +294,38 @@ def test_warnings_are_warnings(walk):
         (".state = state,", "", r"\.state is missing"),
         (".ports = ports,", "", r"\.ports is missing"),
         ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"1 of \.ports has a name that is not a text"),
-        ('{"", BE_OBSERVATION,', '{"", 9,', r"row 1 of \.ports has a role"),
-        ("LENGTH)},", 'LENGTH)}, {"a//b", BE_INFO, .doc = "x"},', r"row 2 of \.ports has no good name.* with / betw"),
-        ("LENGTH)},", 'LENGTH)}, {"a/b", BE_REWARD},', r"row 2 of \.ports has no \.doc"),
+        ('{"", BE_OBSERVATION,', '{"", 9,', r'row 1 of \.ports \(""\) has a role'),
+        (
+            "LENGTH)},",
+            'LENGTH)}, {"a//b", BE_INFO, .doc = "x"},',
+            r'row 2 of \.ports \("a//b"\) has no good name.* with / betw',
+        ),
+        ("LENGTH)},", 'LENGTH)}, {"a/b", BE_REWARD},', r'row 2 of \.ports \("a/b"\) has no \.doc'),
         (".ids = ids,", "", r"\.ids is missing"),
         (".step = step,", "", r"\.step is missing"),
-        ('"cell", BE_I64, 1,', '"cell", BE_I64, 0,', r"row 0 of \.state needs a size from 1"),
-        ('"cell", BE_I64, 1,', '"my cell", BE_I64, 1,', r"row 0 of \.state has no good name"),
-        ('"cell", BE_I64, 1,', '"cell", 77, 1,', r"row 0 of \.state has a dtype"),
+        ('"cell", BE_I64, 1,', '"cell", BE_I64, 0,', r'row 0 of \.state \("cell"\) needs a size from 1'),
+        ('"cell", BE_I64, 1,', '"my cell", BE_I64, 1,', r'row 0 of \.state \("my cell"\) has no good name'),
+        ('"cell", BE_I64, 1,', '"cell", 77, 1,', r'row 0 of \.state \("cell"\) has a dtype'),
         (
             '"cell", BE_I64, 1, "where',
             '"cell", BE_I64, 1, (const char *)8, 0, 0}, {"x", BE_I64, 1, "where',
             "has no doc",
         ),
-        ("LENGTH - 1},", "-5},", r"row 0 of \.state has a low above its high"),
-        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_FLOAT, 1.1, 0, 1", r"row 0 of \.params sets a value outside"),
-        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_BOOL, 0.1, 0, 1", r"row 0 of \.params sets a BOOL"),
-        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_CHOICE, 0.1, 0, 1", r"row 0 of \.params sets a CHOICE"),
-        ('"step_cost"', '"slip"', r"row 1 of \.params has the name of a row before it"),
-        ("-v0", "", r'row 0 of \.ids needs a name and a version, such as "MyGame-v0"'),
+        ("LENGTH - 1},", "-5},", r'row 0 of \.state \("cell"\) has a low above its high'),
+        (
+            "BE_PARAM_FLOAT, 0.1, 0, 1",
+            "BE_PARAM_FLOAT, 1.1, 0, 1",
+            r'row 0 of \.params \("slip"\) sets a value outside',
+        ),
+        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_BOOL, 0.1, 0, 1", r'row 0 of \.params \("slip"\) sets a BOOL'),
+        ("BE_PARAM_FLOAT, 0.1, 0, 1", "BE_PARAM_CHOICE, 0.1, 0, 1", r'row 0 of \.params \("slip"\) sets a CHOICE'),
+        ('"step_cost"', '"slip"', r'row 1 of \.params \("slip"\) has the name of a row before it'),
+        ("-v0", "", r'row 0 of \.ids \("Walk\w+"\) needs a name and a version, such as "MyGame-v0"'),
         ('-v0", 200', '-v0", -1', r"max_episode_steps below 0"),
         ('-v0", 200', '-v0", 200, BE_THRESHOLD(__builtin_nan(""))', "reward_threshold that is not"),
         ('-v0", 200', '-v0", 200, .settings = {{"slop", 1}}', r"sets something that is not in \.params"),
         ('-v0", 200', '-v0", 200, .settings = {{"slip", 3}}', r"sets a value outside of low\.\.high"),
+        ('-v0", 200', '-v0", 200, .settings = {[1] = {"slip", 0.3}}', "has a setting after an empty one"),
         (".state = state,", ".state = state, .flags = 64,", r"\.flags has bits without a meaning"),
         (".state = state,", '.state = state, .grid = "map",', r"has a \.grid"),
         ("    {0},\n};\n\n/* 3", "    [15] = {0}, {0}, {0},\n};\n\n/* 3", None),
@@ -322,11 +340,57 @@ def test_a_bad_table_is_told(walk, old, new, match):
 
 
 @pytest.mark.parametrize(
+    ("table", "index"), [("ports", 2), ("state", 1), ("params", 2), ("ids", 1), ("options", 0)], ids=lambda case: case
+)
+def test_a_row_that_is_left_out_is_told(walk, table, index):
+    """It is all zeros, as the end of a table is: what comes after it would not be there."""
+    if table == "options":
+        edit(walk, "/* 4.", "static const be_param options[] = {\n    {0},\n};\n\n/* 4.")
+        edit(walk, ".params = params,", ".params = params, .options = options,")
+    more = {
+        "ports": '{"more", BE_INFO, BE_VALUE(BE_I32), .doc = "x"}',
+        "state": '{"more", BE_I64, 1, "x"}',
+        "params": '{"more", BE_PARAM_FLOAT, 1, 0, 2, NULL, "x"}',
+        "options": '{"more", BE_PARAM_FLOAT, 1, 0, 2, NULL, "x"}',
+        "ids": '{"More-v0", 9}',
+    }[table]
+    before, start, after = walk.read_text().partition(f" {table}[] = {{\n")
+    empty = "{.unlisted = 1}" if table == "ids" else '{.doc = "x"}'
+    for k, (end, match) in enumerate(
+        (
+            (
+                f"[{index + 1}] = {more},\n    {{0}},",
+                rf'row {index} of \.{table} .* row {index + 1} \("[Mm]ore.* follows',
+            ),
+            (f"{more},", rf'row {index} of \.{table} \("[Mm]ore.*"\) is the last: write .0. after it'),
+            (f"{empty},", rf"row {index} of \.{table} has no name: give"),
+        )
+    ):
+        changed = walk.with_name(f"{walk.stem[:30]}_{k}.c")
+        changed.write_text(before + start + after.replace("{0},", end, 1))
+        with pytest.raises(ValueError, match=match):
+            batchenv.compile(changed, cflags="-w")
+
+
+def test_tables_that_cannot_be_measured_are_looked_at_row_by_row(walk):
+    """Without optimisation the compiler does not say how large they are."""
+    assert batchenv.compile(walk, cflags="-O0").ids
+    edit(walk, "[CELL] = {", "[CELL + 1] = {")
+    walk_c = re.escape(str(walk))
+    with pytest.raises(ValueError, match=rf'^{walk_c}: .*row 0 of \.state has no name, but row 1 \("cell"\) follows'):
+        batchenv.compile(walk, cflags="-w")
+
+
+@pytest.mark.parametrize(
     ("ports", "match"),
     [
+        ('{"a", BE_OBSERVATION, BE_DISCRETE(3)}', "cannot be ports named '' and 'a' of one role: one port's name is"),
         ('{"a", BE_INFO, .doc = "x"}, {"a", BE_REWARD, BE_VALUE(BE_F64), .doc = "x"}', "two ports .* of the name 'a'"),
         ('{"a", BE_INFO, .doc = "x"}, {"a/b/c", BE_INFO, .doc = "x"}', "'a' is an array, so there can be no 'a/b/c'"),
-        ('{"a", BE_REWARD, BE_VALUE(BE_F32), .doc = "x"}', r"'a' of \w+ has further rewards, which must be BE_VALUE"),
+        (
+            '{"a", BE_REWARD, BE_VALUE(BE_F32), .doc = "x"}',
+            r'row 2 of \.ports \("a"\) has further rewards, which must be BE_VALUE',
+        ),
     ],
 )
 def test_ports_that_make_no_infos_are_told(walk, ports, match):
@@ -411,23 +475,20 @@ def test_new_compile_and_check(tmp_path, cache):
             r"the C code broke: .*in step \S*\.c:\d+",
         ),
         ('for (;;) __asm__ volatile("" ::: "memory");', r"hung: .*; it was in step \S*\.c:\d+"),
+        ("while (be_rng_integers(&batch->rng[i], 0, 9) < 9);", r"hung: .*; it was in step \S*\.c:\d+"),
+        ("cell[i] += be_rng_double((be_rng *)8) > 2;", r"the C code broke: .*in step \S*\.c:\d+"),
+        ("cell[i] += be_rng_standard_normal((be_rng *)8) > 2;", r"the C code broke: .*in step \S*\.c:\d+"),
     ],
-    ids=["null pointer", "out of bounds", "endless loop"],
+    ids=["null pointer", "out of bounds", "endless loop", "loop in a header", "bad in a header", "bad in the core"],
 )
-def test_check_says_where_the_c_code_breaks(walk, mistake, words):
-    from batchenv.compiler.check import sanitizer_runtime
-
-    with contextlib.suppress(CompileError):
-        sanitizer_runtime()
-        edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
-        line = walk.read_text().splitlines().index(f"        {mistake}") + 1
-        result = run("check", walk, "-q", "--timeout", "5")
-        assert result.returncode == 1, result.stderr
-        assert re.search(words, result.stdout), result.stdout
-        assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
-        assert "Traceback" not in result.stdout + result.stderr
-        return
-    pytest.skip("the compiler has no sanitizers")
+def test_check_says_where_the_c_code_breaks(walk, sanitizers, mistake, words):
+    edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
+    line = walk.read_text().splitlines().index(f"        {mistake}") + 1
+    result = run("check", walk, "-q", "--timeout", "5")
+    assert result.returncode == 1, result.stderr
+    assert re.search(words, result.stdout), result.stdout
+    assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout
+    assert "Traceback" not in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
@@ -442,6 +503,13 @@ def test_check_says_where_the_c_code_breaks(walk, mistake, words):
         ),
         ("return observe(batch, lanes, count,", "return observe(batch, lanes, count / 2,", r"reset\(\) .* of lane 2"),
         ("if (rows->skip[k]) continue;", "be_rng_double(&batch->rng[i]);", "drawn random numbers for lane"),
+        ("= (uint8_t)arrived;", "= 2;", r"set rows->terminated of lane 0 to 2: it must be 0 or 1"),
+        ("= arrived - be_param_of", "= 0.0 / 0.0 - be_param_of", r"set rows->reward of lane 0 to NaN"),
+        (
+            '    [STEP_COST] = {"step_cost"',
+            '    // {"step_cost"',
+            r"rows->reward of lane 0 to NaN \(as comes of a param",
+        ),
     ],
 )
 def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, words):
@@ -454,6 +522,71 @@ def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, wor
         env.reset(seed=0)
         for _ in range(4):
             env.step(np.ones(5, int))
+
+
+@pytest.mark.parametrize("function", ["step", "reset", "prepare"])
+@pytest.mark.parametrize("flags", ["0", "BE_LANE_BY_LANE"])
+@pytest.mark.parametrize("lanes", [1, 5000])
+def test_a_failure_without_a_message_is_one(walk, function, flags, lanes):
+    """A step that returned -1, and had not called be_fail, left the rows of the step before."""
+    edit(walk, "/* 4.", "static int prepare(be_setup *setup, be_error *error) {\n    return BE_OK;\n}\n\n/* 4.")
+    edit(walk, "    .abi = BE_ABI,", f"    .abi = BE_ABI, .prepare = prepare, .flags = {flags},")
+    walk.write_text(re.sub(rf"(static int {function}\(.*\n)", r"\1    return -1;\n", walk.read_text()))
+    (name,) = batchenv.compile(walk, cflags="-w").ids
+    with pytest.raises((ValueError, RuntimeError), match="has failed without a message: each must return BE_OK"):
+        env = batchenv.make(name, lanes)
+        env.reset(seed=0)
+        env.step(np.ones(lanes, int))
+
+
+UNTIL_ONE_FITS = """        double draw;
+        do draw = be_rng_double(&batch->rng[i]);
+        while (draw < 0.5);
+"""
+
+
+def test_a_loop_that_draws_for_padding_ends_and_is_told(walk):
+    """Streams of zeros would draw zeros for ever."""
+    edit(walk, "        if (rows->skip[k]) continue;\n", UNTIL_ONE_FITS)
+    edit(walk, "be_rng_double(&batch->rng[i]) < be_param_of(batch, SLIP, i)", "draw < be_param_of(batch, SLIP, i)")
+    code = """
+import batchenv, numpy as np, sys
+for lanes in (1, 3, 21):
+    env = batchenv.make(sys.argv[1], lanes)
+    kept = env.reset(seed=0) and env.snapshot()
+    env.step(np.ones(lanes, int))
+    fresh = batchenv.make(sys.argv[1], lanes)
+    fresh.restore(kept)
+    fresh.step(np.ones(lanes, int))
+    fresh.step([1], env_id=[0])
+    env = batchenv.make(sys.argv[1], lanes, batch_size=1)
+    env.async_reset(seed=0)
+    for _ in range(9):
+        env.send([1], env.recv()[4]["env_id"])
+"""
+    subprocess.run([sys.executable, "-c", code, str(walk)], check=True, timeout=60)
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(walk)],
+        env={**os.environ, "BATCHENV_CHECK_WRITES": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert re.search(r"drawn random numbers for lane 1 of 1, which only fills up a block of 8", told.stderr)
+
+
+def test_a_port_at_the_end_of_the_enum_without_a_row_breaks_the_check(walk, sanitizers):
+    """The table's size cannot tell that it is missing, and a step would write anywhere."""
+    edit(walk, "enum { ACTION, OBSERVATION };", "enum { ACTION, OBSERVATION, CELLS };")
+    edit(
+        walk,
+        "        observation[k] = cell[i];",
+        "        observation[k] = cell[i];\n        ((int *)rows->port[CELLS])[k] = 1;",
+    )
+    line = 1 + next(k for k, text in enumerate(walk.read_text().splitlines()) if "port[CELLS]" in text)
+    result = run("check", walk, "-q", "--timeout", "5")
+    assert result.returncode == 1, result.stderr
+    assert f"{walk.name}:{line}" in result.stdout, result.stdout
 
 
 def test_all_envs_write_all_outputs(monkeypatch):
@@ -477,7 +610,7 @@ def test_a_port_that_is_missing_is_named(walk, role):
     text = walk.read_text()
     (row,) = re.findall(rf"^    \[{role}\] = .*\n", text, re.MULTILINE)
     walk.write_text(text.replace(row, ""))
-    (name,) = batchenv.compile(walk, cflags="-w").ids
+    (name,) = batchenv.compile(walk, cflags=["-w", "-O0"]).ids  # else its size tells that the first row is missing
     with pytest.raises(ValueError, match=f"no port with the role BE_{role}"):
         batchenv.make(name, 2)
 

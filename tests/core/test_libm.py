@@ -14,6 +14,7 @@ import pytest
 import batchenv
 from batchenv import _core
 from helpers import compiled
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 ARGUMENTS = np.random.default_rng(1).uniform(-10, 10, 1000)
@@ -101,7 +102,7 @@ assert counts.pop("sin") > 2000 and not any(counts.values()), counts
 
 
 def test_no_silence_where_neither_agrees():
-    subprocess.run([sys.executable, "-c", NEITHER], check=True)
+    run_python(NEITHER)
 
 
 LINKED = """
@@ -216,4 +217,4 @@ def test_first_envs_made_at_once_choose_the_same():
         "rows = {env.reset(seed=3)[0].tobytes() for env in envs}\n"
         "assert len(rows) == 1\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code)

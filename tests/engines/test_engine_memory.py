@@ -1,12 +1,11 @@
 """Lanes of simulators that do not fit into memory are refused; none ends the process."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from batchenv.engines import memory
+from helpers.processes import run_python
 
 resource = pytest.importorskip("resource")
 
@@ -33,9 +32,7 @@ else:
 def under_a_limit(env_id, lanes, megabytes, checked=True, threads=1):
     unchecked = "" if checked else "memory.check = lambda *arguments: None"
     code = UNDER_A_LIMIT.format(env_id=env_id, lanes=lanes, megabytes=megabytes, unchecked=unchecked, threads=threads)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-1000:]
-    return done.stdout
+    return run_python(code, timeout=300)
 
 
 @pytest.mark.parametrize(

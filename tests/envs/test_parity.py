@@ -130,7 +130,7 @@ def test_trajectories(name, mode, monkeypatch):
     ],
 )
 def test_reset_options(env_id, options):
-    ours, theirs = Case(env_id).make(LANES), Case(env_id).reference(LANES)
+    ours, theirs = Case(env_id).pair(LANES)
     rng = np.random.default_rng(6)
     for seed in (1, None):
         expected = theirs.reset(seed=seed, options=dict(options))
@@ -142,7 +142,7 @@ def test_reset_options(env_id, options):
 
 def test_huge_and_odd_seeds():
     for seed in (0, 2**32 - 1, 2**64 - 3, 2**64, 2**200 + 9):
-        ours, theirs = Case("CartPole-v1").make(5), Case("CartPole-v1").reference(5)
+        ours, theirs = Case("CartPole-v1").pair(5)
         np.testing.assert_array_equal(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])
     seeds = [3, None, 2**70, 0, 12]
     ours.reset(seed=1), theirs.reset(seed=1)

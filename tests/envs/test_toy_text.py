@@ -11,7 +11,7 @@ from gymnasium.wrappers import DtypeObservation, FrameStackObservation, TimeAwar
 
 import batchenv
 from helpers import ids
-from helpers.parity import FloatProb, assert_same
+from helpers.parity import assert_same, make_gymnasium
 
 LANES = 64
 SEED = 2**33 + 11
@@ -30,7 +30,7 @@ IDS = [
 @pytest.mark.parametrize("env_id", IDS)
 def test_single_env(env_id):
     """gymnasium.make("batchenv/..."): ints, or tuples of ints, and infos of one lane."""
-    ours, theirs = gymnasium.make(f"batchenv/{env_id}"), FloatProb(gymnasium.make(env_id))
+    ours, theirs = gymnasium.make(f"batchenv/{env_id}"), make_gymnasium(env_id)
     assert_same(ours.reset(seed=3), theirs.reset(seed=3), "reset")
     ours.action_space.seed(0)
     for step in range(200):
@@ -84,7 +84,7 @@ def test_repeated_actions(case, mode):
     lanes = 37  # with a part of a block
 
     def make():
-        return Repeat(FloatProb(gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=20, **kwargs)))
+        return Repeat(make_gymnasium(env_id, max_episode_steps=20, **kwargs))
 
     theirs = SyncVectorEnv([make] * lanes, autoreset_mode=mode)
     ours = batchenv.make(env_id, lanes, autoreset_mode=mode, max_episode_steps=20, action_repeat=3, **kwargs)
@@ -124,15 +124,13 @@ def test_transforms(case, transform):
     try:
         wrap(single)
     except TypeError:
-        with pytest.raises(
-            TypeError, match=f"{next(iter(keywords))}='{transform}' does not suit observations of Tuple"
-        ):
+        with pytest.raises(TypeError, match=rf"{next(iter(keywords))}: .* several parts \('0', '1', '2'\)"):
             batchenv.make(env_id, 5, max_episode_steps=9, **keywords, **kwargs)
         return
     ours = batchenv.make(env_id, 5, max_episode_steps=9, autoreset_mode="SameStep", **keywords, **kwargs)
 
     def make():
-        return wrap(FloatProb(gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=9, **kwargs)))
+        return wrap(make_gymnasium(env_id, max_episode_steps=9, **kwargs))
 
     theirs = SyncVectorEnv([make] * 5, autoreset_mode="SameStep")
     assert ours.single_observation_space == theirs.single_observation_space
@@ -346,8 +344,8 @@ def test_rates_by_lane():
     rates, goal = np.linspace(0, 1, 9), np.arange(9.0)
     ours = batchenv.make("FrozenLake-v1", 9, success_rate=rates, reward_goal=goal)
     makes = [
-        lambda i=i: FloatProb(
-            gymnasium.make("FrozenLake-v1", success_rate=float(rates[i]), reward_schedule=(float(goal[i]), 0, 0))
+        lambda i=i: make_gymnasium(
+            "FrozenLake-v1", success_rate=float(rates[i]), reward_schedule=(float(goal[i]), 0, 0)
         )
         for i in range(9)
     ]

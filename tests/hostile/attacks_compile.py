@@ -69,9 +69,10 @@ def tables_without_an_end():
         )
     ):
         path = edited(start(f"walk{k}"), (old, new))
-        # What comes after the table depends on the compiler: it may end there by luck, and is then as it should be.
+        clear(lambda path=path: batchenv.compile(path), ValueError, "is the last")
+        # Where the compiler does not tell a table's size, what comes after it may end it by luck.
         try:
-            (name,) = batchenv.compile(path).ids
+            (name,) = batchenv.compile(path, cflags=["-O0"]).ids
             batchenv.make(name, 3).reset(seed=0)
         except ValueError as error:
             assert "type Walk" in str(error), error

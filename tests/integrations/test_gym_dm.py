@@ -1,8 +1,5 @@
 """The old gym's and dm_env's API over a BatchEnv: against Gymnasium's trajectories, and EnvPool's forms."""
 
-import subprocess
-import sys
-
 import gymnasium
 import numpy as np
 import pytest
@@ -11,6 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers import ids
+from helpers.processes import run_python
 
 MODES = list(AutoresetMode)
 
@@ -228,13 +226,12 @@ try:
 except ImportError as error:
     print(error)
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert "pip install 'batchenv[dm]'" in result.stdout
+    assert "pip install 'batchenv[dm]'" in run_python(code)
 
 
 def test_import_loads_no_dm_env():
     code = "import sys, batchenv; assert not {'dm_env', 'tree', 'batchenv.integrations.dm'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_python(code)
 
 
 # ---- EnvPool -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """patch_gymnasium: ours where the user leaves the choice to make_vec, Gymnasium's own everywhere else."""
 
 import copy
-import subprocess
 import sys
 import types
 
@@ -14,6 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers import ids
+from helpers.processes import run_python
 
 ORIGINAL = gymnasium.make_vec
 
@@ -258,5 +258,4 @@ loader.exec_module(module)
 batchenv.patch_gymnasium()
 print(object.__getattribute__(module, "__dict__").get("open"))
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert result.stdout.strip() == "None"
+    assert run_python(code).strip() == "None"

@@ -1,7 +1,6 @@
 """Lanes and workers on machines with several NUMA nodes: BATCHENV_NUMA describes one that this machine is not."""
 
 import os
-import subprocess
 import sys
 from contextlib import closing
 
@@ -10,6 +9,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from helpers.processes import run_python
 
 CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NUMA nodes are read on Linux alone")
@@ -141,5 +141,4 @@ else:
     env.step(np.zeros(8, np.int64))
     os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python(program)

@@ -1,22 +1,13 @@
 """What a process may do around an env: fork, use threads, import torch before or after."""
 
 import importlib.util
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 
 import batchenv
-
-
-def python(code, tmp_path, timeout=120):
-    """Runs code in a fresh interpreter away from the source tree."""
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, timeout=timeout, capture_output=True, text=True, check=True
-    ).stdout
-
+from helpers.processes import run_python
 
 FORK = """
 import os
@@ -46,13 +37,13 @@ print(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.parametrize("parallel", [True, False])
 def test_fork(parallel, tmp_path):
-    assert python(FORK.replace("PARALLEL", str(parallel)), tmp_path).split() == ["0"]
+    assert run_python(FORK.replace("PARALLEL", str(parallel)), cwd=tmp_path).split() == ["0"]
 
 
 def test_import_is_light(tmp_path):
     heavy = ("torch", "matplotlib", "pygame", "scipy", "rich")
     code = f"import sys, batchenv; print([m for m in {heavy} if m in sys.modules])"
-    assert python(code, tmp_path).strip() == "[]"
+    assert run_python(code, cwd=tmp_path).strip() == "[]"
 
 
 def test_two_threads_at_once():
@@ -97,4 +88,4 @@ torch.mm(torch.ones(500, 500), torch.ones(500, 500))
 runtimes = [info for info in threadpoolctl.threadpool_info() if info["user_api"] == "openmp"]
 print(len(set(info["filepath"] for info in runtimes)))
 """
-    assert python(code, tmp_path).strip() == "1"
+    assert run_python(code, cwd=tmp_path).strip() == "1"

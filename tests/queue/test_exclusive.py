@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -12,6 +10,7 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 import batchenv
+from helpers.processes import run_python
 
 SLOW = {"num_threads": 2, "cost_us": 200_000.0, "wait": True}
 
@@ -43,12 +42,6 @@ def in_another_thread(call):
     return join
 
 
-def run(code):
-    """What a fresh interpreter prints that runs `code`; a process that was killed says so."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    return done.stdout.strip() if done.returncode == 0 else f"exit {done.returncode}: {done.stdout} {done.stderr}"
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 @pytest.mark.parametrize("call", ["close()", "reset()", "send([0], [0])", "recv(0)", "set_params(cost_us=1.0)"])
 def test_a_handler_is_refused_while_a_reset_waits(call):
@@ -72,7 +65,7 @@ env.recv()
 env.close()
 print("fine")
 """
-    assert run(code) == "fine"
+    assert run_python(code).strip() == "fine"
 
 
 def test_a_refused_reset_leaves_the_results_of_others():
@@ -184,7 +177,7 @@ assert os.waitpid(pid, 0)[1] == 0
 env.close()
 print("fine")
 """  # noqa: E501
-    assert run(code) == "fine"
+    assert run_python(code).strip() == "fine"
 
 
 def test_calls_from_inside_close_find_it_closed():
@@ -308,3 +301,15 @@ def test_points_of_steps_that_nobody_got_are_forgotten():
     for each in (env, twin):
         each.reset(seed=2)  # drops the results of the step in which somebody scored
     np.testing.assert_array_equal(env.step(actions)[4]["rewards"], twin.step(actions)[4]["rewards"])
+
+
+def test_two_threads_at_once_are_refused():
+    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=300_000.0, wait=True)
+    env.reset(seed=0)
+    env.send([0, 0], [0, 1])
+    waiting = threading.Thread(target=env.recv)
+    waiting.start()
+    time.sleep(0.05)
+    with pytest.raises(RuntimeError, match="another thread"):
+        env.recv()
+    waiting.join()

@@ -1,12 +1,9 @@
 """Threads: how many there can be, which floating-point mode they compute in, and what interrupts them."""
 
 import ctypes
-import os
 import platform
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -15,22 +12,9 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import batchenv
+from helpers.processes import run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
-
-
-def python(code, tmp_path, timeout=120, **variables):
-    """What the code prints in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=tmp_path,
-        env={**os.environ, **variables},
-        timeout=timeout,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout.split()
 
 
 # ---- threads that cannot be started ---------------------------------------------------------------------------------
@@ -82,13 +66,13 @@ resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))
 @pytest.mark.parametrize("name, limit, threads", [("RLIMIT_AS", AS, 500), ("RLIMIT_NPROC", NPROC, 9)])
 def test_fewer_threads_than_asked_for(env_id, lanes, name, limit, threads, tmp_path):
     code = FEW.format(id=env_id, lanes=lanes, name=name, limit=limit, threads=threads)
-    assert python(code, tmp_path) == ["fine"]
+    assert run_python(code, cwd=tmp_path).split() == ["fine"]
 
 
 @linux
 def test_stacks_that_cannot_be_had(tmp_path):
     code = FEW.format(id="CartPole-v1", lanes=65536, name="OMP_STACKSIZE=100G", limit=AS, threads=2)
-    assert python(code, tmp_path, OMP_STACKSIZE="100G") == ["fine"]
+    assert run_python(code, cwd=tmp_path, OMP_STACKSIZE="100G").split() == ["fine"]
 
 
 @linux
@@ -112,7 +96,7 @@ def test_threads_of_another_thread(tmp_path):
     env.step(actions)
     print(len(seen), seen[0].shape[0])
     """
-    assert python(code, tmp_path) == ["1", "65536"]
+    assert run_python(code, cwd=tmp_path).split() == ["1", "65536"]
 
 
 @linux
@@ -137,8 +121,8 @@ def test_openmp_that_binds_threads(torch_first, tmp_path):
     print(min(map(len, masks)), len(masks) >= 2, os.sched_getaffinity(0) == bound)
     """
     count = str(len(batchenv._core.usable_cpus()))
-    told = python(code, tmp_path, OMP_PROC_BIND="close", OMP_PLACES="cores")
-    assert told == [count, count, count, "True", "True"]
+    told = run_python(code, cwd=tmp_path, OMP_PROC_BIND="close", OMP_PLACES="cores")
+    assert told.split() == [count, count, count, "True", "True"]
 
 
 # ---- floating-point modes -------------------------------------------------------------------------------------------
@@ -362,3 +346,23 @@ def test_signals_are_looked_at_while_many_lanes_are_made(alarm):
     with pytest.raises(Stop):
         batchenv.make("Pong-v5", 3000)
     assert len(calls) == 3
+
+
+def test_ctrl_c_is_answered():
+    code = """
+import batchenv, numpy, os, signal, threading, time
+env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=2e6, wait=True)
+env.reset(seed=0)
+env.send([0, 0], [0, 1])
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.perf_counter()
+try:
+    env.recv()
+except KeyboardInterrupt:
+    print("answered after", time.perf_counter() - start - 0.3)
+    env.recv()
+    print("nothing lost")
+"""
+    told = run_python(code)
+    assert "nothing lost" in told
+    assert float(told.split()[2]) < 1.5, "not before the step was over"

@@ -204,7 +204,7 @@ class Lanes:
         threads: int,
         reads: Sequence[str] = (),
         flags: dict[str, bool] | None = None,
-        bodies: list[int] | None = None,
+        bodies: dict[str, int] | None = None,
         observed: list[str] | None = None,
         unlimited: bool = False,
     ):
@@ -265,7 +265,7 @@ class Lanes:
             kept_sizes=kept,
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
             flags=flags or {},
-            bodies=bodies or [],
+            bodies=bodies or {},
         )
 
     def __len__(self) -> int:

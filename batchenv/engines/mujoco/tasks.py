@@ -65,7 +65,7 @@ class MuJoCo(Translator):
 
     flags: {flag of the C type: the keyword that sets it}.
     ranges: keywords that stand for two params, NAME_min and NAME_max.
-    bodies: names of the bodies that the C type uses, in its order.
+    bodies: names of the bodies that the C type looks at.
     """
 
     xml_file = ""
@@ -114,7 +114,7 @@ class MuJoCo(Translator):
             integer(name, self._value(name), 1, _SIZE * 64)
         self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
         self._model = self._read(self._value("xml_file"))
-        self._own_bodies = [self._body(name) for name in self.bodies]
+        self._own_bodies = {name: self._body(name) for name in self.bodies}
         return params, None
 
     def _read(self, xml: Any) -> Any:
@@ -269,7 +269,7 @@ class Ant(Runner):
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
         result = super().to_core(keywords)
-        self._own_bodies = [self._body(self._value("main_body"), "main_body")]
+        self._own_bodies = {"main_body": self._body(self._value("main_body"), "main_body")}
         return result
 
 
@@ -283,7 +283,7 @@ class AntV4(Ant):
     def to_core(self, keywords):
         """See `MuJoCo.to_core`."""
         result = MuJoCo.to_core(self, keywords)
-        self._own_bodies = [self._body("torso")]
+        self._own_bodies = {"main_body": self._body("torso")}
         if self._flag("use_contact_forces"):
             self.type_name = "AntV4Contact"  # its infos have another dtype
         return result

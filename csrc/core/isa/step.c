@@ -204,6 +204,7 @@ static void step_lane(const block *b, int64_t i) {
     const int64_t lane = b->first + i;
     const be_rows *rows = b->inner;
     be_error error;
+    error.status = BE_OK;
     rows->truncated[i] = 0;
     if (!rows->skip[i] && b->batch->type->step(b->batch, lane, lane + 1, rows, &error) == BE_OK) {
         b->batch->driver->lost[lane] = rows->truncated[i];
@@ -211,7 +212,9 @@ static void step_lane(const block *b, int64_t i) {
     }
     be_rows_clear(&b->batch->driver->inner, BE_ROWS_RESULT, rows, i);
     b->batch->driver->lost[lane] = 0;
-    if (!rows->skip[i]) be_lane_fail(b->batch, lane, rows, &error);
+    if (rows->skip[i]) return;
+    (void)be_unexplained(b->batch->type, &error);
+    be_lane_fail(b->batch, lane, rows, &error);
 }
 
 /* One step of a kernel. Lanes whose `skip` is 1 are not to be stepped. */
@@ -348,7 +351,10 @@ int64_t be_isa_step(be_batch *batch, int64_t begin, int64_t end, const be_rows *
         if (b.n > BE_LANE_BLOCK) b.n = b.n / BE_LANE_BLOCK * BE_LANE_BLOCK;
         point(&b, rows);
         int64_t count = step_block(&b, error);
-        if (count < 0) return -1;
+        if (count < 0) {
+            (void)be_unexplained(batch->type, error);
+            return -1;
+        }
         finished += count;
     }
     return finished;

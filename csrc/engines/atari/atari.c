@@ -1,12 +1,12 @@
-/* The Atari 2600 games: a lane is a machine with a game in it, seen as reinforcement learning sees it: several frames a
- * step, the brighter of the last two, shrunk and stacked.
+/* The Atari 2600 games. A lane is a machine (an emulated console) with a game in it, with the usual preprocessing: a
+ * step takes several frames, and an observation is the brighter of the last two, shrunk and stacked.
  *
- * Episodes start from one of a few start states, taken at construction from as many power-ons (memory holds random
- * bytes then, which some games show); loading one costs a hundredth of another power-on. All randomness of a lane
- * (start state, no-ops, sticky actions) comes from its own stream.
+ * An episode starts from one of a few start states. Each is taken from another power-on when lanes are made, because
+ * memory then holds random bytes, which some games show. Loading a state takes a hundredth of the time of a power-on.
+ * All randomness of a lane (start state, no-ops, sticky actions) comes from its own stream.
  *
- * In games for several players an action is one for each. Reward, lives and what follows from them are player one's;
- * those of all players have ports of their own, which games for one player do without.
+ * In games for several players an action has one component per player. Reward, lives and what follows from them are
+ * player one's; those of all players have ports of their own, which games for one player leave out.
  */
 #include "engines/atari/atari.h"
 
@@ -21,17 +21,17 @@ static const be_field state[] = {
     [LIVES] = {"lives", BE_I32, 1, "lives left; 0 in games without"},
     [FRAME_NUMBER] = {"frame_number", BE_I32, 1, "frames since the lane was made"},
     [EPISODE_FRAME] = {"episode_frame_number", BE_I32, 1, "frames since the game was started"},
-    [LAST_ACTION] = {"last_action", BE_I32, 1, "the joystick's position; more players': + 18 * player two's + ...", 0,
+    [LAST_ACTION] = {"last_action", BE_I32, 1, "player one's joystick + 18 * player two's + 18**2 * ...", 0,
                      BE_NUM_ACTIONS * BE_NUM_ACTIONS * BE_NUM_ACTIONS * BE_NUM_ACTIONS - 1},
     [OVER] = {"over", BE_BOOL, 1, "the game is over or was cut short"},
-    [LIFE_LOST] = {"life_lost", BE_BOOL, 1, "the episode ended with a life: the game goes on in the next one"},
+    [LIFE_LOST] = {"life_lost", BE_BOOL, 1, "the episode ended with a lost life; the next one goes on in this game"},
     [NEWEST] = {"newest", BE_I32, 1, "where the newest of the stacked frames is", 0, 1023},
-    [LAYOUT] = {"layout", BE_I64, 1, "tells the game and the form of the observations"},
-    [MARK] = {"mark", BE_I64, 1, "the stream's state when it was last drawn from: another one has been seeded"},
+    [LAYOUT] = {"layout", BE_I64, 1, "identifies the game and the form of the observations"},
+    [MARK] = {"mark", BE_I64, 1, "the random stream's state after the last step; another one: it was seeded"},
     {0},
 };
 
-/* prepare() says the spaces, which depend on the game and on the form of observations. */
+/* prepare() sets the spaces, which depend on the game and on the form of observations. */
 enum {
     ACTION,
     OBSERVATION,
@@ -52,9 +52,9 @@ static const be_port ports[] = {
                             .doc = "frames since the game was started"},
     [INFO_FRAME] = {"frame_number", BE_INFO, BE_VALUE(BE_I32), .doc = "frames since the lane was made"},
     [INFO_LIFE_LOST] = {"life_lost", BE_INFO, BE_VALUE(BE_BOOL), .doc = "a life was lost in this step"},
-    [REWARDS] = {"rewards", BE_REWARD, BE_VALUE(BE_F64), .doc = "with several players: what each has got"},
+    [REWARDS] = {"rewards", BE_REWARD, BE_VALUE(BE_F64), .doc = "with several players: the reward of each"},
     [PLAYER_LIVES] = {"player_lives", BE_INFO, BE_VALUE(BE_I32),
-                      .doc = "with several players: lives left of each, -1 where he is out while others go on"},
+                      .doc = "with several players: lives left of each, -1 for a player who is out while others go on"},
     [PLAYER_LANES] = {"players/env_id", BE_INFO, BE_VALUE(BE_I32), .doc = "with several players: the lane of each"},
     {0},
 };
@@ -64,7 +64,7 @@ static const char *const statistics_of[] = {[GAMES] = "games", [LIVES_OF_GAMES] 
 
 enum { FRAMESKIP, MAXPOOL, NOOP_MAX, USE_FIRE_RESET, EPISODIC_LIFE, STICKY, MAX_FRAMES, STATISTICS };
 static const be_param params[] = {
-    [FRAMESKIP] = {"frameskip", BE_PARAM_INT, 4, 1, 1024, NULL, "frames a step"},
+    [FRAMESKIP] = {"frameskip", BE_PARAM_INT, 4, 1, 1024, NULL, "frames per step"},
     [MAXPOOL] = {"maxpool", BE_PARAM_BOOL, 1, 0, 1, NULL, "show the brighter of the last two frames, pixel by pixel"},
     [NOOP_MAX] = {"noop_max", BE_PARAM_INT, 30, 0, 10000, NULL, "most frames of doing nothing that start an episode"},
     [USE_FIRE_RESET] = {"use_fire_reset", BE_PARAM_BOOL, 1, 0, 1, NULL, "fire once at the start, where there is fire"},
@@ -80,17 +80,17 @@ static const be_param params[] = {
 
 /* ---- the engine ------------------------------------------------------------------------------------- */
 
-#define MAX_STARTS 16 /* start states, where the random memory at power-on shows at all */
+#define MAX_STARTS 16 /* start states, if the random memory at power-on makes any difference */
 
 typedef struct atari {
     be_atari_setup setup;
     const be_emulator_type *type;
-    be_emulator **machines; /* one a lane */
+    be_emulator **machines; /* one per lane */
     int64_t num_machines;
     be_pixel_plan plan;
     int channels, stack; /* stack at least 1 */
     size_t frame_bytes;
-    uint8_t *frames; /* (lanes, stack, frame): rings */
+    uint8_t *frames; /* (lanes, stack, frame): each lane's last frames, as a ring */
     int num_actions, actions[BE_NUM_ACTIONS], has_fire;
     int players;
     size_t state_bytes;
@@ -110,7 +110,7 @@ static void close_all(be_batch *b) {
     b->engine = NULL;
 }
 
-/* Several power-ons; where the second and third lead to the first's state, memory's random bytes do not matter. */
+/* Powers on several times. If the second and third state equal the first, memory's random bytes make no difference. */
 static int find_starts(atari *a, be_emulator *machine, be_error *error) {
     a->start_bytes = a->state_bytes + BE_SCREEN_BYTES + BE_RAM_BYTES;
     a->starts = calloc(MAX_STARTS, a->start_bytes);
@@ -163,7 +163,7 @@ static int open_all(be_batch *b, const void *engine, be_error *error) {
     }
     atari *a = calloc(1, sizeof *a);
     if (a == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
-    b->engine = a; /* from here on close_all() undoes */
+    b->engine = a; /* from here on, close_all() frees it if something fails */
     a->setup = *setup;
     a->type = &be_emulator_ale;
     a->players = setup->cartridge.players;
@@ -276,7 +276,7 @@ static int damaged(const lane *l, be_error *error) {
                    "the emulator's state cannot be restored: it is damaged, or there is no memory for it");
 }
 
-/* One frame of the machine; adds to the players' points. */
+/* Emulates one frame; adds to the players' points. */
 static inline void act(const lane *l, const int *actions, int *points) {
     const atari *a = l->atari;
     if (a->players == 1) {
@@ -288,8 +288,8 @@ static inline void act(const lane *l, const int *actions, int *points) {
     for (int k = 0; k < a->players; k++) points[k] += brought[k];
 }
 
-/* Loads a state twice, with a frame in between: what a machine keeps beside its state (a line half drawn) is then the
- * same whatever it did before. */
+/* Loads a state twice, with a frame in between. What a machine holds besides its state, such as a line that is half
+ * drawn, is then the same whatever it did before. */
 static int put(const lane *l, const void *bytes) {
     const be_emulator_type *type = l->atari->type;
     int points[BE_MAX_PLAYERS] = {0};
@@ -311,7 +311,7 @@ static int start_game(const lane *l, be_error *error) {
     return BE_OK;
 }
 
-/* One frame; adds to the players' points. */
+/* Takes one frame of a lane, and counts it; adds to the players' points. */
 static inline void take_frame(const lane *l, const int *actions, int *points) {
     int joysticks = 0;
     act(l, actions, points);
@@ -321,13 +321,13 @@ static inline void take_frame(const lane *l, const int *actions, int *points) {
     I32(l, LAST_ACTION) = joysticks;
 }
 
-/* One frame of an episode's start: all players do the same, and what it brings counts for nothing. */
+/* Takes one frame of an episode's start: all players do the same, and their points do not count. */
 static void start_frame(const lane *l, int action) {
     int points[BE_MAX_PLAYERS] = {0};
     take_frame(l, (const int[BE_MAX_PLAYERS]){action, action, action, action}, points);
 }
 
-/* What the players do in the next frame; with this chance, each goes on with what he did in the last one. */
+/* Writes what the players do in the next frame: with this chance, a player repeats the last frame's action. */
 static inline void stick(const lane *l, double chance, const int *wanted, int *actions) {
     int last = I32(l, LAST_ACTION);
     for (int k = 0; k < l->atari->players; k++, last /= BE_NUM_ACTIONS) {
@@ -336,7 +336,7 @@ static inline void stick(const lane *l, double chance, const int *wanted, int *a
     }
 }
 
-/* Where the next frame goes; it becomes the newest. */
+/* Returns where the next frame goes, which becomes the newest one. */
 static inline uint8_t *next_frame(const lane *l) {
     const int next = I32(l, NEWEST) + 1 == l->atari->stack ? 0 : I32(l, NEWEST) + 1;
     I32(l, NEWEST) = next;
@@ -354,13 +354,13 @@ static inline uint8_t *observation_row(const lane *l, const be_rows *rows) {
     return BE_ROW(uint8_t, rows->port[OBSERVATION], rows, l->index, l->atari->stack *(int64_t)l->atari->frame_bytes);
 }
 
-/* Looks at the machine after a frame. */
+/* Copies the machine's screen and memory after a frame. */
 static inline void look(const lane *l) {
     l->atari->type->screen(l->machine, l->screen);
     l->atari->type->ram(l->machine, l->ram);
 }
 
-/* Makes the newest frame of the observation. `before`: the screen before the present one, or NULL. */
+/* Makes the newest frame of the observation. `before` is the screen of the previous frame, or NULL. */
 static void show(const lane *l, const uint8_t *before) {
     const atari *a = l->atari;
     uint8_t *frame = next_frame(l);
@@ -386,7 +386,8 @@ static void tell(const lane *l, int life_lost, const be_rows *rows) {
 
 /* ---- the type --------------------------------------------------------------------------------------- */
 
-/* The episode has ended with a life, and the next one is of the same game: unless another stream has been seeded. */
+/* Whether the episode ended with a lost life, and the next one goes on in the same game: not after a reset with a
+ * seed. */
 static int same_game(const lane *l) {
     return U8(l, LIFE_LOST) && !U8(l, OVER) && I64(l, MARK) == (int64_t)l->rng->state_lo;
 }
@@ -419,7 +420,7 @@ static int reset_lane(const lane *l, const be_rows *rows, be_error *error) {
         if (a->type->over(l->machine)) status = start_game(l, error);
         if (status != BE_OK) return status;
     }
-    if (I32(l, EPISODE_FRAME) != a->start_frames) look(l); /* a start state has its own screen */
+    if (I32(l, EPISODE_FRAME) != a->start_frames) look(l); /* start_game has copied the start state's screen */
     show(l, NULL);
     for (int k = 0; k < a->stack; k++) {
         uint8_t *frame = l->frames + (size_t)k * a->frame_bytes;
@@ -476,7 +477,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
         pooled = pooling && frame == skip - 1;
         if (pooling && frame == skip - 2) a->type->screen(l.machine, before);
     }
-    /* An episode that ends earlier shows its last frame alone. */
+    /* If the episode ends before the step's last frame, its last frame is shown alone. */
     look(&l);
     show(&l, pooled ? before : NULL);
     I32(&l, LIVES) = a->type->lives(l.machine);
@@ -521,7 +522,7 @@ static void load(be_batch *b, int64_t index, const void *bytes) {
     if (!put(&l, bytes)) U8(&l, OVER) = 1; /* the next step fails */
 }
 
-/* The screen as it is, in the colours of the game's television standard. */
+/* The whole screen, in the colours of the game's television standard. */
 static void picture(const be_batch *b, int64_t index, int *rows, int *columns, uint8_t *rgb) {
     const atari *a = b->engine;
     const be_emulator *machine = a->machines[index];

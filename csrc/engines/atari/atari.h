@@ -10,9 +10,9 @@ typedef struct be_atari_setup {
     be_cartridge cartridge;
     int32_t observation;                          /* BE_ATARI_... */
     int32_t height, width;                        /* of a frame; 0: the screen's */
-    int32_t stack;                                /* frames in an observation; 0: one, without an axis of its own */
-    int32_t num_actions, actions[BE_NUM_ACTIONS]; /* what the agent may do; 0: the emulator's minimal actions */
-    uint64_t layout;                              /* differs where snapshots of one must not go into the other */
+    int32_t stack;                                /* frames in an observation; 0: one frame, and no axis of frames */
+    int32_t num_actions, actions[BE_NUM_ACTIONS]; /* what the agent may do; num_actions 0: the game's minimal actions */
+    uint64_t layout;                              /* envs with different values cannot exchange snapshots */
 } be_atari_setup;
 
 #endif

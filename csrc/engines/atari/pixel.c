@@ -7,7 +7,8 @@
 /* ---- from palette indices to levels ------------------------------------------------------------------ */
 
 #if BE_ISA == BE_ISA_AVX512
-/* The levels of 32 even palette indices: 128 entries are 64 words of two, which two registers hold. */
+/* The levels of 32 even palette indices. The table's 128 entries are 64 words of two entries, which fill two
+ * registers. */
 static inline __m512i look_up(__m512i low, __m512i high, __m512i index) {
     const __m512i pair = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(index, 2), high);
     const __m512i shift = _mm512_slli_epi16(_mm512_and_si512(index, _mm512_set1_epi16(2)), 2);
@@ -18,7 +19,8 @@ static inline __m512i load_32(const uint8_t *pixels) {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)pixels));
 }
 
-/* A row's levels as floats; `same`: b is a. Returns 0 where some palette indices are odd: then they are wrong. */
+/* Writes a row's levels as floats; `same` says that b equals a. Returns 0 if some palette indices are odd: then levels
+ * are wrong. */
 static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, int same, float *out) {
     const __m512i low = _mm512_loadu_si512(even_levels), high = _mm512_loadu_si512(even_levels + 64);
     __m512i any = _mm512_setzero_si512();
@@ -38,19 +40,20 @@ static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const
     return _mm512_test_epi16_mask(any, _mm512_set1_epi16(1)) == 0;
 }
 #elif BE_ISA == BE_ISA_AVX2
-/* The levels of 32 even palette indices: 128 entries are eight shuffles' tables, of which one is meant. */
+/* The levels of 32 even palette indices. The table's 128 entries are the tables of eight shuffles, one of which
+ * applies. */
 static inline __m256i look_up(const __m256i *tables, __m256i pixels) {
     const __m256i index = _mm256_and_si256(_mm256_srli_epi16(pixels, 1), _mm256_set1_epi8(0x7F));
     __m256i level = _mm256_setzero_si256();
     for (int t = 0; t < 8; t++) {
         const __m256i place = _mm256_xor_si256(index, _mm256_set1_epi8((char)(t << 4)));
-        /* Above 15 it becomes negative, of which a shuffle makes 0. */
+        /* Adding makes a place above 15 negative, for which a shuffle gives 0. */
         level = _mm256_or_si256(level, _mm256_shuffle_epi8(tables[t], _mm256_adds_epu8(place, _mm256_set1_epi8(0x70))));
     }
     return level;
 }
 
-/* A row's levels; b may be NULL. Returns 0 where some palette indices are odd: then they are wrong. */
+/* Writes a row's levels; b may be NULL. Returns 0 if some palette indices are odd: then levels are wrong. */
 static inline int pooled_row(const uint8_t *even_levels, const uint8_t *a, const uint8_t *b, uint8_t *out) {
     __m256i tables[8], any = _mm256_setzero_si256();
     for (int t = 0; t < 8; t++) {
@@ -93,7 +96,8 @@ static void whole_screen(const be_pixel_plan *plan, const uint8_t *a, const uint
     }
 }
 
-/* Means of blocks: in integers, halves up where a block has four pixels and to even elsewhere, as OpenCV rounds. */
+/* Means of blocks, in integers, rounded as OpenCV does: halves go up if a block has four pixels, and to even
+ * otherwise. */
 static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out) {
     const int sy = plan->scale_y, sx = plan->scale_x;
     const float share = 1.0f / (float)(sy * sx);
@@ -122,7 +126,7 @@ static void whole_blocks(const be_pixel_plan *plan, const uint8_t *a, const uint
 /* Sums in OpenCV's order: the shares of a target along its row first, then rows, each product and each sum rounded to
  * float32, and at the end to the nearest whole number. */
 
-/* A row of screens, pooled and shrunk; b may be NULL. */
+/* Pools a row of two screens and shrinks it; b may be NULL. */
 static inline void shrink_row(const be_pixel_plan *plan, const uint8_t *levels, const uint8_t *even_levels,
                               const uint8_t *a, const uint8_t *b, float *out) {
     const int padded = plan->padded_width;
@@ -208,7 +212,7 @@ static void shrunk_channel(const be_pixel_plan *plan, const uint8_t *levels, con
     for (int k = 0; k < plan->num_shares; k++) {
         const be_row_share *share = &plan->shares[k];
         const int source = share->source * WIDTH;
-        /* Rows of equal pixels need no second look. */
+        /* A row that equals the one above it is not computed again. */
         if (share->source != present) {
             const uint8_t *above = present < 0 ? NULL : a + present * WIDTH;
             const int same = b == NULL || memcmp(a + source, b + source, WIDTH) == 0;

@@ -1,5 +1,5 @@
-/* From palette screens to what the agent sees, in one pass: the brighter of two frames, grayscale or RGB, resized by
- * area as cv2.resize(..., interpolation=cv2.INTER_AREA) does it, pixel for pixel. */
+/* Turns screens of palette indices into what the agent sees, in one pass: the brighter of two frames, grayscale or RGB,
+ * resized by area as cv2.resize(..., interpolation=cv2.INTER_AREA) does it, pixel for pixel. */
 #ifndef BE_PIXEL_H
 #define BE_PIXEL_H
 
@@ -7,33 +7,33 @@
 #include "engines/atari/emulator.h"
 
 #define BE_MAX_TAPS 256 /* source pixels that go into a target pixel, along one axis */
-#define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* with room for a vector's read beyond */
+#define BE_SCREEN_BYTES (BE_SCREEN_WIDTH * BE_SCREEN_MAX_HEIGHT + 64) /* vectors may be read beyond the end */
 
-/* One source row's share in a target row. */
+/* The share of one source row in a target row. */
 typedef struct be_row_share {
     int target, source;
     float weight;
 } be_row_share;
 
 typedef struct be_pixel_plan {
-    int height, out_height, out_width; /* of the screen; of what goes out */
+    int height, out_height, out_width; /* the screen's height; the size of the frame */
     int channels;                      /* 1: grayscale, 3: RGB, interleaved */
     int resized;
-    int scale_y, scale_x;   /* both whole numbers: the mean of blocks, in integers; otherwise 0 */
-    uint8_t levels[3][256]; /* each palette index's value, a channel each */
-    int taps, padded_width; /* of the horizontal pass; targets up to a multiple of 16 */
+    int scale_y, scale_x;   /* where both are whole numbers (pixels are then means of blocks, in integers), else 0 */
+    uint8_t levels[3][256]; /* the value of each palette index, per channel */
+    int taps, padded_width; /* source pixels per target in the horizontal pass; targets, rounded up to 16 */
     int *start;             /* (padded_width,): a target's first source pixel */
-    float *weights;         /* (taps, padded_width): of the pixels from there on, 0 where there are fewer */
-    int *base;              /* (padded_width / 16,): the first pixel that 16 targets read, or NULL: they span > 32 */
-    int32_t *select;        /* (taps, padded_width): which of the 32 pixels from base on */
-    int *base4;             /* the same for groups of 4 targets that read at most 16 pixels, or NULL */
-    uint8_t *select4;       /* (taps, padded_width, 4): as bytes for a shuffle that makes 32-bit numbers */
+    float *weights;         /* (taps, padded_width): the weights of the pixels from there on, 0 beyond the last one */
+    int *base;              /* (padded_width / 16,): the first pixel that 16 targets read; NULL if they span over 32 */
+    int32_t *select;        /* (taps, padded_width): which of the 32 pixels from base on is read */
+    int *base4;             /* the same for groups of 4 targets, if they read at most 16 pixels, else NULL */
+    uint8_t *select4;       /* (taps, padded_width, 4): the same, for a shuffle of bytes that makes 32-bit numbers */
     int num_shares;
     be_row_share *shares; /* in the order of the sums */
 } be_pixel_plan;
 
-/* Fills the plan. Enlarging is not supported: out_height <= height and out_width <= BE_SCREEN_WIDTH. Returns 0, or -1
- * where there is no memory. */
+/* Fills the plan. Frames cannot be enlarged: out_height <= height and out_width <= BE_SCREEN_WIDTH. Returns 0, or -1
+ * if there is no memory. */
 int be_pixel_plan_make(be_pixel_plan *plan, int height, int out_height, int out_width, int channels,
                        const uint32_t *palette);
 void be_pixel_plan_free(be_pixel_plan *plan);
@@ -43,7 +43,8 @@ static inline size_t be_pixel_bytes(const be_pixel_plan *plan) {
 }
 
 #define be_pixel_frame BE_ISA_NAME(be_pixel_frame)
-/* Writes the frame that the screens `a` and `b` (or NULL: `a` alone) make. Screens can be read for 63 bytes more. */
+/* Writes the frame made of the screens `a` and `b`, or of `a` alone if `b` is NULL. Up to 63 bytes behind a screen may
+ * be read. */
 void be_pixel_frame(const be_pixel_plan *plan, const uint8_t *a, const uint8_t *b, uint8_t *out);
 
 #endif

@@ -1,11 +1,11 @@
-/* The tables of the area resize; the loops that use them are in atari/pixel.c. */
+/* The tables for resizing by area; the loops that use them are in pixel.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engines/atari/pixel.h"
 
-/* The source pixels of one target pixel and their weights, in the order in which they are added; returns how many.
+/* Writes the source pixels of one target pixel and their weights, in the order of addition; returns how many there are.
  * Each target pixel covers `scale` source pixels; parts smaller than a thousandth do not count. */
 static int cover(int target, double scale, int source_size, int *first, float *weights) {
     const double start = target * scale, end = start + scale;
@@ -54,7 +54,7 @@ static int plan_columns(be_pixel_plan *plan) {
         if (x % 16 == 0) plan->base[x / 16] = plan->start[x];
         if (x % 4 == 0) plan->base4[x / 4] = plan->start[x];
         for (int t = 0; t < plan->taps; t++) {
-            const int cell = t * padded + x, used = plan->weights[cell] != 0; /* a pixel of no weight may be any */
+            const int cell = t * padded + x, used = plan->weights[cell] != 0; /* one without weight may be any pixel */
             const int select = plan->start[x] + t - plan->base[x / 16];
             const int select4 = plan->start[x] + t - plan->base4[x / 4];
             if (used && select >= 32) fits = 0;

@@ -36,6 +36,10 @@ const char *const be_mujoco_array_names[MJ_ARRAYS] = {
 const char *const be_mujoco_kept_names[] = {"sensordata", "cacc",           "cfrc_int",
                                             "cfrc_ext",   "subtree_linvel", "subtree_angmom"};
 const char *const be_mujoco_unstable_names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
+const char *const be_mujoco_body_names[] = {
+    [MJ_MAIN_BODY] = "main_body", [MJ_FINGERTIP] = "fingertip", [MJ_TARGET] = "target",
+    [MJ_TIPS_ARM] = "tips_arm",   [MJ_OBJECT] = "object",       [MJ_GOAL] = "goal",
+};
 
 /* ---- errors and warnings ----------------------------------------------------------------------------- */
 

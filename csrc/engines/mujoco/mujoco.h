@@ -37,10 +37,23 @@ enum { MJ_KEPT = 6 };
 /* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
 
-/* MuJoCo's names for the arrays and warnings above. */
+/* Bodies that tasks look at. */
+enum {
+    MJ_MAIN_BODY, /* the one whose speed is rewarded */
+    MJ_FINGERTIP,
+    MJ_TARGET,
+    MJ_TIPS_ARM,
+    MJ_OBJECT,
+    MJ_GOAL,
+    MJ_BODIES,
+};
+
+/* The names of what is listed above: MuJoCo's, and for bodies those by which batchenv/engines/mujoco/tasks.py gives
+ * them. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];
 extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
+extern const char *const be_mujoco_body_names[MJ_BODIES];
 
 /* What a task's observation is made of, in be_mujoco_source.flags. */
 enum {
@@ -52,8 +65,6 @@ enum {
     MJ_INCLUDE_CONTACT_FORCES, /* for the generic task: observes something that only mj_rnePostConstraint computes */
     MJ_FLAGS,
 };
-
-enum { MJ_BODIES = 3 };
 
 /* A lane consists of what decides its future (`state`, as mj_getState returns it) and of the arrays that its
  * observation reads. An mjData, which is hundreds of times as large, is lent to it for a step. There are only a few, so
@@ -109,7 +120,7 @@ typedef struct be_mujoco_source {
     int64_t warning_stride;                         /* bytes from counter to counter */
     int64_t unstable[MJ_UNSTABLE];                  /* numbers of be_mujoco_unstable_names */
     int64_t flags[MJ_FLAGS];                        /* 0 or 1 each: what the task's space depends on */
-    int64_t bodies[MJ_BODIES];                      /* numbers of bodies that the task uses */
+    int64_t bodies[MJ_BODIES];                      /* their numbers; 0 for those that the task does not use */
     int fused_dot;                                  /* 1 if NumPy's dot of a few numbers uses fused multiply-adds */
     int fused_einsum;                               /* the same for einsum */
     int64_t state_size;                             /* of the integration state, in doubles */
@@ -204,8 +215,9 @@ size_t be_mujoco_saved_bytes(const be_batch *batch);
 void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes);
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes);
 int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error);
+#define MJ_ID(name, limit, threshold) ((const be_id[]){{name, limit, threshold}, {0}}) /* the one id of a type */
 #define MJ_SHARED_MEMBERS                                                                                              \
-    .abi = BE_ABI, .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,                         \
+    .abi = BE_ABI, .family = "MuJoCo", .state = be_mujoco_state, .flags = BE_LANE_BY_LANE, .open = be_mujoco_open,     \
     .close = be_mujoco_close, .saved_bytes = be_mujoco_saved_bytes, .save = be_mujoco_save, .load = be_mujoco_load,    \
     .check_state = be_mujoco_check_state
 

@@ -13,6 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 
 import batchenv
 from batchenv.engines.atari import files, games
+from helpers.processes import run_python
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
@@ -53,11 +54,7 @@ picture = machine.getScreenRGB()
 assert len(set(picture.ravel().tolist())) > 5
 print(picture.tobytes().hex())
 """
-    told = [
-        subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True).stdout
-        for how in ("alone", "beside")
-    ]
-    assert told[0] == told[1]
+    assert run_python(code, "alone") == run_python(code, "beside")
 
 
 # ---- ids -------------------------------------------------------------------------------------------------------------
@@ -123,8 +120,7 @@ def test_command_line():
 
 def test_import_stays_light():
     code = "import batchenv, sys; print([m for m in ('ale_py', 'multi_agent_ale_py', 'cv2') if m in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]"
+    assert run_python(code).strip() == "[]"
 
 
 # ---- observations ----------------------------------------------------------------------------------------------------
@@ -456,10 +452,7 @@ files._checked_rom = checked_and_changed
 observations, _ = batchenv.make("Pong-v5", 2).reset(seed=3)
 print(observations.sum())
 """
-    environment = {**os.environ, "ALE_ROMS_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout) == batchenv.make("Pong-v5", 2).reset(seed=3)[0].sum()
+    assert int(run_python(code, ALE_ROMS_DIR=str(tmp_path))) == batchenv.make("Pong-v5", 2).reset(seed=3)[0].sum()
 
 
 @pytest.mark.parametrize("package", ["ale_py", "multi_agent_ale_py"])

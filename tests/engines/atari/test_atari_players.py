@@ -1,8 +1,6 @@
 """Atari games for several players, as a batch and in PettingZoo's form; frames: test_atari_players_parity.py."""
 
 import pickle
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 import batchenv
 from batchenv.engines.atari import games, players
+from helpers.processes import run_python
 
 pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
 pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
@@ -492,5 +491,4 @@ def test_wrong_envs_and_agents():
 
 def test_import_stays_light():
     code = "import batchenv, sys; print([m for m in sys.modules if m.startswith('batchenv.') and 'pettingzoo' in m])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.make"
+    assert run_python(code).strip() == "[]" and batchenv.make_parallel.__module__ == "batchenv.make"

@@ -1,10 +1,10 @@
-/* The Arcade Learning Environment through the C interface of libale_c, which multi-agent-ale-py's wheel carries. The
- * library is opened from where the user has it. Its palettes, which the C interface does not tell, are found by their
- * symbols; all else that is known of its insides is behind the door ale_fast/ale_fast.h.
+/* The Arcade Learning Environment through the C interface of libale_c, which the wheel of multi-agent-ale-py contains.
+ * The library is opened where it is installed. Its palettes, which the C interface does not offer, are found by their
+ * symbols; all other knowledge of its internals is behind ale_fast/ale_fast.h.
  *
- * libale_c ends the process, or throws, on what it does not like. So nothing it could dislike reaches it: the caller
- * knows the ROM by its digest, modes and difficulties are looked up before they are set, and states are loaded only
- * when they carry the digest that save() gave them.
+ * libale_c ends the process or throws an exception if it gets wrong input. So it never gets any: the caller has checked
+ * the ROM's digest, modes and difficulties are looked up before they are set, and states are loaded only if they carry
+ * the digest that save() gave them.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
 #include "engines/atari/emulator.h"
@@ -55,7 +55,8 @@ typedef void ale_state;
     X(ale_state *, decodeState, (const char *, int))                                                                   \
     X(void, setLoggerMode, (int))
 
-/* The library's functions. It is opened once and stays open: its own statics would not survive a second opening. */
+/* The library's functions. It is opened once and stays open, because its static variables do not survive a second
+ * opening. */
 static struct {
     void *handle;
     const uint32_t *palettes[BE_NUM_PALETTES];
@@ -70,7 +71,7 @@ static pthread_mutex_t construction = PTHREAD_MUTEX_INITIALIZER;
 typedef struct machine {
     be_emulator emulator;
     ale_machine *ale;
-    uint64_t game; /* tells its states from those of other games */
+    uint64_t game; /* a digest of the game's name, by which its states differ from those of other games */
     int players, settle, lives_offset, ends_without_lives;
 } machine;
 
@@ -109,7 +110,7 @@ static int open_library(const char *path, be_error *error) {
 
 /* ---- machines --------------------------------------------------------------------------------------- */
 
-/* BE_OK where `value` is one of `count` values; otherwise an error that lists them. */
+/* Returns BE_OK if `value` is one of `count` values; otherwise sets an error that lists them. */
 static int check_choice(const char *name, int value, const int *values, int count, be_error *error) {
     char list[256] = "";
     size_t used = 0;
@@ -155,21 +156,21 @@ static size_t encoded_bytes(const machine *m) {
     return (size_t)bytes;
 }
 
-/* In front of an encoded state. */
+/* What comes before an encoded state. */
 typedef struct state_header {
     uint64_t digest, game, bytes;
 } state_header;
 #define STATE_SLACK 256 /* states may grow by this much over the first one */
 
-/* The library throws C++ exceptions where it gets no memory, which would end the process on their way through C: so it
- * is asked for only where there is enough. (Another thread might take that in between.) */
+/* If the library gets no memory, it throws a C++ exception, which would end the process when it reaches C. So functions
+ * that need memory are called only if there is enough of it. (Another thread might take it in between.) */
 static int has_room(size_t bytes) {
     void *volatile room = malloc(bytes);
     free(room);
     return room != NULL;
 }
 
-#define MACHINE_ROOM ((size_t)2 << 20) /* twice what a machine and the reading of its ROM were seen to take */
+#define MACHINE_ROOM ((size_t)2 << 20) /* twice what making a machine and reading its ROM took when measured */
 
 static int load_game(machine *m, const be_cartridge *cartridge, be_error *error) {
     be_emulator *emulator = &m->emulator;
@@ -179,9 +180,10 @@ static int load_game(machine *m, const be_cartridge *cartridge, be_error *error)
     ale.setFloat(m->ale, "repeat_action_probability", 0.0f);
     ale.setInt(m->ale, "max_num_frames_per_episode", 0);
     ale.setInt(m->ale, "frame_skip", 1);
-    /* In games for several, who lets the others wait loses a point; Video Checkers does so with one player, too. */
+    /* In games for several players, a player who lets the others wait loses a point. Video Checkers does this with one
+     * player, too, so it is turned off there. */
     if (cartridge->players == 1) ale.setInt(m->ale, "max_turn_time", 0);
-    ale.setInt(m->ale, "random_seed", 1); /* 0 would be the clock */
+    ale.setInt(m->ale, "random_seed", 1); /* with 0, the library would take the clock */
     ale.loadROM(m->ale, cartridge->rom);
     if (cartridge->fast) be_ale_fast_finish(m->ale);
     emulator->height = ale.getScreenHeight(m->ale);
@@ -256,7 +258,7 @@ static void reset(be_emulator *emulator) {
 }
 
 static int count_lives(const be_emulator *emulator) {
-    int counts[BE_MAX_PLAYERS]; /* load_game has seen that there are no more */
+    int counts[BE_MAX_PLAYERS]; /* load_game has checked that there are no more players */
     ale.lives(ale_of(emulator), counts);
     return counts[0];
 }

@@ -1,6 +1,6 @@
-/* Gives our machines of libale_c the processor of cpu.c. The library's objects are of C++: what is replaced is one
- * entry of the table of virtual functions that the machine's processor points to, in a table of our own. The library
- * itself and the machines of others in the process stay as they are.
+/* Gives batchenv's machines the processor of cpu.c. The library's objects are C++ objects, which point to a table of
+ * virtual functions. The processor object of each of our machines gets a copy of this table, in which one entry is
+ * ours. The library itself and the machines of other users in the process stay as they are.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,15 +17,15 @@
 #include <link.h>
 #include <string.h>
 
-/* The table: two words in front of the functions that an object points to, thirteen in all. */
+/* The table has thirteen words: two, and then the functions; an object points to the first function. */
 #define TABLE_WORDS 13
 #define TABLE_FRONT 2
 #define TABLE_EXECUTE 11
 
 static void *const *their_table;
-static void *own_table[TABLE_WORDS]; /* all NULL: the library is not known */
+static void *own_table[TABLE_WORDS]; /* all NULL if the library is not the known build */
 
-/* A digest of the library's code in memory, which has no addresses in it that depend on where it is loaded. */
+/* A digest of the library's code in memory. The code contains no addresses that depend on where it is loaded. */
 static uint64_t digest_of_code(const struct link_map *map) {
     const char *base = (const char *)map->l_addr;
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)base;
@@ -66,7 +66,7 @@ void be_ale_fast_begin(void) { be_ale_averages_skip(1); }
 void be_ale_fast_finish(void *ale) {
     be_ale_averages_skip(0);
     if (their_table == NULL) return;
-    /* The machine's OSystem, its Console, its System. */
+    /* From the machine to its OSystem, to its Console, to its System. */
     const char *console = *(char **)(*(char **)ale + 0x28);
     const ale_system *system = *(ale_system **)(console + 0x2e0);
     ale_cpu *cpu = system->cpu;

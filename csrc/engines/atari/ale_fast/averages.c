@@ -1,7 +1,7 @@
-/* Every machine fills a table of half a megabyte with averages of all pairs of colours, for an option that is never on
- * here: 60 ms and most of a machine's memory. The library calls the function that does so through its linkage table;
- * while a machine of ours is made, there stands one that does nothing. Where that entry is not found, or cannot be
- * written, all works as well, only slower.
+/* Every machine fills a table of half a megabyte with averages of all pairs of colours, for an option that batchenv
+ * never uses. This takes 60 ms and most of a machine's memory. The library calls the function that does it through its
+ * linkage table; while batchenv makes a machine, that entry points to a function that does nothing. If the entry is not
+ * found, or cannot be written, everything works as well, only slower.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,8 +23,8 @@ static function *theirs;
 
 static void do_nothing(void) {}
 
-/* Whether an address of the library can be written to: its linkage table may be among what is read-only once the
- * library has been loaded. */
+/* Whether an address of the library can be written to: the linkage table may be in a part that becomes read-only once
+ * the library has been loaded. */
 static int is_writable(const struct link_map *map, ElfW(Addr) offset) {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)map->l_addr;
     int writable = 0;

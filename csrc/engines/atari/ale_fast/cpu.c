@@ -1,10 +1,10 @@
-/* The interpreter. Devices see the system's cycle count and the last byte on the bus, and nothing else of what is kept
- * in local variables here: these two are written back before a device is called, the rest at the end. (A write to WSYNC
- * also asks whether the access before it was a read.)
+/* The interpreter. It keeps registers in local variables. Of these values, devices see only the system's cycle count
+ * and the last byte on the bus, which are therefore written back before a device is called; the rest is written back at
+ * the end. (A write to WSYNC also reads whether the access before it was a read.)
  *
- * It accesses memory in the same order as the library's interpreter, which is simpler than a 6502 in a few ways: all
- * cycles of an instruction are counted as soon as its opcode is known (but for those of crossed pages and taken
- * branches), few of the reads and writes that the result does not depend on are done, and pointers in the zero page may
+ * It accesses memory in the same order as the library's interpreter, which is simpler than a real 6502 in a few ways:
+ * all cycles of an instruction are counted as soon as its opcode is known (except those of crossed pages and taken
+ * branches), most reads and writes on which the result does not depend are left out, and pointers in the zero page may
  * end in page one.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
@@ -29,7 +29,8 @@ const uint8_t be_ale_cpu_cycles[256] = {
     2, 6, 2, 8, 3, 3, 5, 5, 2, 2, 2, 2, 4, 4, 6, 6,  2, 5, 2, 8, 4, 4, 6, 6, 2, 4, 2, 7, 4, 4, 7, 7,
 };
 
-/* Bytes that are read before anything else happens. Two of JSR's three: the third comes after the pushes. */
+/* How many bytes are read before anything else happens. For JSR these are two of three: the third comes after the
+ * pushes. */
 static const uint8_t length_of[256] = {
     2, 2, 1, 2, 2, 2, 2, 2, 1, 2, 1, 2, 3, 3, 3, 3,  2, 2, 1, 2, 2, 2, 2, 2, 1, 3, 1, 3, 3, 3, 3, 3,
     2, 2, 1, 2, 2, 2, 2, 2, 1, 2, 1, 2, 3, 3, 3, 3,  2, 2, 1, 2, 2, 2, 2, 2, 1, 3, 1, 3, 3, 3, 3, 3,
@@ -45,25 +46,25 @@ static const uint8_t length_of[256] = {
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* What the slow paths need to know of the fast one. */
+/* What the slow paths need to know about the fast one. */
 typedef struct core {
     ale_cpu *cpu;
     ale_system *system;
-    const ale_page *code_page; /* the page that instructions are taken from, */
-    const uint8_t *code;       /* where it lay then, */
-    unsigned more;             /* and how many pages lay right behind it that are gone on with: 0 or 1 */
+    const ale_page *code_page; /* the page that instructions are read from */
+    const uint8_t *code;       /* its memory when reading began */
+    unsigned more;             /* 1 if the memory of the next page followed directly, so that reading goes on there */
 } core;
 
 #define MOVED 0x100
 
-/* A device may have stopped the processor or put another bank where the program is. */
+/* Returns MOVED if a device has stopped the processor, or has put another bank where the program is. */
 static unsigned moved(const core *m) {
     const ale_page *page = m->code_page;
     const int same = page->peek == m->code && (!m->more || page[1].peek == m->code + ALE_PAGE_BYTES);
     return same && !m->cpu->status ? 0 : MOVED;
 }
 
-/* The byte, and MOVED. */
+/* Returns the byte, and MOVED in addition. */
 __attribute__((noinline, cold)) static unsigned device_peek(const core *m, ale_device *device, unsigned address,
                                                             uint32_t cycles, unsigned bus) {
     m->system->cycles = cycles;
@@ -80,8 +81,8 @@ __attribute__((noinline)) static unsigned device_poke(const core *m, ale_device 
     return moved(m);
 }
 
-/* The library's decimal mode looks tens and ones up in a table of 256 values of bytes and 256 bytes of values, a bit
- * beyond its ends where digits are not decimal. */
+/* In decimal mode the library uses a table with the values of 256 bytes, followed by the bytes of 256 values. If digits
+ * are not decimal, it reads a bit beyond the end of one of them. */
 static unsigned decimal_entry(int index) {
     const unsigned byte = (unsigned)index & 0xff;
     if (index < 0x100) return (byte >> 4) * 10 + (byte & 0xf);
@@ -100,9 +101,9 @@ static unsigned decimal_difference(unsigned a, unsigned value, unsigned borrow) 
     return decimal_entry(0x100 + difference);
 }
 
-/* Games wait for the timer in loops that read it and branch back while it is not 0. How many turns of such a loop (of
- * two instructions, and so many cycles each) can be left out so that the timer is not yet 0 then. Until it is, reading
- * it changes nothing. */
+/* Games wait for the timer in loops of two instructions, which read it and branch back while it is not 0. Returns how
+ * many turns of such a loop can be left out so that the timer is still not 0 afterwards. Until it is 0, reading it
+ * changes nothing. */
 __attribute__((noinline)) static uint32_t idle_turns(const ale_device *device, unsigned address, uint32_t cycles,
                                                      uint32_t cycles_of_turn, uint32_t left) {
     if (device->functions->peek != be_ale_cpu_riot_peek || (address & 5) != 4) return 0;
@@ -119,7 +120,7 @@ static uint32_t load32(uintptr_t from) {
     return word;
 }
 
-/* ---- the bus: `value` is the byte read, or to be written ---------------------------------------------- */
+/* ---- the bus: `value` is the byte that was read, or is to be written ----------------------------------- */
 
 #define PAGE(address) (&pages[(address) >> ALE_PAGE_SHIFT & (ALE_NUM_PAGES - 1)])
 
@@ -156,7 +157,7 @@ static uint32_t load32(uintptr_t from) {
         POKE(0x100 + sp, byte);                                                                                        \
         sp = (sp - 1) & 0xff;                                                                                          \
     } while (0)
-/* Of an instruction that pushes more than one byte, the second and third. All other writes come after a read. */
+/* The second and third byte that an instruction pushes. All other writes come after a read. */
 #define PUSH_MORE(byte)                                                                                                \
     do {                                                                                                               \
         cpu->last_was_read = 0;                                                                                        \
@@ -169,7 +170,7 @@ static uint32_t load32(uintptr_t from) {
         PEEK(target, 0x100 + sp);                                                                                      \
     } while (0)
 
-/* ---- addressing: sets `address`, and passes the instruction ------------------------------------------- */
+/* ---- addressing: sets `address`, and moves on behind the instruction ----------------------------------- */
 
 #define BYTE (word >> 8 & 0xff)
 #define WORD (word >> 8 & 0xffff)
@@ -203,7 +204,7 @@ static uint32_t load32(uintptr_t from) {
 #define INDIRECT_X                                                                                                     \
     PASS(2, BYTE);                                                                                                     \
     POINTER((BYTE + x) & 0xff)
-/* Stores to an indexed address take the same time everywhere; reads take a cycle more where a page is crossed. */
+/* Stores to an indexed address always take the same time; reads take one more cycle if a page is crossed. */
 #define INDEXED(index) address = (address + (index)) & 0xffff
 #define INDEXED_READ(index)                                                                                            \
     do {                                                                                                               \
@@ -234,7 +235,7 @@ static uint32_t load32(uintptr_t from) {
 
 /* ---- instructions ------------------------------------------------------------------------------------- */
 
-/* The next instruction. Its bytes are at `ip` where this is at most `limit`; ip - delta is the program counter. */
+/* Goes to the next instruction. Its bytes are at `ip` if `ip` is at most `limit`; ip - delta is the program counter. */
 #define NEXT                                                                                                           \
     do {                                                                                                               \
         if (UNLIKELY(--left == 0)) goto finished;                                                                      \
@@ -339,7 +340,7 @@ static uint32_t load32(uintptr_t from) {
         INSTRUCTION;                                                                                                   \
         NEXT;                                                                                                          \
     }
-/* Loads, where an idle loop may begin: BNE back to the load, five bytes before. */
+/* Loads, at which an idle loop may begin: BNE back to the load, five bytes before. */
 #define LOAD(code, INSTRUCTION)                                                                                        \
     OP(code, 4) {                                                                                                      \
         unsigned address, value;                                                                                       \
@@ -362,7 +363,7 @@ static uint32_t load32(uintptr_t from) {
         POKE(address, VALUE);                                                                                          \
         NEXT;                                                                                                          \
     }
-/* Reads, changes and writes; AFTER is what some undocumented instructions then do with the value. */
+/* Instructions that read, change and write; AFTER is what some undocumented instructions then do with the value. */
 #define MODIFY(code, CYCLES, MODE, INSTRUCTION, AFTER)                                                                 \
     OP(code, CYCLES) {                                                                                                 \
         unsigned address, value;                                                                                       \
@@ -398,7 +399,8 @@ static uint32_t load32(uintptr_t from) {
         NEXT;                                                                                                          \
     }
 
-/* Seven of the eight ways of ORA, AND, EOR, ADC, LDA, CMP and SBC, their opcodes counted from the row they stand in. */
+/* Seven of the eight addressing modes of ORA, AND, EOR, ADC, LDA, CMP and SBC; `even` and `odd` are the opcodes'
+ * rows. */
 #define ALL_READS(even, odd, INSTRUCTION)                                                                              \
     READ(even##1, 6, INDIRECT_X, INSTRUCTION)                                                                          \
     READ(even##5, 3, ZERO, INSTRUCTION)                                                                                \
@@ -412,7 +414,7 @@ static uint32_t load32(uintptr_t from) {
     MODIFY(even##e, 6, ABSOLUTE, INSTRUCTION, (void)0)                                                                 \
     MODIFY(odd##6, 6, ZERO_X, INSTRUCTION, (void)0)                                                                    \
     MODIFY(odd##e, 7, ABSOLUTE_X, INSTRUCTION, (void)0)
-/* Undocumented: a change in memory and an operation on the accumulator in one. */
+/* Undocumented instructions, which change memory and operate on the accumulator, too. */
 #define ALL_MODIFY_BOTH(even, odd, INSTRUCTION, AFTER)                                                                 \
     MODIFY(even##3, 8, INDIRECT_X, INSTRUCTION, AFTER)                                                                 \
     MODIFY(even##7, 5, ZERO, INSTRUCTION, AFTER)                                                                       \
@@ -433,7 +435,7 @@ uint8_t be_ale_cpu_execute(ale_cpu *cpu, uint32_t number) {
                                             ROW(8), ROW(9), ROW(a), ROW(b), ROW(c), ROW(d), ROW(e), ROW(f)};
     core m = {.cpu = cpu, .system = cpu->system};
     const ale_page *const pages = m.system->pages;
-    uint8_t line[4] = {0}; /* an instruction that does not lie in one page */
+    uint8_t line[4] = {0}; /* the bytes of an instruction that lies in two pages */
     uintptr_t ip, limit, delta;
     uint32_t left = number, word, cycles, carried;
     unsigned a, x, y, sp, nz, carry, bus;
@@ -445,7 +447,7 @@ again:
     if (cpu->status & ALE_STOP) return 1;
     if (cpu->status & ALE_FATAL) return 0;
     if (left == 0) return 1;
-    cpu->last_was_read = 1; /* as will be the first access */
+    cpu->last_was_read = 1; /* the first access will be a read */
     a = cpu->a;
     x = cpu->x;
     y = cpu->y;
@@ -583,7 +585,7 @@ refill:
         unsigned low, high;
         PASS(3, word >> 16);
         PEEK(low, where);
-        /* without a carry into the page, as in a 6502 */
+        /* There is no carry into the page, as in a 6502. */
         PEEK(high, (where & 0xff00) | ((where + 1) & 0xff));
         JUMP(high << 8 | low);
         NEXT;
@@ -664,7 +666,7 @@ refill:
 
     /* Undocumented instructions, some of which games use. */
     READ(a3, 6, INDIRECT_X, LAX)
-    READ(a7, 4, ZERO, LAX) /* one more than a 6502 takes */
+    READ(a7, 4, ZERO, LAX) /* one cycle more than a 6502 takes */
     READ(af, 4, ABSOLUTE, LAX)
     READ(b3, 5, INDIRECT_Y_READ, LAX)
     READ(b7, 4, ZERO_Y, LAX)

@@ -1,5 +1,5 @@
-/* Where libale_c of multi-agent-ale-py 0.1.12 keeps things, as far as a processor deals with them: found in the
- * disassembly of that one build, which attach.c makes sure of. */
+/* Where libale_c of multi-agent-ale-py 0.1.12 keeps what a processor deals with. This was found in the disassembly of
+ * that build; attach.c makes sure that the library is that build. */
 #ifndef BE_ALE_LAYOUT_H
 #define BE_ALE_LAYOUT_H
 
@@ -9,7 +9,7 @@
 
 typedef struct ale_device ale_device;
 
-/* What the processor calls of a device on the bus; the entries before and after are not used here. */
+/* The functions of a device on the bus that the processor calls; the entries before and after are not used here. */
 typedef struct ale_device_functions {
     void *others[8];
     uint8_t (*peek)(ale_device *, uint16_t address);
@@ -20,7 +20,7 @@ struct ale_device {
     const ale_device_functions *functions;
 };
 
-/* 64 bytes of the address space. Where a pointer is NULL, the device is called. */
+/* 64 bytes of the address space. If a pointer is NULL, the device is called instead. */
 typedef struct ale_page {
     const uint8_t *peek;
     uint8_t *poke;
@@ -42,7 +42,7 @@ typedef struct ale_system {
     ale_device *tia;
     uint32_t cycles;
     uint8_t null_device[20];
-    uint8_t bus; /* the last byte that went over it */
+    uint8_t bus; /* the last byte on the bus */
 } ale_system;
 
 enum { ALE_STOP = 1, ALE_FATAL = 2, ALE_INTERRUPTS = 4 | 8 };
@@ -52,11 +52,11 @@ struct ale_cpu {
     uint8_t a, x, y, sp, opcode, pad;
     uint16_t pc;
     uint8_t n, v, b, d, i, not_z, c; /* 0 or 1 */
-    uint8_t status;                  /* of ALE_...; another thing than 0 ends execute() */
+    uint8_t status;                  /* flags ALE_...; any of them ends execute() */
     ale_system *system;
-    uint32_t system_cycles; /* of a processor's cycle: 1 */
+    uint32_t system_cycles; /* how many of the system's cycles a cycle of the processor takes: 1 */
     uint32_t cycles_of[256];
-    uint8_t last_was_read; /* the last access to the bus; looked at when something is written */
+    uint8_t last_was_read; /* whether the last access to the bus was a read; used when something is written */
 };
 
 static_assert(offsetof(ale_system, num_devices) == 0x330 && offsetof(ale_system, cpu) == 0x338 &&
@@ -70,21 +70,22 @@ static_assert(offsetof(ale_cpu, pc) == 0xe && offsetof(ale_cpu, status) == 0x17 
 typedef struct ale_riot {
     ale_device device;
     uint8_t others[0x98 - sizeof(ale_device)];
-    uint32_t timer, shift, set_at; /* the value written to it, and the cycle when it was */
+    uint32_t timer, shift, set_at; /* the value that was written, and the cycle at which it was written */
 } ale_riot;
 
-/* Executes up to `number` instructions, fewer where a device stops the processor. 0 after a fatal error. */
+/* Executes up to `number` instructions, fewer if a device stops the processor. Returns 0 after a fatal error. */
 typedef uint8_t ale_execute(ale_cpu *cpu, uint32_t number);
 
 ale_execute be_ale_cpu_execute;
 
-/* The library's own, for the interrupts that nothing on an Atari raises. */
+/* The library's own function for interrupts, which nothing on an Atari raises. */
 extern void (*be_ale_cpu_interrupt)(ale_cpu *);
 
-/* How the library reads an ale_riot; NULL: not known, and loops that wait for the timer are gone through. */
+/* The library's function that reads an ale_riot. If it is NULL (not known), loops that wait for the timer are executed
+ * in full. */
 extern uint8_t (*be_ale_cpu_riot_peek)(ale_device *, uint16_t address);
 
-/* What be_ale_cpu_execute expects in ale_cpu.cycles_of. */
+/* The values that be_ale_cpu_execute expects in ale_cpu.cycles_of. */
 extern const uint8_t be_ale_cpu_cycles[256];
 
 #endif

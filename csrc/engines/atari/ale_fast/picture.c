@@ -1,13 +1,13 @@
-/* The TIA, which makes the picture while the processor runs: writes to its registers take effect at the pixel that is
- * due then. State is kept where the library keeps it, and in the same form.
+/* The TIA, the chip that makes the picture while the processor runs. A write to one of its registers takes effect at
+ * the pixel that the beam has reached. State is kept where the library keeps it, and in the same form.
  *
- * Two things make it fast. Pixels are drawn when something that they depend on is about to change or that depends on
- * them (collisions) is read, and not at every access: until then only the clock up to which they are due is kept. And
- * they are drawn sixteen at a time, or thirty-two.
+ * Two things make this fast. First, pixels are not drawn at every access, but only when something on which they depend
+ * is about to change, or something that depends on them (collisions) is read. Until then, only the clock up to which
+ * they are due is kept. Second, sixteen or thirty-two pixels are drawn at a time.
  *
- * Known of the library, and kept: a stretch that ends within four pixels without sprites is drawn to the end of the
- * four (which shows only where a frame ends there); a score on top of everything has the players' colors only as long
- * as no sprite is enabled; after a late HMOVE up to 56 pixels turn black until they are drawn again.
+ * Three peculiarities of the library are kept. A stretch that ends within four pixels without sprites is drawn to the
+ * end of the four (this can be seen only if a frame ends there). A score on top of everything has the players' colors
+ * only as long as no sprite is enabled. After a late HMOVE, up to 56 pixels turn black until they are drawn again.
  */
 #include "engines/atari/ale_fast/ale_fast.h"
 
@@ -25,10 +25,10 @@ ale_picture_library be_ale_picture_library;
 
 /* ---- pixels ---------------------------------------------------------------------------------------------- */
 
-static uint8_t reversed[256];        /* bits */
-static uint8_t field_pixels[16][16]; /* four bits of the playfield, the first pixels in the lowest */
+static uint8_t reversed[256];        /* bytes with their bits in reversed order */
+static uint8_t field_pixels[16][16]; /* the pixels of four bits of the playfield; the lowest bit has the first four */
 
-/* The playfield of a line, a bit for four pixels. */
+/* The playfield of a line, with a bit for each four pixels. */
 static uint64_t field_bits(const ale_picture *t) {
     const uint32_t field = t->field, pf0 = field & 0xf, pf1 = field >> 4 & 0xff, pf2 = field >> 12 & 0xff;
     const uint64_t left = pf0 | (uint32_t)reversed[pf1] << 4 | pf2 << 12;
@@ -36,7 +36,7 @@ static uint64_t field_bits(const ale_picture *t) {
     return left | (uint64_t)(reversed[pf2] | pf1 << 8 | (uint32_t)reversed[pf0 << 4] << 16) << 20;
 }
 
-/* Where the library has no way of its own to draw some objects, it does not draw four pixels at once. */
+/* Whether the library has a way of its own to draw these objects: only then it draws four pixels at once. */
 static int fours(unsigned objects) {
     static const uint64_t ways[4] = {
         [0] = UINT64_C(1) << 0x01 | UINT64_C(1) << 0x02 | UINT64_C(1) << 0x04 | UINT64_C(1) << 0x05 |
@@ -132,13 +132,13 @@ static inline int16_t wrapped(int position) {
     return (int16_t)(position >= ALE_WIDTH ? position - ALE_WIDTH : position < 0 ? position + ALE_WIDTH : position);
 }
 
-/* What takes effect with a new line. */
+/* Applies what takes effect with a new line. */
 static void end_line(ale_picture *t) {
     t->mask_field = LIB.fields + (t->ctrlpf & 1 ? ALE_WIDTH : 0);
     t->mask_player[0] = player_mask(t, 0);
     t->mask_player[1] = player_mask(t, 1);
     if (!t->cosmic) return;
-    /* Cosmic Ark's stars: a missile on the move in every line */
+    /* The stars of Cosmic Ark are a missile that moves in every line. */
     static const int8_t steps[4] = {18, 33, 0, 17};
     t->cosmic_line = (t->cosmic_line + 1) & 3;
     t->position[2] = wrapped(t->position[2] - steps[t->cosmic_line]);
@@ -181,8 +181,8 @@ static inline void flush(ale_picture *t) {
     if (t->due >= t->first_clock && t->drawn_clock < end) draw_until(t, end);
 }
 
-/* After a late HMOVE, the first access in the blank part of a line is what makes pixels black, as far as it is from
- * the eighth pixel. */
+/* After a late HMOVE, the first access in the blank part of a line makes pixels black: as many as there are from there
+ * to the eighth pixel. */
 static void blank_line(ale_picture *t) {
     flush(t);
     t->blanked = t->drawn_clock == t->due && t->clocks_left > ALE_LINE_CLOCKS - ALE_BLANK_CLOCKS;
@@ -190,7 +190,7 @@ static void blank_line(ale_picture *t) {
 
 /* ---- registers ------------------------------------------------------------------------------------------- */
 
-/* Assigns what pixels depend on. */
+/* Assigns something on which pixels depend. */
 #define SET(place, value)                                                                                              \
     do {                                                                                                               \
         const __typeof__(place) new_ = (__typeof__(place))(value);                                                     \
@@ -268,12 +268,12 @@ static void move(ale_picture *t, int32_t clock, unsigned cycle) {
     t->cosmic = 0;
 }
 
-/* A player appears where the beam is. Its first copy is left out of this line where the beam has passed it. */
+/* A player appears where the beam is. Its first copy is left out of this line if the beam has passed it. */
 static void reset_player(ale_picture *t, int i, int32_t clock, int32_t x) {
     const int position = x < ALE_BLANK_CLOCKS ? 3 : (x - 63) % ALE_WIDTH;
     const int8_t when = LIB.resets[((t->nusiz[i] & 7) * ALE_WIDTH + t->position[i]) * ALE_WIDTH + position];
     if (when < -1 || when > 1) return;
-    if (when == 1) { /* in the midst of a copy, which is drawn to its end */
+    if (when == 1) { /* the beam is within a copy, which is drawn to its end */
         if (clock + 11 > t->due) t->due = clock + 11;
         flush(t);
     }
@@ -501,7 +501,7 @@ static uint8_t read_register(ale_device *device, uint16_t where) {
     if (clock > t->due) t->due = clock;
     if (t->hmove_blank && !t->blanked) blank_line(t);
     if (address >= 8) {
-        /* Joysticks and paddles: the library's, which would draw first, but not before the picture begins. */
+        /* The library reads joysticks and paddles. It would draw first, but does not if the picture has not begun. */
         const int32_t first_clock = t->first_clock;
         t->first_clock = INT32_MAX;
         const uint8_t value = LIB.peek(device, where);
@@ -515,7 +515,8 @@ static uint8_t read_register(ale_device *device, uint16_t where) {
 
 /* ---- putting it into place ------------------------------------------------------------------------------- */
 
-/* The table of virtual functions: two words in front of those that an object points to, twenty in all. */
+/* The table of virtual functions has twenty words: two, and then the functions; an object points to the first
+ * function. */
 #define PICTURE_WORDS 20
 #define PICTURE_FRONT 2
 #define PICTURE_PEEK (PICTURE_FRONT + 8)
@@ -561,7 +562,7 @@ int be_ale_picture_open(void *handle) {
 
 void be_ale_picture_attach(ale_device *device) {
     ale_picture *t = (ale_picture *)device;
-    static const uint8_t all[6] = {1, 1, 1, 1, 1, 1}; /* objects that nobody has switched off */
+    static const uint8_t all[6] = {1, 1, 1, 1, 1, 1}; /* no object has been switched off */
     if (!their_picture || (const void *)device->functions != their_picture + PICTURE_FRONT || t->x_start != 0 ||
         t->width != ALE_WIDTH || t->fast || memcmp(t->bits, all, sizeof all) != 0 ||
         t->color_back != &t->colors[ALE_COLOR_BACK] || t->color_field != &t->colors[ALE_COLOR_FIELD] ||
@@ -578,7 +579,7 @@ uint8_t be_ale_picture_execute(ale_cpu *cpu, uint32_t number) {
     ale_picture *t = (ale_picture *)cpu->system->tia;
     if ((const void *)t->device.functions == picture_table + PICTURE_FRONT) {
         flush(t);
-        t->due = INT32_MIN; /* clocks start anew with the frame */
+        t->due = INT32_MIN; /* clocks start again with each frame */
     }
     return done;
 }

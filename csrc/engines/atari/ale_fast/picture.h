@@ -12,10 +12,11 @@ enum { ALE_COLOR_BACK, ALE_COLOR_FIELD, ALE_COLOR_P0, ALE_COLOR_P1 };
 #define ALE_LINE_CLOCKS 228
 #define ALE_BLANK_CLOCKS 68
 
-/* A sprite's mask over the pixels of a line: 320 bytes, from which the start is chosen by position. */
+/* A sprite's mask over the pixels of a line: 320 bytes, of which 160 are used, from a start that depends on the
+ * position. */
 #define ALE_MASK_BYTES 320
 
-/* Clocks count pixels: three a processor's cycle. */
+/* Clocks count pixels, three per cycle of the processor. */
 typedef struct ale_picture {
     ale_device device;
     ale_system *system;
@@ -25,13 +26,13 @@ typedef struct ale_picture {
     uint32_t frames;
     uint8_t *current, *previous, *pixel; /* two pictures; the next pixel to draw */
     uint32_t x_start, width, y_start, height, more[4];
-    int32_t frame_clock, first_clock, end_clock; /* when the frame, its picture's first and last line start or end */
-    int32_t drawn_clock, clocks_left;            /* up to where pixels are drawn; of that line are left */
+    int32_t frame_clock, first_clock, end_clock; /* start of the frame and of its first visible line; end of the last */
+    int32_t drawn_clock, clocks_left;            /* up to where pixels are drawn; how many are left in that line */
     int32_t last_lines, line, most_lines, sync_clock;
-    uint8_t enabled; /* objects that are not empty */
+    uint8_t enabled; /* the objects that are not empty */
     uint8_t vsync, vblank, nusiz[2], field_mode, pad1[2];
     uint32_t colors[4];
-    uint8_t color_of[2][256]; /* by half of the line, objects and field_mode */
+    uint8_t color_of[2][256]; /* by the half of the line, and by objects and field_mode */
     uint8_t pad2[4];
     uint32_t *color_back, *color_field, *color_p0, *color_p1;
     uint8_t ctrlpf, reflect[2], pad3;
@@ -39,7 +40,7 @@ typedef struct ale_picture {
     uint8_t grp[2], old_grp[2], enam[2], enabl, old_enabl;
     uint8_t hm[5], vdelp[2], vdelbl, resmp[2]; /* motion of the players, missiles and the ball */
     uint16_t collisions;
-    int16_t position[5]; /* of the same */
+    int16_t position[5]; /* of these five objects */
     uint8_t shape[2];    /* the players' graphics as they are drawn */
     const uint8_t *mask_ball, *mask_missile[2], *mask_player[2];
     const uint32_t *mask_field;
@@ -48,10 +49,10 @@ typedef struct ale_picture {
     uint8_t dumped, pad5[3];
     int32_t hmove_clock;
     uint8_t hmove_blank, hmove_blanks, cosmic;
-    uint8_t blanked; /* ours: what hmove_blank brings about has been seen to */
+    uint8_t blanked; /* not used by the library: whether the effect of hmove_blank has been applied */
     uint32_t cosmic_line;
     uint8_t bits[6], grey, fast;
-    int32_t due; /* not the library's, which leaves these four bytes alone: up to where pixels ought to be drawn */
+    int32_t due; /* not used by the library: up to where pixels are due to be drawn */
 } ale_picture;
 
 #define ALE_AT(field, offset) static_assert(offsetof(ale_picture, field) == (offset), "the library's layout")
@@ -88,25 +89,25 @@ ALE_AT(due, 0x34c);
 #undef ALE_AT
 static_assert(sizeof(ale_picture) == 0x350, "the library's layout");
 
-/* What is taken from the library: how joysticks and paddles are read, and tables. */
+/* What is taken from the library: tables, and the function that reads joysticks and paddles. */
 typedef struct ale_picture_library {
     uint8_t (*peek)(ale_device *, uint16_t address);
     const uint8_t *balls, *missiles, *players, *no_missile;
-    const uint32_t *fields;      /* 160 as they repeat, 160 as they are reflected */
-    const uint16_t *collisions;  /* by objects that share a pixel */
-    const int8_t *resets;        /* when a player is drawn, by nusiz, old and new position */
-    const int32_t (*motion)[16]; /* by cycle of the line and register */
+    const uint32_t *fields;      /* 160 for repeated playfields, 160 for reflected ones */
+    const uint16_t *collisions;  /* indexed by the objects that share a pixel */
+    const int8_t *resets;        /* when a player is drawn, indexed by nusiz, old and new position */
+    const int32_t (*motion)[16]; /* indexed by the cycle of the line and the register */
 } ale_picture_library;
 
 extern ale_picture_library be_ale_picture_library;
 
-/* To be called with the opened library, once it is known: 0 if it lacks something. */
+/* To be called with the opened library, if it is the known build. Returns 0 if it lacks something. */
 int be_ale_picture_open(void *handle);
 
-/* Gives a machine our TIA. */
+/* Gives a machine the TIA of picture.c. */
 void be_ale_picture_attach(ale_device *device);
 
-/* be_ale_cpu_execute, and what our TIA has put off. */
+/* Calls be_ale_cpu_execute, and then draws what the TIA has put off. */
 ale_execute be_ale_picture_execute;
 
 #endif

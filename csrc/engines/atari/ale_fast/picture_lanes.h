@@ -1,5 +1,6 @@
-/* Drawing pixels LANES at a time: included by picture.c once for each width, which divides that of a line. WIDE
- * makes names of each, and TARGET says what the processor must have for it. */
+/* Draws LANES pixels at a time. picture.c includes this file once for each LANES, which divides the width of a line.
+ * WIDE makes names for each, and TARGET says which instruction set the functions need. (A lane of a vector is meant
+ * here, not a copy of an environment.) */
 
 #define lanes WIDE(lanes)
 typedef uint8_t lanes __attribute__((vector_size(LANES)));
@@ -28,7 +29,7 @@ INLINE int WIDE(any)(lanes v) {
 }
 #define any WIDE(any)
 
-/* 255 in the lanes from start on that lie between x and end. */
+/* 255 for the pixels from start on that lie between x and end, 0 for the others. */
 INLINE lanes WIDE(between)(unsigned start, unsigned x, unsigned end) {
     static const uint8_t edge[3 * LANES] = {[LANES... 2 * LANES - 1] = 255};
     lanes v = {0};
@@ -39,7 +40,7 @@ INLINE lanes WIDE(between)(unsigned start, unsigned x, unsigned end) {
 }
 #define between WIDE(between)
 
-/* The playfield, of which there is a bit for four lanes. */
+/* The playfield, which has a bit for each four pixels. */
 INLINE lanes WIDE(field_lanes)(unsigned bits) {
 #if LANES == 16
     return load(field_pixels[bits & 0xf]);
@@ -51,7 +52,7 @@ INLINE lanes WIDE(field_lanes)(unsigned bits) {
 }
 #define field_lanes WIDE(field_lanes)
 
-/* Notes which objects are in the same pixels, where some are. */
+/* Notes which objects share a pixel. */
 TARGET __attribute__((noinline)) static void WIDE(collide)(ale_picture *t, const lanes *pixels, const lanes *shared) {
     for (unsigned i = 0; i < 5; i++) {
         if (!(t->enabled >> i & 1)) continue;
@@ -63,7 +64,7 @@ TARGET __attribute__((noinline)) static void WIDE(collide)(ale_picture *t, const
     }
 }
 
-/* The pixels from x to end of the line, none of it blanked, some object enabled. */
+/* Draws the pixels of a line from x to end. None of them is blanked, and some object is enabled. */
 TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x, unsigned end) {
     const unsigned enabled = t->enabled, mode = t->field_mode;
     const int score = (mode & ALE_SCORE) && (!(mode & ALE_ON_TOP) || enabled == ALE_FIELD);
@@ -72,7 +73,7 @@ TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x,
     const lanes back = splat(t->colors[ALE_COLOR_BACK]), front = splat(t->colors[ALE_COLOR_FIELD]);
     const lanes color0 = splat(t->colors[ALE_COLOR_P0]), color1 = splat(t->colors[ALE_COLOR_P1]);
     const lanes shape0 = splat(t->shape[0]), shape1 = splat(t->shape[1]);
-    /* most collisions are known from the lines above */
+    /* Most collisions are known from the lines above. */
     const int may_collide = (LIB.collisions[enabled & 0x3f] & ~t->collisions) != 0;
     unsigned until = end;
     if (end & 3 && (end & ~3u) >= x && fours(enabled | mode) && free_of_sprites(t, end & ~3u)) until = (end & ~3u) + 4;
@@ -81,7 +82,7 @@ TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x,
         const lanes field = field_lanes((unsigned)(field_of_line >> start / 4));
         if (enabled & ALE_P0) p0 = (lanes)((load(t->mask_player[0] + start) & shape0) != 0);
         if (enabled & ALE_P1) p1 = (lanes)((load(t->mask_player[1] + start) & shape1) != 0);
-        /* these masks are of 0 and 1 */
+        /* These masks consist of 0 and 1. */
         if (enabled & ALE_M0) m0 = -load(t->mask_missile[0] + start);
         if (enabled & ALE_M1) m1 = -load(t->mask_missile[1] + start);
         if (enabled & ALE_BALL) ball = -load(t->mask_ball + start);
@@ -101,7 +102,7 @@ TARGET static void WIDE(draw_objects)(ale_picture *t, uint8_t *line, unsigned x,
             result = choose(all0, color0, result);
             if (on_top) result = choose(still, front, result);
         } else {
-            lanes half = {0}; /* the left one */
+            lanes half = {0}; /* the left half of the line */
             if (start < ALE_WIDTH / 2) half = between(start, 0, ALE_WIDTH / 2);
             result = choose(ball, front, result);
             result = choose(all1 | (field & ~half), color1, result);

@@ -142,7 +142,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     (void)end;
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[0];
+    const double *position = handles->arrays[MJ_XPOS] + 3 * source->bodies[MJ_MAIN_BODY];
     const double before[] = {position[0], position[1]};
     const int v4 = be_mujoco_is_v4(b), forces = !v4 || source->flags[MJ_INCLUDE_CFRC_EXT];
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, forces, error);
@@ -175,9 +175,16 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     return status;
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(ant) = {.name = "Ant", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(ant_v4) = {.name = "AntV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reset = reset, .observe = observe, .step = step
+BE_ENV(ant) = {
+    .name = "Ant", .ids = MJ_ID("Ant-v5", 1000, BE_THRESHOLD(6000.0)), .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(ant_v4) = {.name = "AntV4",
+                  .ids = MJ_ID("Ant-v4", 1000, BE_THRESHOLD(6000.0)),
+                  .variant = MJ_V4,
+                  .ports = ports_v4,
+                  .prepare = prepare_v4,
+                  MEMBERS};
 BE_ENV(ant_v4_contact) = {.name = "AntV4Contact",
                           .variant = MJ_V4 | CHARGES_CONTACTS,
                           .ports = ports_v4_contact,

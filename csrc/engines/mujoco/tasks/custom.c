@@ -57,6 +57,8 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 
 BE_ENV(mujoco_custom) = {
     .name = "MuJoCo",
+    .ids = (const be_id[]){{"MuJoCo-v0", .unlisted = 1}, {0}},
+    .frames_per_second = 50,
     MJ_SHARED_MEMBERS,
     .ports = ports,
     .params = params,

@@ -75,6 +75,12 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(half_cheetah) = {.name = "HalfCheetah", .ports = ports, MEMBERS};
-BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset,                  \
+        .observe = observe, .step = step
+BE_ENV(half_cheetah) = {
+    .name = "HalfCheetah", .ids = MJ_ID("HalfCheetah-v5", 1000, BE_THRESHOLD(4800.0)), .ports = ports, MEMBERS};
+BE_ENV(half_cheetah_v4) = {.name = "HalfCheetahV4",
+                           .ids = MJ_ID("HalfCheetah-v4", 1000, BE_THRESHOLD(4800.0)),
+                           .variant = MJ_V4,
+                           .ports = ports_v4,
+                           MEMBERS};

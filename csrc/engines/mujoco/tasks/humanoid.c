@@ -271,11 +271,27 @@ static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *r
     return status;
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 67, .params = params, .reset = reset, .observe = observe, .step = step
 #define STANDUP_MEMBERS                                                                                                \
-    MJ_SHARED_MEMBERS, .params = standup_params, .reset = reset_standup, .observe = observe, .step = step_standup
-BE_ENV(humanoid) = {.name = "Humanoid", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(humanoid_v4) = {.name = "HumanoidV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
-BE_ENV(humanoid_standup) = {.name = "HumanoidStandup", .ports = standup_ports, .prepare = prepare, STANDUP_MEMBERS};
-BE_ENV(humanoid_standup_v4) = {
-    .name = "HumanoidStandupV4", .variant = MJ_V4, .ports = standup_ports_v4, .prepare = prepare_v4, STANDUP_MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 67, .params = standup_params, .reset = reset_standup, .observe = observe,  \
+        .step = step_standup
+BE_ENV(humanoid) = {
+    .name = "Humanoid", .ids = MJ_ID("Humanoid-v5", 1000, NULL), .ports = ports, .prepare = prepare, MEMBERS};
+BE_ENV(humanoid_v4) = {.name = "HumanoidV4",
+                       .ids = MJ_ID("Humanoid-v4", 1000, NULL),
+                       .variant = MJ_V4,
+                       .ports = ports_v4,
+                       .prepare = prepare_v4,
+                       MEMBERS};
+BE_ENV(humanoid_standup) = {.name = "HumanoidStandup",
+                            .ids = MJ_ID("HumanoidStandup-v5", 1000, NULL),
+                            .ports = standup_ports,
+                            .prepare = prepare,
+                            STANDUP_MEMBERS};
+BE_ENV(humanoid_standup_v4) = {.name = "HumanoidStandupV4",
+                               .ids = MJ_ID("HumanoidStandup-v4", 1000, NULL),
+                               .variant = MJ_V4,
+                               .ports = standup_ports_v4,
+                               .prepare = prepare_v4,
+                               STANDUP_MEMBERS};

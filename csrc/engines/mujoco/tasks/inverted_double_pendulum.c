@@ -74,7 +74,16 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     return status;
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .reset = reset, .observe = observe, .step = step
-BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum", .ports = ports, .prepare = prepare, MEMBERS};
-BE_ENV(inverted_double_pendulum_v4) = {
-    .name = "InvertedDoublePendulumV4", .variant = MJ_V4, .ports = ports_v4, .prepare = prepare_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .reset = reset, .observe = observe, .step = step
+BE_ENV(inverted_double_pendulum) = {.name = "InvertedDoublePendulum",
+                                    .ids = MJ_ID("InvertedDoublePendulum-v5", 1000, BE_THRESHOLD(9100.0)),
+                                    .ports = ports,
+                                    .prepare = prepare,
+                                    MEMBERS};
+BE_ENV(inverted_double_pendulum_v4) = {.name = "InvertedDoublePendulumV4",
+                                       .ids = MJ_ID("InvertedDoublePendulum-v4", 1000, BE_THRESHOLD(9100.0)),
+                                       .variant = MJ_V4,
+                                       .ports = ports_v4,
+                                       .prepare = prepare_v4,
+                                       MEMBERS};

@@ -47,6 +47,14 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum", .ports = ports, MEMBERS};
-BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 25, .params = params, .prepare = prepare, .reset = reset,                  \
+        .observe = observe, .step = step
+BE_ENV(inverted_pendulum) = {.name = "InvertedPendulum",
+                             .ids = MJ_ID("InvertedPendulum-v5", 1000, BE_THRESHOLD(950.0)),
+                             .ports = ports,
+                             MEMBERS};
+BE_ENV(inverted_pendulum_v4) = {.name = "InvertedPendulumV4",
+                                .ids = MJ_ID("InvertedPendulum-v4", 1000, BE_THRESHOLD(950.0)),
+                                .variant = MJ_V4,
+                                .ports = ports_v4,
+                                MEMBERS};

@@ -28,7 +28,6 @@ static const be_port ports_v4[] = {
     {0},
 };
 
-enum { TIPS_ARM, OBJECT, GOAL };
 enum { JOINTS = 7 };
 
 static int prepare(be_setup *setup, be_error *error) {
@@ -43,7 +42,9 @@ static void write_observation(const be_batch *b, int64_t lane, double *row) {
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     row = be_append(row, arrays[MJ_QPOS], JOINTS);
     row = be_append(row, arrays[MJ_QVEL], JOINTS);
-    for (int k = TIPS_ARM; k <= GOAL; k++) row = be_append(row, body(b, lane, k), 3);
+    row = be_append(row, body(b, lane, MJ_TIPS_ARM), 3);
+    row = be_append(row, body(b, lane, MJ_OBJECT), 3);
+    be_append(row, body(b, lane, MJ_GOAL), 3);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
@@ -70,7 +71,7 @@ MJ_RESET_AND_OBSERVE(start, write_observation)
 
 /* The distance of the object from a body. */
 static double distance_to(const be_batch *b, int64_t lane, int index) {
-    const double *object = body(b, lane, OBJECT), *other = body(b, lane, index);
+    const double *object = body(b, lane, MJ_OBJECT), *other = body(b, lane, index);
     const double vector[] = {object[0] - other[0], object[1] - other[1], object[2] - other[2]};
     return be_norm(vector, 3, (int)be_mujoco_of(b)->fused_dot);
 }
@@ -78,10 +79,10 @@ static double distance_to(const be_batch *b, int64_t lane, int index) {
 static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double near = 0, far = 0;
-    if (v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL); /* where the step starts */
+    if (v4) near = distance_to(b, lane, MJ_TIPS_ARM), far = distance_to(b, lane, MJ_GOAL); /* where the step starts */
     const int status = be_mujoco_advance(b, lane, rows, UNSTABLE, 0, error);
     if (status != BE_OK) return status;
-    if (!v4) near = distance_to(b, lane, TIPS_ARM), far = distance_to(b, lane, GOAL);
+    if (!v4) near = distance_to(b, lane, MJ_TIPS_ARM), far = distance_to(b, lane, MJ_GOAL);
     const float squares = -be_sum_squares_f32(MJ_ACTION(b, rows, lane), source->num_ctrl);
     const float control = squares * (float)be_param_of(b, CONTROL, lane);
     const double reward_near = -near * be_param_of(b, NEAR, lane);
@@ -103,6 +104,9 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, 
     return step_any(b, lane, rows, 1, error);
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe
-BE_ENV(pusher) = {.name = "Pusher", .ports = ports, .step = step, MEMBERS};
-BE_ENV(pusher_v4) = {.name = "PusherV4", .ports = ports_v4, .step = step_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset, .observe = observe
+BE_ENV(pusher) = {
+    .name = "Pusher", .ids = MJ_ID("Pusher-v5", 100, BE_THRESHOLD(0.0)), .ports = ports, .step = step, MEMBERS};
+BE_ENV(pusher_v4) = {
+    .name = "PusherV4", .ids = MJ_ID("Pusher-v4", 100, BE_THRESHOLD(0.0)), .ports = ports_v4, .step = step_v4, MEMBERS};

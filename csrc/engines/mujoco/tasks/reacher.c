@@ -19,8 +19,6 @@ static const be_port ports[] = {
     {0},
 };
 
-enum { FINGERTIP, TARGET };
-
 static int prepare_any(be_setup *setup, int64_t vector, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     return be_mujoco_spaces(setup, 4 + source->num_qpos - 2 + 2 + vector, 4, 4, error);
@@ -33,7 +31,7 @@ static void find_vector(const be_batch *b, int64_t lane, double vector[3]) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const double *xpos = be_mujoco_lane_of(b, lane)->arrays[MJ_XPOS];
     for (int j = 0; j < 3; j++) {
-        vector[j] = xpos[3 * source->bodies[FINGERTIP] + j] - xpos[3 * source->bodies[TARGET] + j];
+        vector[j] = xpos[3 * source->bodies[MJ_FINGERTIP] + j] - xpos[3 * source->bodies[MJ_TARGET] + j];
     }
 }
 
@@ -96,6 +94,12 @@ static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, 
     return step_any(b, lane, rows, 1, error);
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .params = params, .ports = ports, .reset = reset, .observe = observe
-BE_ENV(reacher) = {.name = "Reacher", .prepare = prepare, .step = step, MEMBERS};
-BE_ENV(reacher_v4) = {.name = "ReacherV4", .prepare = prepare_v4, .step = step_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reset = reset, .observe = observe
+BE_ENV(reacher) = {
+    .name = "Reacher", .ids = MJ_ID("Reacher-v5", 50, BE_THRESHOLD(-3.75)), .prepare = prepare, .step = step, MEMBERS};
+BE_ENV(reacher_v4) = {.name = "ReacherV4",
+                      .ids = MJ_ID("Reacher-v4", 50, BE_THRESHOLD(-3.75)),
+                      .prepare = prepare_v4,
+                      .step = step_v4,
+                      MEMBERS};

@@ -93,6 +93,11 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
 }
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .params = params, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(swimmer) = {.name = "Swimmer", .ports = ports, MEMBERS};
-BE_ENV(swimmer_v4) = {.name = "SwimmerV4", .variant = MJ_V4, .ports = ports_v4, MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 25, .params = params, .prepare = prepare, .reset = reset,                  \
+        .observe = observe, .step = step
+BE_ENV(swimmer) = {.name = "Swimmer", .ids = MJ_ID("Swimmer-v5", 1000, BE_THRESHOLD(360.0)), .ports = ports, MEMBERS};
+BE_ENV(swimmer_v4) = {.name = "SwimmerV4",
+                      .ids = MJ_ID("Swimmer-v4", 1000, BE_THRESHOLD(360.0)),
+                      .variant = MJ_V4,
+                      .ports = ports_v4,
+                      MEMBERS};

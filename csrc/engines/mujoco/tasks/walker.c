@@ -133,9 +133,25 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     return status;
 }
 
-#define MEMBERS MJ_SHARED_MEMBERS, .prepare = prepare, .reset = reset, .observe = observe, .step = step
-BE_ENV(hopper) = {.name = "Hopper", .variant = HOPPER, .params = hopper_params, .ports = ports, MEMBERS};
-BE_ENV(hopper_v4) = {
-    .name = "HopperV4", .variant = MJ_V4 | HOPPER, .params = hopper_params, .ports = ports_v4, MEMBERS};
-BE_ENV(walker2d) = {.name = "Walker2d", .params = walker_params, .ports = ports, MEMBERS};
-BE_ENV(walker2d_v4) = {.name = "Walker2dV4", .variant = MJ_V4, .params = walker_params, .ports = ports_v4, MEMBERS};
+#define MEMBERS                                                                                                        \
+    MJ_SHARED_MEMBERS, .frames_per_second = 125, .prepare = prepare, .reset = reset, .observe = observe, .step = step
+BE_ENV(hopper) = {.name = "Hopper",
+                  .ids = MJ_ID("Hopper-v5", 1000, BE_THRESHOLD(3800.0)),
+                  .variant = HOPPER,
+                  .params = hopper_params,
+                  .ports = ports,
+                  MEMBERS};
+BE_ENV(hopper_v4) = {.name = "HopperV4",
+                     .ids = MJ_ID("Hopper-v4", 1000, BE_THRESHOLD(3800.0)),
+                     .variant = MJ_V4 | HOPPER,
+                     .params = hopper_params,
+                     .ports = ports_v4,
+                     MEMBERS};
+BE_ENV(walker2d) = {
+    .name = "Walker2d", .ids = MJ_ID("Walker2d-v5", 1000, NULL), .params = walker_params, .ports = ports, MEMBERS};
+BE_ENV(walker2d_v4) = {.name = "Walker2dV4",
+                       .ids = MJ_ID("Walker2d-v4", 1000, NULL),
+                       .variant = MJ_V4,
+                       .params = walker_params,
+                       .ports = ports_v4,
+                       MEMBERS};

@@ -1,0 +1,119 @@
+# One call at a time into a batch.
+
+cimport cython
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+
+
+cdef enum:
+    CLOSED = -1  # Calls.busy
+    EXITED = -2  # likewise, at exit
+
+
+@cython.final
+cdef class Calls:
+    """Who is inside a call of a batch, and whether its lanes can go on after what has happened in calls."""
+
+    cdef str type_name
+    cdef int busy  # 0: nobody; CLOSED; EXITED; else 1 + be_fork_count() of the process that has begun a call
+    cdef unsigned long holder  # its thread
+    cdef bint has_reset
+    cdef str torn  # why lanes must be reset again although they were reset before
+
+    def __cinit__(self, str type_name):
+        self.type_name = type_name
+
+    cdef int begin(self) except -1:
+        """Begins a call, or raises."""
+        cdef int here = 1 + be_fork_count()
+        if not be_swap(&self.busy, 0, here):
+            self.begin_elsewhere(here)
+        self.holder = PyThread_get_thread_ident()
+        return 0
+
+    cdef int begin_elsewhere(self, int here) except -1:
+        """Begins a call after all if a fork has left the one that runs behind in the parent process. Raises if another
+        call runs, or if the batch is closed."""
+        cdef int seen = be_look(&self.busy)
+        if seen == CLOSED:
+            raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
+        if seen == EXITED:
+            raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
+        if seen == 0 and be_swap(&self.busy, 0, here):
+            return 0
+        if seen != 0 and seen != here and be_swap(&self.busy, seen, here):
+            self.tear("this process was forked while another thread was inside a call of this BatchEnv: its lanes may "
+                      "be in the middle of it")
+            return 0
+        if self.holder == PyThread_get_thread_ident():
+            raise RuntimeError("this BatchEnv is inside another call, which this one interrupts (a signal handler, "
+                               "or code called back): one call at a time; note what is to be done, and do it after "
+                               "that call")
+        raise RuntimeError("this BatchEnv is being used by another thread: one call at a time; "
+                           "use a lock, or an env per thread")
+
+    cdef void end(self) noexcept:
+        be_set(&self.busy, 0)
+
+    cdef bint closed(self) noexcept:
+        return be_look(&self.busy) == CLOSED
+
+    cdef bint begin_last(self) except -1:
+        """Begins the call that closes the batch; False if the batch is closed, or has ended its work at exit."""
+        if be_swap(&self.busy, EXITED, CLOSED) or self.closed():
+            return False
+        self.begin()
+        return True
+
+    cdef void close(self) noexcept:
+        """Ends the call that `begin_last` has begun. No call can begin afterwards."""
+        be_set(&self.busy, CLOSED)
+
+    cdef bint exit(self) noexcept:
+        """Lets no call begin any more, because Python is shutting down; False if a call runs."""
+        return be_swap(&self.busy, 0, EXITED)
+
+    cdef int tear(self, str reason) except -1:
+        """Notes why the lanes cannot go on from their present state."""
+        self.has_reset = 0
+        self.torn = reason
+        return 0
+
+    cdef int require_reset(self, str doing) except -1:
+        if self.has_reset:
+            return 0
+        if self.torn is not None:
+            raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
+        raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
+
+
+@cython.final
+cdef class Hold:
+    """A call that lasts as long as a `with` block: see Batch.hold."""
+
+    cdef Batch batch
+    cdef bint settle, held
+
+    def __cinit__(self, Batch batch, bint settle):
+        self.batch = batch
+        self.settle = settle
+
+    def __enter__(self):
+        self.batch.calls.begin()
+        if self.settle and self.batch.queue.handle != NULL:
+            try:
+                self.batch.queue.settle()
+            except BaseException:
+                self.batch.calls.end()
+                raise
+        self.held = True
+
+    def __exit__(self, *problem):
+        self._leave()
+
+    def __dealloc__(self):
+        self._leave()  # if an exception came between __enter__ and the block
+
+    cdef void _leave(self) noexcept:
+        if self.held:
+            self.held = False
+            self.batch.calls.end()

@@ -1,0 +1,157 @@
+"""MuJoCo's lanes equal `gymnasium.make(id)` bit for bit, in observations, rewards, flags, infos and attributes.
+
+BATCHENV_MUJOCO_STEPS sets the steps of every trajectory (1000 is the time limit of most); the default is short.
+"""
+
+import inspect
+import os
+
+import gymnasium
+import numpy as np
+import pytest
+
+import batchenv
+from batchenv.envs import translator
+from helpers.mujoco import TASKS
+from helpers.parity import MODES, Case, choose, follow
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
+
+LANES = 3
+STEPS = int(os.environ.get("BATCHENV_MUJOCO_STEPS", "70"))
+IDS = [f"{task}-{version}" for task in TASKS for version in ("v5", "v4")]
+ANY = np.inf
+
+
+@pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
+@pytest.mark.parametrize("env_id", IDS)
+def test_trajectories(env_id, mode):
+    limit = {} if STEPS > 1000 else {"max_episode_steps": 40}  # so that all lanes are truncated at once, too
+    assert follow(*Case(env_id, both=limit).pair(LANES, mode), STEPS)[0]
+
+
+CASES = [
+    Case("Ant-v5", both={"forward_reward_weight": 1.3, "ctrl_cost_weight": 0.37, "contact_cost_weight": 0.011}),
+    Case("Ant-v5", both={"healthy_reward": 0.7, "healthy_z_range": (0.45, 0.9), "contact_force_range": (-0.3, 0.6)}),
+    Case(
+        "Ant-v5", both={"include_cfrc_ext_in_observation": False, "exclude_current_positions_from_observation": False}
+    ),
+    Case(
+        "Ant-v5",
+        both={"main_body": "aux_1", "frame_skip": 3, "reset_noise_scale": 0.3, "terminate_when_unhealthy": False},
+    ),
+    Case("Ant-v4", both={"use_contact_forces": True}),
+    Case("Ant-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    Case("HalfCheetah-v5", both={"forward_reward_weight": 0.9, "ctrl_cost_weight": 0.31, "reset_noise_scale": 0.0}),
+    Case("HalfCheetah-v5", both={"exclude_current_positions_from_observation": False, "frame_skip": 2}),
+    Case("HalfCheetah-v5", both={"xml_file": "walker2d.xml"}),
+    Case("Hopper-v5", both={"healthy_state_range": (-2.0, 2.0), "healthy_angle_range": (-ANY, 0.3)}),
+    Case("Hopper-v5", both={"healthy_z_range": (1.0, ANY), "terminate_when_unhealthy": False, "healthy_reward": -2.0}),
+    Case("Hopper-v4", both={"healthy_z_range": (1.0, 1.3), "terminate_when_unhealthy": False}),
+    Case(
+        "Humanoid-v5",
+        both={"contact_cost_weight": 1e-3, "contact_cost_range": (0.5, 3.0), "healthy_z_range": (1.2, 1.6)},
+    ),
+    Case(
+        "Humanoid-v5",
+        both={
+            "include_cinert_in_observation": False,
+            "include_cvel_in_observation": False,
+            "include_qfrc_actuator_in_observation": False,
+            "include_cfrc_ext_in_observation": False,
+            "exclude_current_positions_from_observation": False,
+        },
+    ),
+    Case("Humanoid-v5", both={"include_cvel_in_observation": False, "frame_skip": 1}),
+    Case("Humanoid-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    Case(
+        "HumanoidStandup-v5",
+        both={"impact_cost_weight": 0.01, "impact_cost_range": (0.1, 4.0), "ctrl_cost_weight": 0.3},
+    ),
+    Case("HumanoidStandup-v5", both={"include_cinert_in_observation": False, "uph_cost_weight": 3.0, "frame_skip": 2}),
+    Case("InvertedDoublePendulum-v5", both={"healthy_reward": 3.3, "reset_noise_scale": 0.25, "frame_skip": 2}),
+    Case("InvertedPendulum-v5", both={"reset_noise_scale": 0.1, "frame_skip": 7}),
+    Case("Pusher-v5", both={"reward_near_weight": 0.3, "reward_dist_weight": 0.9, "reward_control_weight": 0.7}),
+    Case("Reacher-v5", both={"reward_dist_weight": 0.3, "reward_control_weight": 1.1, "frame_skip": 5}),
+    Case("Swimmer-v5", both={"forward_reward_weight": 2.0, "ctrl_cost_weight": 0.02, "frame_skip": 3}),
+    Case("Swimmer-v4", both={"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.4}),
+    Case(
+        "Walker2d-v5", both={"healthy_angle_range": (-0.2, 0.2), "healthy_z_range": (1.0, 1.4), "ctrl_cost_weight": 0.1}
+    ),
+    Case("Walker2d-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.env_id)
+def test_keywords(case):
+    follow(*case.pair(LANES), STEPS)
+
+
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Humanoid-v5", "InvertedPendulum-v4"])
+def test_actions_beyond_the_bounds(env_id):
+    follow(*Case(env_id, ours={"clip_actions": True}).pair(LANES), 20, beyond=2.5)
+    strict = batchenv.make(env_id, LANES)
+    strict.reset(seed=1)
+    with pytest.raises(ValueError, match="lane 0"):
+        strict.step(strict.action_space.high * 1.5)
+
+
+def test_every_keyword_of_gymnasium_is_taken():
+    from gymnasium.envs.registration import load_env_creator
+
+    for env_id in IDS:
+        taken = inspect.signature(load_env_creator(gymnasium.registry[env_id].entry_point).__init__).parameters
+        entry = batchenv.registry.TABLE[env_id]
+        names = {row[0] for row in translator(entry.type_name).KEYWORDS}
+        names |= {row["name"] for row in batchenv._core.type_info(entry.type_name)["params"]}
+        assert set(taken) - {"self", "kwargs"} <= names, env_id
+
+
+def test_lanes_may_differ_in_weights():
+    weights = [0.0, 1.0, 2.5]
+    env = batchenv.make("HalfCheetah-v5", 3, forward_reward_weight=np.array(weights))
+    env.reset(seed=[4, 4, 4])
+    info = env.step(np.full((3, 6), 0.5, np.float32))[4]
+    np.testing.assert_array_equal(info["reward_forward"], info["x_velocity"] * weights)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
+def test_transforms(env_id):
+    """Repeated actions, statistics and dtype, against a loop of single steps."""
+    ours = batchenv.make(
+        env_id,
+        3,
+        action_repeat=3,
+        record_episode_statistics=True,
+        observation_dtype="float32",
+        autoreset_mode="Disabled",
+    )
+    plain = batchenv.make(env_id, 3, autoreset_mode="Disabled")
+    ours.reset(seed=6), plain.reset(seed=6)
+    rng = np.random.default_rng(6)
+    for _ in range(2):
+        actions = choose(ours, rng)
+        total = np.zeros(3)
+        for _ in range(3):
+            observation, reward, terminations, *_ = plain.step(actions)
+            total += reward
+            assert not terminations.any()
+        result = ours.step(actions)
+        np.testing.assert_array_equal(result[0], observation.astype(np.float32))
+        np.testing.assert_array_equal(result[1], total)
+
+
+def test_attributes():
+    ours, theirs = Case("Hopper-v5", both={"frame_skip": 3}).pair(LANES)
+    ours.reset(seed=2), theirs.reset(seed=2)
+    actions = ours.action_space.high
+    for _ in range(7):
+        ours.step(actions), theirs.step(actions)
+    for a, b in zip(ours.get_attr("data"), theirs.get_attr("data"), strict=True):
+        for name in ("qpos", "qvel", "qacc", "xpos", "geom_xpos", "cfrc_ext", "ctrl", "qfrc_constraint", "cinert"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert ours.get_attr("dt") == theirs.get_attr("dt")
+    for name in ("init_qpos", "init_qvel"):
+        np.testing.assert_array_equal(ours.get_attr(name), theirs.get_attr(name))
+    assert ours.get_attr("model")[0].nq == 6
+    assert ours.get_attr("time")[0] == ours.get_attr("data")[0].time
