@@ -107,6 +107,7 @@ def make_python(
     *,
     workers: str = "serial",
     num_workers: int | None = None,
+    step_timeout: float | None = None,
     env_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> BatchEnv:
@@ -117,8 +118,10 @@ def make_python(
             callables, one per lane (other parameters in each; the spaces have to be equal).
         num_envs: number of lanes; None: one, or as many as the list has.
         workers: "serial": lanes are stepped one after the other, in this thread. "threads": in `num_workers` threads,
-            for envs that wait, or compute without the GIL.
-        num_workers: how many threads; None: one per CPU.
+            for envs that wait, or compute without the GIL. "processes": in `num_workers` processes, for all others.
+        num_workers: how many threads or processes; None: one per CPU.
+        step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
+            is ended and replaced, and its lanes have failed. None: as long as it takes.
         env_kwargs: keywords for each env.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
@@ -130,7 +133,8 @@ def make_python(
     if num_envs is None:
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, None)
-    return BatchEnv(PythonOrigin(make_env, num_envs, workers, num_workers, env_kwargs or {}), num_envs, **kwargs)
+    origin = PythonOrigin(make_env, num_envs, workers, num_workers, step_timeout, env_kwargs or {})
+    return BatchEnv(origin, num_envs, **kwargs)
 
 
 def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:

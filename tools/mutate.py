@@ -77,6 +77,7 @@ TESTS = [
     (r"csrc/engines/", ATARI, ["tests/core"]),
     (r"batchenv/check/", ["tests/check"], ["tests/compiler"]),
     (r"batchenv/compiler/", ["tests/compiler"], ["tests/check"]),
+    (r"batchenv/(workers|origins)", ["tests/workers"], ["tests/api"]),
     (r"batchenv/integrations/pettingzoo", ["tests/engines/atari/test_atari_players.py"]),
     (r"batchenv/integrations/", ["tests/integrations"], ["tests/api"]),
     (r"batchenv/engines/.*mujoco", MUJOCO, ["tests/api", "tests/core"]),

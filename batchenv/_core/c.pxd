@@ -369,3 +369,21 @@ cdef extern from "libm.h" nogil:
     void be_libm_begin()
     int be_libm_choose(const char *, const double *, const double *, const double *, int64_t, int64_t *)
     void be_libm_choose_sincos(const double *, int64_t)
+
+cdef extern from "core/queue/ring.h" nogil:
+    ctypedef struct be_gate:
+        pass
+    ctypedef struct be_spin:
+        int64_t ns
+    ctypedef struct be_ring:
+        pass
+    void be_gate_init(be_gate *, int)
+    void be_gate_notify(be_gate *, int)
+    int be_gate_wait(be_gate *, int (*)(void *) noexcept nogil, void *, be_spin *, int64_t)
+    size_t be_ring_bytes(size_t, size_t)
+    be_ring *be_ring_init(void *, size_t, size_t, int)
+    be_ring *be_ring_attach(void *, size_t, size_t)
+    int be_ring_push(be_ring *, const void *, int64_t)
+    int be_ring_pop(be_ring *, void *, int64_t)
+    int be_ring_try_pop(be_ring *, void *)
+    int be_ring_empty(be_ring *)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
@@ -22,6 +23,24 @@ from batchenv.workers.parts import Parts
 from batchenv.workers.stepwise import stepwise
 
 _numbers = itertools.count()
+
+
+Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
+NOTES = "\0notes"  # a key beside those of infos
+
+
+def gather(infos: dict[str, Any], told: Notes, finals: Notes, rows: int) -> None:
+    """Puts what envs have said, and what they have said of episodes that have ended, into the infos of so many rows."""
+    infos.update(_Infos(rows).gather(told))
+    if finals and "final_info" in infos:
+        mask = infos["_final_info"]
+        more = _Infos(rows).gather([(row, info) for row, info in finals if mask[row]])
+        infos["final_info"] = {**infos["final_info"], **more}
+
+
+def new_name(env_id: str) -> str:
+    """The name of a new env type for lanes that are objects of Python."""
+    return f"{env_id} in Python {next(_numbers)}"
 
 
 class _Infos(VectorEnv):
@@ -58,28 +77,33 @@ class PythonBackend(CoreBackend):
         env_id: used in messages.
         makers: a function per lane that makes its env.
         kind: "serial" or "threads".
+        gathers: whether what envs say is put into infos; else it comes there as NOTES, for somebody else to do it.
         **options: as `CoreBackend`.
     """
 
     has_envs = True
 
-    def __init__(self, env_id: str, makers: Sequence[Callable[[], Any]], kind: str, **options: Any):
-        self.kind = kind
+    def __init__(
+        self, env_id: str, makers: Sequence[Callable[[], Any]], kind: str, gathers: bool = True, **options: Any
+    ):
+        self.kind, self.gathers = kind, gathers
         self.envs: list[Any] = []
         try:
             for lane, make in enumerate(makers):
                 self.envs.append(make())
                 self._check_spaces(lane)
             space, action_space = self.envs[0].observation_space, self.envs[0].action_space
-            self._observations, self._actions = Parts(space), Parts(action_space, either=True)
-            whole = self._actions.whole or self._actions.objects
+            self.metadata = getattr(self.envs[0], "metadata", None) or {}
+            self.render_mode = getattr(self.envs[0], "render_mode", None)
+            self.observations, self.actions = Parts(space), Parts(action_space, either=True)
+            whole = self.actions.whole or self.actions.objects
             self.lanes = _core.PythonLanes(
-                f"{env_id} in Python {next(_numbers)}",
-                [tuple(port) for port in self._observations.ports],
-                [tuple(port) for port in self._actions.ports],
+                new_name(env_id),
+                [tuple(port) for port in self.observations.ports],
+                [tuple(port) for port in self.actions.ports],
                 len(self.envs),
-                None if whole else self._actions.builder(),
-                self._observations.take_objects if self._observations.objects else None,
+                None if whole else self.actions.builder(),
+                self.observations.take_objects if self.observations.objects else None,
             )
             self.lanes.envs = self.envs
             super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
@@ -117,7 +141,7 @@ class PythonBackend(CoreBackend):
         if coefficients is not None:
             self.core.rescale(*coefficients)
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
-        scalars = any(not port.shape for port in self._observations.ports)
+        scalars = any(not port.shape for port in self.observations.ports)
         self._says_more = self._layout.observation_space is raw and scalars
 
     def shortcuts(self) -> Shortcuts:
@@ -137,11 +161,19 @@ class PythonBackend(CoreBackend):
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
-        return self._told(super().step, self._taken(actions, None), out)
+        return self.step_taken(self._taken(actions, None), out)
+
+    def step_taken(self, actions: Any, out: Any) -> Any:
+        """`step` with actions for the C core."""
+        return self._told(super().step, actions, out)
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
-        return self._told(super().step_some, self._taken(actions, env_id), env_id, out)
+        return self.step_some_taken(self._taken(actions, env_id), env_id, out)
+
+    def step_some_taken(self, actions: Any, env_id: Any, out: Any) -> Any:
+        """`step_some` with actions for the C core."""
+        return self._told(super().step_some, actions, env_id, out)
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
@@ -163,17 +195,18 @@ class PythonBackend(CoreBackend):
 
     def _taken(self, actions: Any, env_id: Any) -> Any:
         """The actions for the C core. Those that have parts which are no arrays are handed to the lanes."""
-        if not self._actions.objects:
+        if not self.actions.objects:
             return actions
         lanes = range(self.num_envs) if env_id is None else np.atleast_1d(env_id).tolist()
-        rows = list(iterate(batch_space(self._layout.action_space, len(lanes)), actions))
-        if len(rows) != len(lanes):
-            raise ValueError(f"actions has {len(rows)} rows, but {len(lanes)} lanes are stepped: give one per lane")
+        return self.hand_over(rows_of_actions(self._layout.action_space, actions, len(lanes)), lanes)
+
+    def hand_over(self, rows: list[Any], lanes: Sequence[int]) -> Any:
+        """Hands actions that are no arrays to their lanes, and returns what stands for them in the C core."""
         taken = self.lanes.actions or [None] * self.num_envs
         for lane, row in zip(lanes, rows, strict=True):
             taken[lane] = row
         self.lanes.actions = taken
-        return {self._actions.ports[0].name: np.zeros(len(lanes), np.uint8)}
+        return {self.actions.ports[0].name: np.zeros(len(lanes), np.uint8)}
 
     def _told(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """What a call returns, with what does not go through ports."""
@@ -194,9 +227,9 @@ class PythonBackend(CoreBackend):
         infos = result[-1]
         lanes = infos["env_id"].tolist() if "env_id" in infos else None
         numbers = range(self.num_envs) if lanes is None else lanes
-        if self._observations.objects:
+        if self.observations.objects:
             objects = [self.lanes.objects_of_lane(lane) for lane in numbers]
-            result = (self._observations.join(result[0], objects), *result[1:])
+            result = (self.observations.join(result[0], objects), *result[1:])
         if self._says_more and "_final_obs" in infos:
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
@@ -204,12 +237,10 @@ class PythonBackend(CoreBackend):
                 infos["final_obs"][row] = infos["final_obs"][row] if final is None else copy.deepcopy(final)
         notes = self.lanes.take(lanes)
         if notes is not None:
-            told, finals = notes
-            infos.update(_Infos(len(numbers)).gather(told))
-            if finals and "final_info" in infos:
-                mask = infos["_final_info"]
-                more = _Infos(len(numbers)).gather([(row, info) for row, info in finals if mask[row]])
-                infos["final_info"] = {**infos["final_info"], **more}
+            if self.gathers:
+                gather(infos, *notes, len(numbers))
+            else:
+                infos[NOTES] = notes
         return (*result[:-1], infos)
 
     # ---- what lanes have and do ----------------------------------------------------------------------------------
@@ -245,15 +276,31 @@ class PythonBackend(CoreBackend):
 
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
-        return PythonDrawer(self.envs)
+        return PythonDrawer(self.pictures)
+
+    def pictures(self, lanes: Iterable[int]) -> list[Any]:
+        """What the envs of these lanes draw."""
+        return [self.envs[lane].render() for lane in lanes]
+
+    def arrays_of(self, observations: Any) -> Any:
+        """Of observations of all lanes, what the C core knows."""
+        return self.observations.arrays(observations)
+
+
+def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
+    """The action of each lane, as SyncVectorEnv takes them from those of all."""
+    rows = list(iterate(batch_space(space, count), actions))
+    if len(rows) != count:
+        raise ValueError(f"actions has {len(rows)} rows, but {count} lanes are stepped: give one per lane")
+    return rows
 
 
 class PythonDrawer(Drawer):
-    """Draws lanes by their own `render`."""
+    """Draws lanes by their own `render`. pictures: a function that does it for a list of lanes."""
 
-    def __init__(self, envs: list[Any]):
-        self._envs = envs
+    def __init__(self, pictures: Callable[[list[int]], list[Any]]):
+        self._pictures = pictures
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """See `Drawer.draw`."""
-        return tuple([self._envs[lane].render() for lane in lanes])
+        return tuple(self._pictures(list(lanes)))

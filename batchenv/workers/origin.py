@@ -11,9 +11,12 @@ import gymnasium
 from batchenv.backend import Backend
 from batchenv.hints import unknown_keyword
 from batchenv.origins import Origin
+from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
+from batchenv.workers.remote import ProcessBackend
 
-KINDS = ("serial", "threads")
+KINDS = ("serial", "threads", "processes")
+MAX_WORKERS = 1024
 
 
 class PythonOrigin(Origin):
@@ -24,15 +27,29 @@ class PythonOrigin(Origin):
             lane.
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
-        num_workers: how many threads; None: one per CPU.
+        num_workers: how many threads or processes; None: one per CPU.
+        step_timeout: see `ProcessBackend`.
         keywords: for each env.
     """
 
     library, from_id, max_episode_steps = None, False, None
 
-    def __init__(self, make_env: Any, num_envs: int, workers: str, num_workers: int | None, keywords: dict[str, Any]):
+    def __init__(
+        self,
+        make_env: Any,
+        num_envs: int,
+        workers: str,
+        num_workers: int | None,
+        step_timeout: float | None,
+        keywords: dict[str, Any],
+    ):
         if workers not in KINDS:
-            raise ValueError(f"workers={workers!r} must be {' or '.join(map(repr, KINDS))}")
+            raise ValueError(f"workers={workers!r} must be one of {', '.join(map(repr, KINDS))}")
+        if num_workers is not None:
+            num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
+        if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
+            raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
+        self._step_timeout = step_timeout
         self._kind = workers
         self.threads = 1 if workers == "serial" else num_workers
         self._makers = makers(make_env, num_envs, keywords)
@@ -47,15 +64,18 @@ class PythonOrigin(Origin):
         """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
+        if self._kind == "processes":
+            workers = min(options["threads"], num_envs)
+            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **{**options, "threads": 1})
         return PythonBackend(self.name, self._makers, self._kind, **options)
 
     def metadata(self, backend: Any) -> dict[str, Any]:
         """See `Origin.metadata`."""
-        return dict(getattr(backend.envs[0], "metadata", None) or {})
+        return dict(backend.metadata)
 
     def render_mode(self, backend: Any, asked: str | None) -> str | None:
         """See `Origin.render_mode`."""
-        return getattr(backend.envs[0], "render_mode", None)
+        return backend.render_mode
 
 
 def makers(make_env: Any, num_envs: int, keywords: dict[str, Any]) -> Sequence[Callable[[], Any]]:

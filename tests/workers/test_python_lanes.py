@@ -9,7 +9,7 @@ import batchenv
 from helpers.parity import MODES, assert_same
 from helpers.python_envs import ARRAYS, SPACES, Anything, Troubled
 
-KINDS = ["serial", "threads"]
+KINDS = ["serial", "threads", "processes"]
 LANES = 5
 
 
@@ -41,11 +41,21 @@ def test_gymnasiums_own(env_id, mode):
     follow(*pair(env_id, mode=mode), 300, env_id)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["serial", "threads"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SPACES)
 def test_every_space(name, mode, kind):
     follow(*pair(lambda: Anything(SPACES[name]), kind, mode, num_workers=3), 60, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), zip(["goal", "mission", "sequence", "tuple"], [*MODES, MODES[1]], strict=True)
+)
+def test_spaces_in_processes(name, mode):
+    """What differs from one process is how things cross: arrays, a Dict with a text, objects alone."""
+    ours, theirs = pair(lambda: Anything(SPACES[name], SPACES[name]), "processes", mode, num_workers=2)
+    follow(ours, theirs, 80, name)
+    ours.close()
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -68,7 +78,7 @@ def test_lanes_in_flight(kind):
     theirs.reset(seed=9)
     ours.async_reset(seed=9)
     expected = {lane: [] for lane in range(LANES)}
-    for _ in range(12):
+    for _ in range(60):
         observations, rewards, *_ = theirs.step(np.ones(LANES, int))
         for lane in range(LANES):
             expected[lane].append((observations["mission"][lane], rewards[lane]))

@@ -1,0 +1,56 @@
+"""Arrays and rings in memory that processes share. It has no name in any file system: it goes when its users have
+gone, however they went."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv import _core
+
+_PAGE = 4096
+
+
+class Plan(NamedTuple):
+    """What lies in the memory: pickled, it tells a worker.
+
+    columns, actions: (dtype, shape of one lane), see `_core.columns_of`.
+    """
+
+    num_envs: int
+    num_workers: int
+    capacity: int
+    columns: list[tuple[np.dtype, tuple[int, ...]]]
+    actions: list[tuple[np.dtype, tuple[int, ...]]]
+
+
+class Memory:
+    """See above. `columns` and `actions` are arrays (num_envs, ...); `mail` are the rings.
+
+    Args:
+        fd: a file descriptor of memfd_create.
+        plan: what is to lie there.
+        create: whether this process is the first to use it.
+    """
+
+    def __init__(self, fd: int, plan: Plan, create: bool):
+        offset = _pages(_core.Mail.size(plan.num_workers, plan.capacity))
+        places = []
+        for dtype, shape in [*plan.columns, *plan.actions]:
+            places.append((offset, dtype, (plan.num_envs, *shape)))
+            offset += _pages(int(np.prod(places[-1][2])) * dtype.itemsize)
+        if create:
+            os.posix_fallocate(fd, 0, offset)  # an error here rather than a SIGBUS later
+        self._map = mmap.mmap(fd, offset)
+        arrays = [np.ndarray(shape, dtype, self._map, place) for place, dtype, shape in places]
+        self.columns: list[NDArray[Any]] = arrays[: len(plan.columns)]
+        self.actions: list[NDArray[Any]] = arrays[len(plan.columns) :]
+        self.mail = _core.Mail(self._map, plan.num_workers, plan.capacity, create)
+
+
+def _pages(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE

@@ -1,0 +1,235 @@
+"""A worker: a process that steps some of the lanes of a BatchEnv. It is told what to do by letters in shared memory
+(`_core.Mail`); what does not fit into a letter or an array goes over a socket.
+
+Everything that is done to a lane (autoreset, limits, transforms, statistics) is done here, by `PythonBackend`, and its
+results are written where the parent reads them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from enum import IntEnum
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from batchenv import nested
+from batchenv.backend import LaneError
+from batchenv.workers.backend import NOTES, PythonBackend
+from batchenv.workers.memory import Memory
+
+FAILED, OBJECTS = "\0failed", "\0objects"  # keys beside those of infos
+_LOOK = 1.0  # seconds between looks whether the parent is still there
+_PR_SET_NAME = 15
+
+
+class Verb(IntEnum):
+    """What a letter asks for, or reports."""
+
+    STEP = 1  # all lanes of the worker
+    LANE = 2  # one lane, whose number follows
+    RESET = 3  # the arguments of `Worker.reset` come over the socket
+    CALL = 4  # those of `Worker.call` do
+    END = 5
+
+
+class Job(NamedTuple):
+    """What a worker is made for: lanes `first` to `first + len(makers) - 1` of all."""
+
+    env_id: str
+    makers: Sequence[Any]
+    first: int
+    options: dict[str, Any]
+
+
+class Failure(NamedTuple):
+    """An exception that crosses from one process to another."""
+
+    kind: str
+    text: str
+    trace: str
+    pickled: bytes | None
+
+
+def failure(problem: BaseException) -> Failure:
+    """Tells an exception to the parent."""
+    trace = "".join(traceback.format_exception(problem))
+    try:
+        pickled = pickle.dumps(problem)
+        pickle.loads(pickled)
+    except Exception:  # a class that cannot be pickled, or not be made again
+        pickled = None
+    return Failure(type(problem).__name__, str(problem), trace, pickled)
+
+
+class Worker:
+    """See above."""
+
+    def __init__(self, number: int, channel: Connection, memory_fd: int):
+        self.number, self.channel, self._fd = number, channel, memory_fd
+        self.fresh = True  # no lane has been reset
+
+    def start(self) -> None:
+        """Makes the envs, and tells the parent what they are like."""
+        job: Job = pickle.loads(self.channel.recv_bytes())
+        self.first, self.count = job.first, len(job.makers)
+        name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
+        try:
+            self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
+        except BaseException as problem:
+            self.channel.send(failure(problem))
+            sys.exit(1)
+        env = self.backend.envs[0]
+        self.channel.send((env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode))
+        plan = self.channel.recv()
+        self.memory = Memory(self._fd, plan, create=False)
+        rows = slice(self.first, self.first + self.count)
+        self.columns = [column[rows] for column in self.memory.columns]
+        self.actions = [column[rows] for column in self.memory.actions]
+        self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
+        self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
+
+    def run(self) -> None:
+        """Does what letters ask for, until the end."""
+        mail, parent = self.memory.mail, os.getppid()
+        while True:
+            letter = mail.take(self.number, _LOOK)
+            if letter is None:
+                if os.getppid() != parent:
+                    return
+                continue
+            verb, lane, more = letter
+            said = self.channel.recv() if more else None
+            if verb == Verb.END:
+                self.backend.close()
+                return
+            if verb == Verb.CALL:
+                self.call(*said)
+            elif verb == Verb.RESET:
+                self.reset(*said)
+            elif verb == Verb.LANE:
+                self.step(Verb.LANE, slice(lane - self.first, lane - self.first + 1), said)
+            else:
+                self.step(Verb.STEP, slice(0, self.count), said)
+
+    def tell(self, verb: Verb, lane: int, said: Any) -> None:
+        """Reports; `said` goes over the socket, unless there is nothing to say."""
+        self.memory.mail.reply(self.number, verb, lane, int(bool(said)))
+        if said:
+            self.channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
+
+    def attempt(self, rows: slice, call: Any, *arguments: Any) -> tuple[Any, dict[str, Any]]:
+        """What a call returns: its first array, and its infos. In these, FAILED has the failures of lanes, and OBJECTS
+        what goes through no array."""
+        try:
+            observations, *_, infos = call(*arguments)
+            infos = dict(infos)
+        except LaneError as error:
+            observations, *_, infos = error.result
+            infos = dict(infos)
+            infos[FAILED] = {self.first + lane: failure(problem) for lane, problem in error.causes.items()}
+        infos.pop("env_id", None)
+        if self.backend.observations.objects:
+            infos[OBJECTS] = [self.backend.lanes.objects_of_lane(lane) for lane in range(rows.start, rows.stop)]
+        return observations, infos
+
+    def out(self, rows: slice) -> tuple[Any, ...]:
+        """Where results of these lanes go."""
+        *observation, rewards, terminations, truncations = [column[rows] for column in self.columns]
+        return (nested.build(self.tree, observation), rewards, terminations, truncations)
+
+    def step(self, verb: Verb, rows: slice, taken: list[Any] | None) -> None:
+        """Steps lanes, which is all of them or one. taken: their actions, where these are no arrays."""
+        actions = nested.build(self.action_tree, [column[rows] for column in self.actions])
+        if taken is not None:
+            actions = self.backend.hand_over(taken, range(rows.start, rows.stop))
+        if rows.stop - rows.start == self.count:
+            _, infos = self.attempt(rows, self.backend.step_taken, actions, self.out(rows))
+        else:
+            lanes = np.arange(rows.start, rows.stop)
+            _, infos = self.attempt(rows, self.backend.step_some_taken, actions, lanes, self.out(rows))
+        self.tell(verb, self.first + rows.start, infos)
+
+    def reset(self, seeds: Any, mask: Any, options: dict[str, Any], lanes: list[int] | None) -> None:
+        """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
+        chosen = np.ones(self.count, np.bool_) if mask is None else mask
+        if self.fresh:  # in the place of a worker that has died; other lanes will be asked for, too
+            mask = None
+        rows = slice(0, self.count)
+        observations, infos = self.attempt(rows, self.backend.reset, seeds, mask, options)
+        self.fresh = False
+        if self.backend.observations.objects:
+            observations = self.backend.arrays_of(observations)
+        for column, array in zip(self.columns, nested.split(self.tree, observations, "observations"), strict=False):
+            column[chosen] = array[chosen]
+        for column in self.columns[-3:]:
+            column[chosen] = 0
+        if lanes is None:
+            self.tell(Verb.STEP, self.first, infos)
+            return
+        for lane in lanes:
+            self.tell(Verb.LANE, lane, row_of(infos, lane - self.first, lane))
+
+    def call(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Answers a question."""
+        try:
+            said: Any = ("said", getattr(self.backend, name)(*arguments))
+            pickle.dumps(said)
+        except Exception as problem:
+            said = ("failed", failure(problem))
+        self.tell(Verb.CALL, 0, said)
+
+
+def row_of(infos: dict[str, Any], row: int, lane: int) -> dict[str, Any]:
+    """The infos of one row, without those that this row has not."""
+    chosen: dict[str, Any] = {}
+    for name, value in infos.items():
+        if name == FAILED:
+            if lane in value:
+                chosen[name] = {lane: value[lane]}
+        elif name == OBJECTS:
+            chosen[name] = [value[row]]
+        elif name == NOTES:
+            chosen[name] = [[(0, info) for own, info in notes if own == row] for notes in value]
+        elif not name.startswith("_") and (f"_{name}" not in infos or infos[f"_{name}"][row]):
+            chosen[name] = row_of(value, row, lane) if isinstance(value, dict) else value[row : row + 1]
+            if f"_{name}" in infos:
+                chosen[f"_{name}"] = infos[f"_{name}"][row : row + 1]
+    return chosen
+
+
+def name_process(name: str) -> None:
+    """What `ps` shows of this process."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
+
+
+def end_with(life: int) -> None:
+    """Ends this process when the other end of a pipe is closed, because the parent has ended, however it did. An env in
+    an endless loop would never notice."""
+
+    def wait() -> None:
+        os.read(life, 1)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="batchenv life line", daemon=True).start()
+
+
+def main(number: int, channel: int, memory: int, life: int) -> None:
+    """Runs in the new process; descriptors are inherited."""
+    end_with(life)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal, and is the parent's
+    worker = Worker(number, Connection(channel), memory)
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
+        worker.start()
+        worker.run()
+    os._exit(0)  # what is left of the envs must not keep this process

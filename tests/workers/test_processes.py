@@ -1,0 +1,250 @@
+"""Environments in processes of their own: what crosses between them, and what happens when one of them dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import batchenv
+from helpers.python_envs import ARRAYS, Anything
+
+
+class Deadly(gymnasium.Env):
+    """Does what `action` says: 0 nothing, 1 ends its process, 2 never returns, 3 takes a while."""
+
+    observation_space, action_space = spaces.Box(-np.inf, np.inf, (2,), np.float32), spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return np.float32([0, os.getpid()]), {}
+
+    def step(self, action):
+        self.count += 1
+        if action == 1:
+            os._exit(3)
+        while action == 2:
+            time.sleep(0.01)
+        if action == 3:
+            time.sleep(0.2)
+        return np.float32([self.count, os.getpid()]), 1.0, False, False, {}
+
+
+def processes(num_envs, num_workers=2, make_env=Deadly, **options):
+    return batchenv.make_python(make_env, num_envs, workers="processes", num_workers=num_workers, **options)
+
+
+def children():
+    told = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,comm="], capture_output=True, text=True)
+    return {int(line.split()[0]): line.split(None, 1)[1] for line in told.stdout.splitlines() if "batchenv" in line}
+
+
+def test_lanes_are_in_processes_that_say_which():
+    env = processes(5)
+    observations, _ = env.reset(seed=1)
+    assert env.backend == "processes" and len(set(observations[:, 1])) == 2
+    assert sorted(children().values()) == ["batchenv 0-1", "batchenv 2-4"]
+    assert os.getpid() not in observations[:, 1]
+    env.close()
+    assert not children()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_process_that_dies(mode):
+    env = processes(4, autoreset_mode=mode)
+    env.reset(seed=1)
+    for _ in range(3):
+        env.step(np.zeros(4, int))
+    with pytest.raises(batchenv.LaneError, match=r"2 of the lanes failed \(lane 2: WorkerDied: .* status 3") as raised:
+        env.step(np.array([0, 0, 1, 0]))
+    error = raised.value
+    np.testing.assert_array_equal(error.env_id, [2, 3])
+    observations, rewards, terminations, truncations, _ = error.result
+    np.testing.assert_array_equal(observations[:2, 0], 4)
+    np.testing.assert_array_equal(observations[2:], 0)
+    np.testing.assert_array_equal(rewards, [1, 1, 0, 0])
+    np.testing.assert_array_equal(truncations, [False, False, True, True])
+    assert not terminations.any()
+    observations, rewards, _, truncations, _ = env.step(np.zeros(4, int))  # a new process, a new episode
+    np.testing.assert_array_equal(observations[:, 0], [5, 5, 0, 0])
+    np.testing.assert_array_equal(rewards, [1, 1, 0, 0])
+    assert not truncations.any()
+    observations, *_ = env.step(np.zeros(4, int))
+    np.testing.assert_array_equal(observations[:, 0], [6, 6, 1, 1])
+    env.close()
+
+
+def test_a_process_that_is_killed_between_steps():
+    env = processes(2)
+    observations, _ = env.reset(seed=1)
+    os.kill(int(observations[1, 1]), signal.SIGKILL)
+    with pytest.raises(batchenv.LaneError, match="was ended by signal 9"):
+        env.step(np.zeros(2, int))
+    env.step(np.zeros(2, int))
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [3, 1])
+    env.close()
+
+
+def test_a_step_that_hangs():
+    env = processes(2, step_timeout=0.5)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match=r"it took longer than step_timeout=0.5 s") as raised:
+        env.step(np.array([0, 2]))
+    np.testing.assert_array_equal(raised.value.env_id, [1])
+    env.step(np.zeros(2, int))
+    env.step(np.zeros(2, int))
+    env.close()
+
+
+def test_lanes_in_flight_of_a_process_that_dies():
+    env = processes(4, batch_size=2)
+    env.reset(seed=1)
+    env.send(np.array([0, 0, 1, 0]), [0, 1, 2, 3])
+    got, failed = [], []
+    for _ in range(2):
+        try:
+            result = env.recv()
+        except batchenv.LaneError as error:
+            result = error.result
+            failed += error.env_id.tolist()
+        got += result[4]["env_id"].tolist()
+    assert sorted(got) == [0, 1, 2, 3] and sorted(failed) == [2, 3]
+    env.send(np.zeros(4, int), [0, 1, 2, 3])
+    rows = {}
+    for _ in range(2):
+        observations, *_, infos = env.recv()
+        rows.update(zip(infos["env_id"].tolist(), observations[:, 0].tolist(), strict=True))
+    assert rows == {0: 2.0, 1: 2.0, 2: 0.0, 3: 0.0}
+    env.close()
+
+
+def test_the_first_that_are_ready_come_first():
+    env = processes(2, batch_size=1)
+    env.reset(seed=1)
+    env.send(np.array([3, 0]), [0, 1])
+    assert env.recv()[4]["env_id"] == [1]
+    with pytest.raises(TimeoutError, match="nothing is lost"):
+        env.recv(timeout=0.01)
+    assert env.recv()[4]["env_id"] == [0]
+    with pytest.raises(RuntimeError, match="nothing in flight"):
+        env.recv()
+    env.close()
+
+
+def test_refusals():
+    env = processes(3, batch_size=1)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(3, int))
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=r"lane 2"):
+        env.step(np.array([0, 0, 9]), np.arange(3))
+    env.send(np.array([3]), [0])
+    with pytest.raises(RuntimeError, match=r"env_id\[1\]=0 is in flight"):
+        env.send(np.array([0, 0]), [1, 0])
+    with pytest.raises(ValueError, match="occurs twice"):
+        env.send(np.array([0, 0]), [1, 1])
+    with pytest.raises(RuntimeError, match="1 lanes are in flight"):
+        env.get_attr("count")
+    env.recv()
+    assert env.get_attr("count") == (1, 0, 0)
+    env.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        env.step(np.zeros(3, int))
+
+
+def test_an_env_that_cannot_be_made():
+    def fails():
+        raise OSError("no display")
+
+    with pytest.raises(OSError, match="no display") as raised:
+        processes(2, make_env=fails)
+    assert "In the worker" in raised.value.__notes__[0]
+    assert not children()
+    with pytest.raises(TypeError, match="make_env cannot be sent"):
+        processes(2, make_env=lambda generator=(k for k in "ab"): generator)
+
+
+def test_step_some_lanes_and_out():
+    one, other = (
+        processes(4, make_env=lambda: Anything(ARRAYS["goal"])),
+        batchenv.make_python(lambda: Anything(ARRAYS["goal"]), 4),
+    )
+    for env in (one, other):
+        env.reset(seed=4)
+    for lanes in ([3, 0], [2], [1, 3, 2]):
+        results = [env.step(np.ones(len(lanes), int), lanes) for env in (one, other)]
+        for mine, theirs in zip(results[0][1:4], results[1][1:4], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(results[0][0]["more"]["pair"][0], results[1][0]["more"]["pair"][0])
+    rewards = np.empty(4)
+    assert one.step(np.ones(4, int), out=(None, rewards, None, None))[1] is rewards
+    np.testing.assert_array_equal(rewards, other.step(np.ones(4, int))[1])
+    one.close()
+
+
+PROGRAM = """
+import numpy as np, os, sys, time, gymnasium, batchenv
+class Mine(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+    def step(self, action):
+        while action == 1:
+            pass
+        return np.zeros(2, np.float32), 1.0, False, False, {}
+env = batchenv.make_python(Mine, 2, workers="processes", num_workers=2)
+env.reset(seed=1)
+"""
+
+
+def ended(pids):
+    for _ in range(200):
+        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent(end):
+    """Also in an endless step; the program has no `if __name__ == "__main__"`, and none is needed."""
+    code = PROGRAM + "print(*(w.process.pid for w in env._backend._workers), flush=True)\nenv.step(np.array([0, 1]))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        pids = [int(word) for word in program.stdout.readline().split()]
+        assert len(pids) == 2
+        time.sleep(0.3)
+        program.send_signal(end)
+        told = program.stderr.read().decode()
+    assert ended(pids)
+    assert ("KeyboardInterrupt" in told) == (end == signal.SIGINT)
+
+
+def test_nothing_is_left_in_the_file_system():
+    before = set(os.listdir("/dev/shm"))
+    env = processes(2)
+    env.reset(seed=1)
+    assert set(os.listdir("/dev/shm")) == before
+    env.close()
+
+
+def test_a_forked_child_gets_an_error():
+    env = processes(2)
+    env.reset(seed=1)
+    child = os.fork()
+    if child == 0:
+        try:
+            env.step(np.zeros(2, int))
+            os._exit(1)
+        except RuntimeError:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    env.step(np.zeros(2, int))
+    env.close()
