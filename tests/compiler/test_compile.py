@@ -295,6 +295,7 @@ def test_warnings_are_warnings(walk, statement, warning):
     [
         (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi must be BE_ABI"),
         (".abi = BE_ABI,", "", r"type \?: \.abi must be BE_ABI"),
+        ('.name = "', '.name = "no word ', r"type \?: \.name must be a text of letters, digits and _"),
         (".state = state,", "", r"\.state is missing"),
         (".ports = ports,", "", r"\.ports is missing"),
         ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"1 of \.ports has a name that is not a text"),

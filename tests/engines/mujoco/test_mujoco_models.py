@@ -157,6 +157,19 @@ def test_a_model_of_ones_own():
     np.testing.assert_array_equal(env.step(actions)[0], after)
 
 
+@pytest.mark.parametrize("noise", [(0, 0), (0.1, 0), (0, 0.2), (0.1, 0.2)])
+def test_episodes_of_a_model_of_ones_own_start_as_numpy_draws(noise):
+    """Positions first; without noise nothing is drawn."""
+    xml = PENDULUM.format(joints=JOINTS, gear="3")
+    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel"], qpos_noise=noise[0], qvel_noise=noise[1])
+    env.reset(seed=4)
+    starts = env.reset()[0]  # the second ones: they depend on how much the first ones have drawn
+    for lane, start in enumerate(starts):
+        rng = np.random.default_rng(4 + lane)
+        drawn = [[rng.uniform(-most, most, 2) if most else np.zeros(2) for most in noise] for _ in range(2)]
+        np.testing.assert_array_equal(start, np.concatenate(drawn[1]))
+
+
 @pytest.mark.parametrize(
     "arguments, error, words",
     [
