@@ -67,7 +67,7 @@ TESTS = [
     (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], *QUEUE),
     (r"csrc/core/place/", ["tests/machine"], ["tests/queue"], *QUEUE),
     (r"csrc/core/(async|loop|run|team)", ASYNC, LEAKS, CORE, ["tests/machine"]),
-    (r"csrc/core/library", ["tests/compiler"], CORE),
+    (r"csrc/core/(library|checked)", ["tests/compiler"], CORE),
     (r"csrc/core/snapshot", CORE, FUZZ, ["tests/api", "tests/engines"]),
     (r"csrc/core/", CORE, ASYNC, LEAKS, ["tests/api", "tests/engines", "tests/machine"]),
     (r"csrc/include/", CORE, ASYNC, FUZZ),

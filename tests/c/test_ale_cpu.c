@@ -217,6 +217,36 @@ static int draw_lines(void *handle, const ale_picture *like, uint64_t seed, int 
     return failed;
 }
 
+static uint8_t read_timer(ale_device *device, uint16_t address) { return (void)device, (void)address, 0; }
+
+/* Loops that wait for the timer: as many turns are left out as leave it above 0, each of them for two instructions, and
+ * none where something else is read. Returns how many answers are wrong. */
+static int leave_out_turns(uint64_t seed, int runs) {
+    static const ale_device_functions timers = {.peek = read_timer};
+    int wrong = 0, left_out = 0;
+    be_ale_cpu_riot_peek = read_timer;
+    for (int run = 0; run < runs; run++) {
+        const uint64_t draw = mix(seed + (uint64_t)run);
+        const unsigned address = 0x280 + (draw & 31);
+        const uint32_t cycles = (uint32_t)mix(draw), of_turn = 7 + (draw >> 5 & 1), left = 1 + (draw >> 8 & 0xfff);
+        ale_riot riot = {.timer = draw >> 20 & 0xff, .shift = (uint32_t[]){0, 3, 6, 10}[draw >> 28 & 3]};
+        riot.device.functions = run % 8 ? &timers : &functions;
+        riot.set_at = cycles - 1 - (uint32_t)(draw >> 32 & 0x3fff);
+        uint32_t expected = 0;
+        if (run % 8 && (address & 5) == 4 && riot.timer > 0) {
+            /* What the timer shows at a read: one less at once, and again after each interval. */
+            const int64_t interval = INT64_C(1) << riot.shift;
+            for (int64_t since = cycles - 1 - riot.set_at; expected * 2 + 2 < left; expected++) {
+                if (riot.timer - 1 - (since + (expected + 1) * of_turn) / interval <= 0) break;
+            }
+        }
+        wrong += idle_turns(&riot.device, address, cycles, of_turn, left) != expected;
+        left_out += expected > 0;
+    }
+    be_ale_cpu_riot_peek = NULL;
+    return wrong + (left_out < runs / 20);
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) return 2;
     void *handle = dlopen(argv[1], RTLD_NOW);
@@ -255,9 +285,11 @@ int main(int argc, char **argv) {
             }
         }
     }
+    const int misjudged = leave_out_turns(seed, runs);
+    printf("%d idle loops, %d misjudged\n", runs, misjudged);
     int collided = 0;
     const int wrong = draw_lines(handle, tia, seed, runs, &collided);
     printf("%d pieces of lines, collisions in %d, %d differ\n", runs, collided, wrong);
     printf("%d runs, %lu accesses to devices, %d differ\n", runs, (unsigned long)accesses, failed);
-    return failed || wrong || accesses == 0 || collided < runs / 10;
+    return failed || wrong || misjudged || accesses == 0 || collided < runs / 10;
 }

@@ -196,9 +196,53 @@ static void test_ring_processes(void) {
     fclose(file);
 }
 
+/* Where a slot says whose turn it is. */
+static _Atomic uint64_t *turn_of(be_ring *ring, uint64_t position) {
+    return (_Atomic uint64_t *)((unsigned char *)(ring + 1) + position % ring->capacity * ring->stride);
+}
+
+static void *push_one(void *ring) {
+    CHECK(be_ring_push(ring, &(uint64_t){7}, PATIENCE));
+    return NULL;
+}
+
+static void *pop_one(void *ring) {
+    uint64_t entry;
+    CHECK(be_ring_pop(ring, &entry, PATIENCE));
+    return NULL;
+}
+
+/* Two threads sleep, and two slots are handed on, the second one first: whoever is woken for it cannot use it yet. The
+ * late one then wakes one thread, which has to wake the other. */
+static void test_a_late_slot(void) {
+    for (int push = 0; push < 2; push++) {
+        be_ring *ring = be_ring_init(block(be_ring_bytes(2, 8)), 2, 8, 0);
+        be_gate *gate = push ? &ring->emptied : &ring->filled;
+        uint64_t entry = 5;
+        for (int i = 0; push && i < 2; i++) CHECK(be_ring_try_push(ring, &entry));
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, push ? push_one : pop_one, ring);
+        while (atomic_load(&gate->sleepers) < 2) sched_yield();
+        nanosleep(&(struct timespec){0, 2 * MS}, NULL);                    /* announced, and then asleep */
+        CHECK(atomic_fetch_add(push ? &ring->head : &ring->tail, 1) == 0); /* the claim of the one that is late */
+        CHECK(push ? be_ring_pop(ring, &entry, 0) : be_ring_push(ring, &entry, 0));
+        nanosleep(&(struct timespec){0, 2 * MS}, NULL);
+        CHECK(atomic_load(&gate->sleepers) == 2);
+        atomic_store(turn_of(ring, 0), push ? 2 : 1);
+        be_gate_notify(gate, 1);
+        const int64_t until = be_clock() + PATIENCE / 6; /* at the end of their own time they would look, too */
+        while (atomic_load(&gate->sleepers) && be_clock() < until) nanosleep(&(struct timespec){0, MS / 10}, NULL);
+        CHECK(atomic_load(&gate->sleepers) == 0);
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+        CHECK(be_ring_room(ring) == (push ? 0 : 2));
+        free(ring);
+    }
+}
+
 int main(int argc, char **argv) {
     static const named_test tests[] = {
         {"ring", test_ring},
+        {"ring, a late slot", test_a_late_slot},
         {"ring, many threads", test_ring_stress},
         {"ring, two processes", test_ring_processes},
     };

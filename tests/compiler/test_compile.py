@@ -276,13 +276,17 @@ def test_compile_errors_point_at_the_users_file(walk):
     assert TABLE.keys().isdisjoint([f"{walk.stem}-v0"])
 
 
-def test_warnings_are_warnings(walk):
-    edit(
-        walk,
-        "    int64_t *observation = rows->port[OBSERVATION];",
-        "    int64_t *observation = rows->port[OBSERVATION];\n    int unused;",
-    )
-    with pytest.warns(UserWarning, match=r"walk\w*\.c:\d+:\d+: warning: unused variable .unused."):
+@pytest.mark.parametrize(
+    ("statement", "warning"),
+    [
+        ("int unused;", "unused variable .unused."),
+        ('if (begin < 0) return be_fail(error, BE_ERROR_VALUE, -1, "%s", LENGTH);', "format .%s. expects"),
+    ],
+)
+def test_warnings_are_warnings(walk, statement, warning):
+    row = "    int64_t *observation = rows->port[OBSERVATION];"
+    edit(walk, row, f"{row}\n    {statement}")
+    with pytest.warns(UserWarning, match=rf"walk\w*\.c:\d+:\d+: warning: {warning}"):
         batchenv.compile(walk)
 
 
@@ -291,6 +295,7 @@ def test_warnings_are_warnings(walk):
     [
         (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi must be BE_ABI"),
         (".abi = BE_ABI,", "", r"type \?: \.abi must be BE_ABI"),
+        ('.name = "', '.name = "no word ', r"type \?: \.name must be a text of letters, digits and _"),
         (".state = state,", "", r"\.state is missing"),
         (".ports = ports,", "", r"\.ports is missing"),
         ('{"", BE_OBSERVATION,', "{(const char *)8, BE_OBSERVATION,", r"1 of \.ports has a name that is not a text"),
@@ -522,6 +527,38 @@ def test_the_check_sees_what_is_not_written(walk, monkeypatch, right, wrong, wor
         env.reset(seed=0)
         for _ in range(4):
             env.step(np.ones(5, int))
+
+
+def test_the_check_sees_rows_of_bytes_that_are_not_written(walk, monkeypatch):
+    """A byte may have any value, the pattern's too: only a whole row of it was not written."""
+    edit(walk, "BE_DISCRETE(LENGTH)}", "BE_BOX(BE_U8, 0, 255, 5)}")
+    edit(walk, "*BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) =", "for (int j = 0; j < 5; j++)\n")
+    edit(walk, " cell[lanes[k]];", "BE_ROW(uint8_t, rows->port[OBSERVATION], rows, lanes[k], 5)[j] = 0;")
+    edit(walk, "int64_t *observation", "uint8_t *observation")
+    edit(walk, "observation[k] =", "if (be_param_of(batch, STEP_COST, i) > 0) observation[5 * k + 2] = (uint8_t)")
+    (name,) = batchenv.compile(walk, cflags="-w").ids
+    monkeypatch.setenv("BATCHENV_CHECK_WRITES", "1")
+    for cost in (1.0, 0.0):
+        env = batchenv.make(name, 5, step_cost=cost)
+        env.reset(seed=0)
+        if cost:
+            assert (env.step(np.ones(5, int))[0] == 0xA5).sum(axis=1).tolist() == [4] * 5
+        else:
+            with pytest.raises(ValueError, match=r'not written observation "" of lane 0 \(value 0 of its row\)'):
+                env.step(np.ones(5, int))
+
+
+def test_the_check_looks_at_the_lanes_of_each_range(monkeypatch):
+    """The second thread's do not begin with lane 0; some have ended, and the last ones are padding."""
+    envs = []
+    for checked in ("1", "0"):
+        monkeypatch.setenv("BATCHENV_CHECK_WRITES", checked)
+        envs.append(batchenv.make("FrozenLake-v1", 203, max_episode_steps=3, num_threads=2))
+        envs[-1]._backend.core.force_parallel(True)
+        envs[-1].reset(seed=0)
+    for action in np.random.default_rng(0).integers(4, size=(9, 203)):
+        for ours, theirs in zip(*(env.step(action)[:4] for env in envs), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("function", ["step", "reset", "prepare"])

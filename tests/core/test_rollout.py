@@ -85,6 +85,15 @@ def test_lanes_and_steps_are_uncorrelated():
     assert abs((a[1:, 1:] * a[:-1, :-1]).mean()) < bound
 
 
+def test_parts_of_an_action_are_uncorrelated():
+    env = batchenv.make("SyntheticNested-v0", 64)
+    env.reset(seed=0)
+    gear, push, dials = env.rollout(200, policy="random", seed=1).actions
+    columns = [gear, *(push[key][..., j] for key in ("keys", "push") for j in range(2)), dials[..., 0], dials[..., 1]]
+    correlations = np.corrcoef([column.ravel() for column in columns])
+    assert abs(correlations - np.eye(len(columns))).max() < 0.05  # of 12,800 samples: five times what chance gives
+
+
 def test_out():
     env, other = (batchenv.make("CartPole-v1", 5) for _ in range(2))
     for e in (env, other):

@@ -1,7 +1,10 @@
 """Models that differ from lane to lane, models of one's own, and what a model must have."""
 
+import ctypes.util
 import pickle
+from pathlib import Path
 
+import gymnasium.envs.mujoco
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
@@ -10,6 +13,7 @@ import batchenv
 from batchenv.engines.mujoco import library
 from helpers.mujoco import JOINTS, PENDULUM, mujoco
 from helpers.parity import assert_same, follow, make_gymnasium
+from helpers.processes import run_python
 
 
 def test_lanes_with_models_of_their_own():
@@ -157,6 +161,19 @@ def test_a_model_of_ones_own():
     np.testing.assert_array_equal(env.step(actions)[0], after)
 
 
+@pytest.mark.parametrize("noise", [(0, 0), (0.1, 0), (0, 0.2), (0.1, 0.2)])
+def test_episodes_of_a_model_of_ones_own_start_as_numpy_draws(noise):
+    """Positions first; without noise nothing is drawn."""
+    xml = PENDULUM.format(joints=JOINTS, gear="3")
+    env = batchenv.make_mujoco(xml, 2, observation=["qpos", "qvel"], qpos_noise=noise[0], qvel_noise=noise[1])
+    env.reset(seed=4)
+    starts = env.reset()[0]  # the second ones: they depend on how much the first ones have drawn
+    for lane, start in enumerate(starts):
+        rng = np.random.default_rng(4 + lane)
+        drawn = [[rng.uniform(-most, most, 2) if most else np.zeros(2) for most in noise] for _ in range(2)]
+        np.testing.assert_array_equal(start, np.concatenate(drawn[1]))
+
+
 @pytest.mark.parametrize(
     "arguments, error, words",
     [
@@ -233,3 +250,29 @@ def test_the_c_side_has_a_place_for_every_name():
     for lane in (-1, 2):
         with pytest.raises(IndexError):
             lanes.source.put_model(lane, model)
+
+
+CROWD = """
+import sys
+import numpy as np
+import batchenv
+env = batchenv.make("Ant-v5", 2, xml_file=sys.argv[1], contact_cost_weight=1.0)
+env.reset(seed=1)
+for _ in range(30):
+    infos = env.step(env.action_space.high)[4]
+    forces = [np.clip(data.cfrc_ext, -1, 1) for data in env.get_attr("data")]
+    assert [-np.sum(np.square(row)) for row in forces] == infos["reward_contact"].tolist(), infos
+assert infos["reward_contact"].any()
+print(len(forces[0]))
+"""
+
+
+def test_more_bodies_than_the_sum_of_forces_has_room_for_at_hand(tmp_path):
+    """With glibc's checks, which see each byte that is written beyond the memory asked for, where there are any."""
+    text = (Path(gymnasium.envs.mujoco.__file__).parent / "assets/ant.xml").read_text()
+    stones = "".join(f'<body pos="9 {k} 0"><geom size=".1"/></body>' for k in range(100))
+    path = tmp_path / "ant.xml"
+    path.write_text(text.replace("</worldbody>", f"{stones}</worldbody>"))
+    checks = ctypes.util.find_library("c_malloc_debug")
+    variables = {"LD_PRELOAD": checks, "MALLOC_CHECK_": "3"} if checks else {}
+    assert run_python(CROWD, str(path), **variables).strip() == "114"
