@@ -128,8 +128,8 @@ cdef class Mail:
 
 
 def take_orders(Batch batch, actions, lanes, list targets, out):
-    """Checks actions, a row each for `lanes` (int64; None: all lanes), and copies them into the lanes' rows of `targets`,
-    an array per part. Returns `out`, checked. Nothing has been copied if one of the two is wrong."""
+    """Checks actions, a row each for `lanes` (int64; None: all lanes), and copies them into the lanes' rows of
+    `targets`, an array per part. Returns `out`, checked. Nothing has been copied if one of the two is wrong."""
     cdef be_rows rows
     cdef ActionPart part
     cdef cnp.ndarray target, numbers
@@ -183,7 +183,8 @@ def columns_of(Batch batch):
     """[(dtype, shape of one lane)] of the columns that `adopt` takes, and of the targets of `take_orders`."""
     cdef ActionPart part
     layout = batch.layout
-    observations = [(layout.kernel_dtype, layout.observation_shape)] + [(dtype, shape) for _, dtype, shape in layout.more]
+    observations = [(layout.kernel_dtype, layout.observation_shape)]
+    observations += [(dtype, shape) for _, dtype, shape in layout.more]
     actions = [(part.dtype, part.shape) for part in batch.actions.parts]
     return [*observations, (np.dtype(np.float64), ()), (np.dtype(np.bool_), ()), (np.dtype(np.bool_), ())], actions
 

@@ -284,7 +284,7 @@ class PythonBackend(CoreBackend):
 
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
-        return self.observations.arrays(observations)
+        return self.observations.arrays(observations, self.num_envs)
 
 
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:

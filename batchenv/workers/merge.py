@@ -9,8 +9,8 @@ import numpy as np
 
 
 def merged(parts: Sequence[tuple[int, dict[str, Any]]], rows: int) -> dict[str, Any]:
-    """Infos of so many rows. parts: (first row, infos of the rows from there on), each in Gymnasium's form. Rows that no
-    part covers, or whose part lacks an info, have 0 or None there, and a mask of False."""
+    """Infos of so many rows. parts: (first row, infos of the rows from there on), each in Gymnasium's form. Rows that
+    no part covers, or whose part lacks an info, have 0 or None there, and a mask of False."""
     together: dict[str, Any] = {}
     inner: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for first, infos in parts:

@@ -72,10 +72,10 @@ class Parts:
             parts[path] = concatenate(space, items, create_empty_array(space, len(items)))
         return self._built(self.space, (), parts)
 
-    def arrays(self, values: Any) -> dict[str, Any]:
-        """What goes through the ports, by their names, of values of several lanes that have been joined."""
+    def arrays(self, values: Any, rows: int) -> dict[str, Any]:
+        """What goes through the ports, by their names, of values of so many lanes that have been joined."""
         return {
-            port.name: np.zeros(1, np.uint8) if port.path is None else _at(values, port.path) for port in self.ports
+            port.name: np.zeros(rows, np.uint8) if port.path is None else _at(values, port.path) for port in self.ports
         }
 
     def _built(self, space: spaces.Space, path: tuple[Any, ...], parts: dict[tuple[Any, ...], Any]) -> Any:

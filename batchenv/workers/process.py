@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import socket
@@ -55,10 +56,8 @@ class WorkerProcess:
         self.channel = Connection(ours.detach())
         self._end = weakref.finalize(self, _end, self.process, self.channel, self._life)
         self._end.atexit = True
-        try:
+        with contextlib.suppress(OSError):  # it has ended already, and `hear` says so
             self.channel.send_bytes(job)
-        except OSError:
-            pass  # it has ended already; `hear` says so
 
     def hear(self) -> Any:
         """The next message.

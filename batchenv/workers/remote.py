@@ -167,15 +167,14 @@ class ProcessBackend(CoreBackend):
 
     def close(self) -> None:
         """See `Backend.close`. Envs get a second to close, and are ended then."""
-        if not self.closed:
-            if os.getpid() == self._pid:
-                for number in range(len(self._workers)):
-                    with contextlib.suppress(RuntimeError):
-                        self._memory.mail.post(number, Verb.END)
-                end = time.monotonic() + 1.0
-                while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
-                    time.sleep(0.002)
-                self._end_workers()
+        if not self.closed and os.getpid() == self._pid:
+            for number in range(len(self._workers)):
+                with contextlib.suppress(RuntimeError):
+                    self._memory.mail.post(number, Verb.END)
+            end = time.monotonic() + 1.0
+            while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
+                time.sleep(0.002)
+            self._end_workers()
         super().close()
 
     # ---- letters -------------------------------------------------------------------------------------------------
@@ -425,17 +424,14 @@ class ProcessBackend(CoreBackend):
 
     def _raised(self, result: Any, lanes: NDArray[np.int64] | None) -> Any:
         """`result`, or a LaneError that holds it, if lanes have failed."""
-        lost = (
-            self._lost if lanes is None else {lane: self._lost[lane] for lane in lanes.tolist() if lane in self._lost}
-        )
+        asked = range(self.num_envs) if lanes is None else lanes.tolist()
+        lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost}
         if not lost:
             return result
-        for lane in lost:
-            self._lost = {other: problem for other, problem in self._lost.items() if other not in lost}
         named = "; ".join(f"lane {lane}: {type(lost[lane]).__name__}: {lost[lane]}" for lane in sorted(lost)[:5])
         error = LaneError(
-            f"{len(lost)} of the lanes failed ({named}{', ...' if len(lost) > 5 else ''}); their episodes are over, and "
-            "the next step or reset starts new ones; the other lanes are fine: see this error's env_id and result",
+            f"{len(lost)} of the lanes failed ({named}{', ...' if len(lost) > 5 else ''}); their episodes are over, "
+            "and the next step or reset starts new ones; the other lanes are fine: see this error's env_id and result",
             np.array(sorted(lost)),
             result,
         )
@@ -467,8 +463,8 @@ class ProcessBackend(CoreBackend):
         flying = int(self._flying.sum())
         if flying < self._batch_size:
             raise RuntimeError(
-                f"recv() with {flying or 'nothing'} in flight: a batch has {self._batch_size} rows and would never come; "
-                "async_reset() or send() first"
+                f"recv() with {flying or 'nothing'} in flight: a batch has {self._batch_size} rows and would never "
+                "come; async_reset() or send() first"
             )
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
