@@ -1,19 +1,13 @@
 """python -m batchenv."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import batchenv
 from batchenv import bench
-from helpers.processes import run_python
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "batchenv", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+from helpers.processes import command_line as run
+from helpers.processes import python, run_python
 
 
 def words(*arguments):
@@ -217,7 +211,7 @@ def test_plot_is_written_or_explains_what_is_missing(tmp_path):
         assert f"wrote {path}" in result.stdout
     missing = f"import sys; sys.modules['matplotlib'] = None; sys.argv = ['', 'bench', '--plot', {str(path)!r}]"
     code = f"{missing}; import runpy; runpy.run_module('batchenv', run_name='__main__')"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    result = python("-c", code)
     assert (result.returncode, "pip install matplotlib" in result.stderr) == (2, True)
 
 

@@ -23,7 +23,7 @@ from batchenv.check.steps import _outside as outside
 from batchenv.check.target import resolve
 from batchenv.check.trial import difference, same
 from helpers import ids
-from helpers.processes import run_python
+from helpers.processes import command_line, first_on_path, python, run_python, succeeded
 from helpers.project import ROOT
 
 TESTS = os.path.dirname(__file__)
@@ -57,8 +57,7 @@ def test_every_check_has_a_broken_env():
 
 def test_the_page_lists_the_rules():
     """`python tools/list_rules.py` writes the list anew."""
-    command = [sys.executable, str(ROOT / "tools" / "list_rules.py"), "--print"]
-    rules = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    rules = succeeded(python(ROOT / "tools" / "list_rules.py", "--print"))
     assert all(f"- **{check.name}**" in rules and check.rule in rules for check in CHECKS)
     assert rules in (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 
@@ -235,9 +234,7 @@ def test_a_factory_that_hangs_or_raises(monkeypatch):
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "batchenv", "check", *arguments]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")]))}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+    return command_line("check", *arguments, PYTHONPATH=first_on_path(TESTS))
 
 
 def test_command_line():

@@ -18,6 +18,8 @@ import batchenv
 from batchenv import _core
 from batchenv.compiler import CompileError, build, libraries, template
 from batchenv.registry import TABLE
+from helpers.processes import command_line as run
+from helpers.processes import python, run_python, succeeded
 from helpers.project import ROOT
 
 ENVS = ROOT / "csrc/envs"
@@ -54,12 +56,6 @@ def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-
-
-def run(*arguments, **variables):
-    command = [sys.executable, "-m", "batchenv", *map(str, arguments)]
-    env = {**os.environ, **{name: str(value) for name, value in variables.items()}}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
 
 
 def trajectory(env, steps=60, seed=3):
@@ -232,7 +228,7 @@ import pickle, sys
 env = pickle.load(open(sys.argv[1], "rb"))
 print(env.step([1] * 6)[0].tolist(), env.get_attr("slip")[0], env.spec.id)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "env.pickle")], capture_output=True, text=True)
+    done = python("-c", code, tmp_path / "env.pickle")
     if gone in ("nothing", "library"):
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{env.step([1] * 6)[0].tolist()} 0.3 batchenv/{library.ids[0]}\n"
@@ -454,21 +450,19 @@ def test_without_a_compiler(walk, monkeypatch):
 
 
 def test_new_compile_and_check(tmp_path, cache):
-    folder = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
-    command = [sys.executable, "-m", "batchenv"]
-    assert subprocess.run([*command, "new", "my_game"], **folder).returncode == 0
-    again = subprocess.run([*command, "new", "my_game"], **folder)
+    succeeded(run("new", "my_game", cwd=tmp_path))
+    again = run("new", "my_game", cwd=tmp_path)
     assert again.returncode == 2 and "my_game.c is there already, and is left as it is" in again.stderr
-    made = subprocess.run([*command, "compile", "my_game.c"], **folder)
+    made = run("compile", "my_game.c", cwd=tmp_path)
     assert made.returncode == 0 and made.stdout.startswith("MyGame-v0: batchenv.make('MyGame-v0', num_envs)")
     assert made.stderr == ""  # no warnings
-    checked = subprocess.run([*command, "check", "my_game.c", "-q"], **folder)
+    checked = run("check", "my_game.c", "-q", cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert checked.stdout.startswith("MyGame-v0 of my_game.c: 3 lanes") and " 0 fail" in checked.stdout
-    told = subprocess.run([*command, "info", "my_game.c"], **folder)
+    told = run("info", "my_game.c", cwd=tmp_path)
     assert "slip = 0.1 (0 to 1): probability that a step goes the other way" in told.stdout
     for name in ("my game", "", "7up", "x" * 60, "../up"):
-        assert subprocess.run([*command, "new", name], **folder).returncode == 2
+        assert run("new", name, cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -601,14 +595,8 @@ for lanes in (1, 3, 21):
     for _ in range(9):
         env.send([1], env.recv()[4]["env_id"])
 """
-    subprocess.run([sys.executable, "-c", code, str(walk)], check=True, timeout=60)
-    told = subprocess.run(
-        [sys.executable, "-c", code, str(walk)],
-        env={**os.environ, "BATCHENV_CHECK_WRITES": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    run_python(code, walk)
+    told = python("-c", code, walk, BATCHENV_CHECK_WRITES=1)
     assert re.search(r"drawn random numbers for lane 1 of 1, which only fills up a block of 8", told.stderr)
 
 

@@ -12,7 +12,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 from gymnasium.wrappers.utils import rescale_box
 
 import batchenv
-from helpers.parity import MODES, choose, follow
+from helpers.parity import MODES, Case, choose, follow
 
 # Gymnasium's wrappers cast bounds that lose precision, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
@@ -40,9 +40,9 @@ class Repeat(gymnasium.Wrapper):
         return observation, total, terminated, truncated, info
 
 
-def chain(env_id, limit=LIMIT, repeat=1, scale=None, clip=None, rescale=None, time=False, dtype=None, stack=None):
+def chain(env_id, max_episode_steps, repeat=1, scale=None, clip=None, rescale=None, time=False, dtype=None, stack=None):
     """One of Gymnasium's environments in the wrappers that our keywords stand for."""
-    env = gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=limit)
+    env = gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=max_episode_steps)
     if repeat > 1:
         env = Repeat(env, repeat)
     if scale is not None:
@@ -72,11 +72,14 @@ KEYWORDS = {
 }
 
 
-def pair(env_id, mode, lanes=LANES, limit=LIMIT, **options):
-    ours = {KEYWORDS[name]: value for name, value in options.items()}
-    return (
-        batchenv.make(env_id, lanes, autoreset_mode=mode, max_episode_steps=limit, **ours),
-        SyncVectorEnv([lambda: chain(env_id, limit, **options)] * lanes, autoreset_mode=mode),
+def case_of(env_id, max_episode_steps=LIMIT, **options):
+    """These wrappers against our keywords for them."""
+    return Case(
+        env_id,
+        both={"max_episode_steps": max_episode_steps},
+        ours={KEYWORDS[name]: value for name, value in options.items()},
+        theirs=options,
+        creator=chain,
     )
 
 
@@ -114,25 +117,28 @@ def test_equals_gymnasiums_wrappers(name, env_id, mode):
     elif name == "uint8":
         options = {**options, "rescale": (1, 200)}
     try:
-        theirs = chain(env_id, **options).observation_space
+        theirs = chain(env_id, LIMIT, **options).observation_space
     except (ValueError, TypeError) as refusal:
         with pytest.raises(type(refusal), match=r"rescale_observation|observation_dtype"):
-            pair(env_id, mode, **options)
+            case_of(env_id, **options).make(LANES, mode)
         return
     if name == "uint8" and not (np.isfinite(theirs.low).all() and np.isfinite(theirs.high).all()):
         pytest.skip("unbounded values do not fit uint8")
-    assert follow(*pair(env_id, mode, **options), STEPS)[0]
+    case = case_of(env_id, **options)
+    assert follow(case, *case.pair(LANES, mode), STEPS)[0]
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", IDS)
 def test_statistics(env_id, mode):
-    plain, theirs = pair(env_id, mode)
-    ours = batchenv.make(env_id, LANES, autoreset_mode=mode, max_episode_steps=LIMIT, record_episode_statistics=True)
+    case = Case(
+        env_id, both={"max_episode_steps": LIMIT}, ours={"record_episode_statistics": True}, creator=chain, drop=("t",)
+    )
+    ours, theirs = case.pair(LANES, mode)
     if mode is AutoresetMode.DISABLED:
         # SyncVectorEnv.reset takes "reset_mask" out of the options, and the wrapper around it then forgets every lane.
-        theirs = plain
-    assert follow(ours, vector_wrappers.RecordEpisodeStatistics(theirs), STEPS, drop=("t",))[0]
+        theirs = case_of(env_id).make(LANES, mode)
+    assert follow(case, ours, vector_wrappers.RecordEpisodeStatistics(theirs), STEPS)[0]
 
 
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
@@ -141,7 +147,7 @@ def test_statistics_count_raw_rewards_and_decisions(mode):
         "Pendulum-v1", LANES, autoreset_mode=mode, max_episode_steps=LIMIT, record_episode_statistics=True,
         reward_scale=0.1, clip_reward=(-0.2, None), action_repeat=4,
     )  # fmt: skip
-    theirs = SyncVectorEnv([lambda: chain("Pendulum-v1", repeat=4)] * LANES, autoreset_mode=mode)
+    theirs = SyncVectorEnv([lambda: chain("Pendulum-v1", LIMIT, repeat=4)] * LANES, autoreset_mode=mode)
     theirs = vector_wrappers.RecordEpisodeStatistics(theirs)
     ours.reset(seed=1), theirs.reset(seed=1)
     rng = np.random.default_rng(0)
@@ -173,24 +179,35 @@ def test_seconds_of_an_episode_pass():
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("dtype", [None, np.float64])
 def test_normalized(env_id, dtype):
-    options = {} if dtype is None else {"dtype": dtype}
-    ours = batchenv.make(env_id, LANES, max_episode_steps=LIMIT, normalize_observation=True, observation_dtype=dtype)
-    theirs = SyncVectorEnv([lambda: chain(env_id, **options)] * LANES)
+    case = Case(
+        env_id,
+        both={"max_episode_steps": LIMIT},
+        ours={"normalize_observation": True, "observation_dtype": dtype},
+        theirs={"dtype": dtype},
+        creator=chain,
+    )
+    ours, theirs = case.pair(LANES)
     theirs = vector_wrappers.NormalizeObservation(theirs)
-    assert follow(ours, theirs, STEPS)[0]
+    assert follow(case, ours, theirs, STEPS)[0]
     for name in ("mean", "var", "count"):
         np.testing.assert_array_equal(getattr(ours.normalizer.obs_rms, name), getattr(theirs.obs_rms, name))
     ours.normalizer.update_running_mean = theirs.update_running_mean = False
     before = ours.normalizer.obs_rms.mean.copy()
-    assert follow(ours, theirs, 40)[0]
+    assert follow(case, ours, theirs, 40)[0]
     np.testing.assert_array_equal(ours.normalizer.obs_rms.mean, before)
 
 
 def test_normalized_stack_of_large_batches():
     """More lanes than a pairwise sum's block, and a stack: NumPy's order of adding up is kept."""
-    ours = batchenv.make("CartPole-v1", 300, frame_stack=3, normalize_observation=True)
-    theirs = SyncVectorEnv([lambda: chain("CartPole-v1", 500, stack=3)] * 300)
-    assert follow(ours, vector_wrappers.NormalizeObservation(theirs), 40)[0]
+    case = Case(
+        "CartPole-v1",
+        both={"max_episode_steps": 500},
+        ours={"frame_stack": 3, "normalize_observation": True},
+        theirs={"stack": 3},
+        creator=chain,
+    )
+    ours, theirs = case.pair(300)
+    assert follow(case, ours, vector_wrappers.NormalizeObservation(theirs), 40)[0]
 
 
 @pytest.mark.parametrize("mode", MODES[1:], ids=[mode.value for mode in MODES[1:]])

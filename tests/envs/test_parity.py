@@ -111,7 +111,7 @@ def test_trajectories(name, mode, monkeypatch):
         monkeypatch.setenv("BATCHENV_ISA", isa)
         ours.append(case.make(LANES, mode))
     theirs = case.reference(LANES, mode)
-    finished, rewards = follow(ours, theirs, STEPS, SEED, case.beyond, case.starts)
+    finished, rewards = follow(case, ours, theirs, STEPS, SEED)
     assert (finished > 0 or not case.ends) and rewards >= case.rewards
     for env in ours:
         assert_streams_same(env, theirs)

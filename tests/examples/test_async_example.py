@@ -1,19 +1,15 @@
 """examples/async_loop.py runs and its learner finds the right value; tools/timeline.py draws what it measures."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
+from helpers.processes import python, succeeded
 from helpers.project import ROOT
 
 
 def run(*arguments):
-    command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return succeeded(python(*arguments))
 
 
 def test_async_loop():

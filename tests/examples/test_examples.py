@@ -1,18 +1,15 @@
 """The examples run as they are, and what they claim holds."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from helpers.processes import hide, python
 from helpers.project import ROOT
 
 
-def run(name, *arguments):
-    command = [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def run(name, *arguments, **options):
+    return python(ROOT / "examples" / name, *arguments, **options)
 
 
 def numbers(text):
@@ -56,13 +53,8 @@ def test_domain_randomisation(tmp_path):
 
 
 def test_domain_randomisation_without_matplotlib(tmp_path):
-    (tmp_path / "matplotlib").mkdir()
-    (tmp_path / "matplotlib" / "__init__.py").write_text("raise ImportError('not here')\n")
-    command = [sys.executable, str(ROOT / "examples" / "domain_randomisation.py"), "--quick", "--picture", "x.png"]
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
-    )
+    hidden = hide("matplotlib", tmp_path)
+    result = run("domain_randomisation.py", "--quick", "--picture", "x.png", cwd=tmp_path, PYTHONPATH=hidden)
     assert result.returncode == 1 and "pip install 'batchenv[bench]'" in result.stderr
 
 
@@ -87,13 +79,7 @@ def test_two_player_pong(tmp_path):
 
 
 def test_two_player_pong_without_imageio(tmp_path):
-    (tmp_path / "imageio").mkdir()
-    (tmp_path / "imageio" / "__init__.py").write_text("raise ImportError('not here')\n")
-    command = [sys.executable, str(ROOT / "examples" / "two_player_pong.py"), "--quick"]
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path
-    )
+    result = run("two_player_pong.py", "--quick", cwd=tmp_path, PYTHONPATH=hide("imageio", tmp_path))
     assert result.returncode == 1 and "pip install imageio" in result.stderr
 
 

@@ -1,13 +1,11 @@
 """The PPO examples learn, and say what is missing. They need PyTorch, which the extra `test` does not install."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from helpers.processes import first_on_path, hide, python
 from helpers.project import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -15,24 +13,9 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None  # importing it here w
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs torch: pip install -e '.[examples]'")
 
 
-def run(*command, path=()):
-    path = os.pathsep.join([*map(str, path), *filter(None, [os.environ.get("PYTHONPATH")])])
+def run(*command, PYTHONPATH=None):
     # An example finds its neighbours beside itself, whatever the other tests ask of Python.
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**inherited, "PYTHONPATH": path},
-    )
-
-
-def without(module, folder):
-    """A folder that, at the head of the path, hides an installed module."""
-    (folder / module).mkdir()
-    (folder / module / "__init__.py").write_text("raise ImportError('not here')\n")
-    return folder
+    return python(*command, PYTHONPATH=PYTHONPATH or first_on_path(), PYTHONSAFEPATH=None)
 
 
 def means(output):
@@ -84,7 +67,7 @@ def test_pong():
 
 @pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_mujoco.py", "ppo_pong.py"])
 def test_without_torch(name, tmp_path):
-    result = run(EXAMPLES / name, path=[without("torch", tmp_path)])
+    result = run(EXAMPLES / name, PYTHONPATH=hide("torch", tmp_path))
     assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
 
 
@@ -93,14 +76,14 @@ def test_without_torch(name, tmp_path):
     ("ppo_mujoco.py", "mujoco", "batchenv[mujoco]"), ("ppo_pong.py", "ale_py", "batchenv[atari]"),
 ])  # fmt: skip
 def test_without_simulator(name, module, extra, tmp_path):
-    result = run(EXAMPLES / name, path=[without(module, tmp_path)])
+    result = run(EXAMPLES / name, PYTHONPATH=hide(module, tmp_path))
     assert result.returncode == 1 and "Traceback" not in result.stderr and extra in result.stderr
 
 
 @needs_torch
 @pytest.mark.parametrize("module", ["moviepy", "pygame"])
 def test_video_says_what_is_missing_before_training(module, tmp_path):
-    result = run(EXAMPLES / "ppo_cartpole.py", "--video", tmp_path / "v", path=[without(module, tmp_path)])
+    result = run(EXAMPLES / "ppo_cartpole.py", "--video", tmp_path / "v", PYTHONPATH=hide(module, tmp_path))
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert module in result.stderr.lower() and "pip install" in result.stderr
     assert not result.stdout

@@ -1,5 +1,5 @@
 """Builds parts of the C core as a library that tests can call, because the extension module exports none of its
-functions."""
+functions; and programs around them."""
 
 import ctypes
 import functools
@@ -31,3 +31,19 @@ def library(*sources, isa="BASELINE"):
         command = [*compiler, *flags, *paths, "-o", target, *build_config.LINK_FLAGS]
         subprocess.run(command, cwd=ROOT, check=True)
         return ctypes.CDLL(target)
+
+
+def program(folder, flags, *sources):
+    """A program of these files of the project. Skips the test where there is no C compiler, or it lacks the sanitizers
+    that the flags ask for."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    target = folder / "program"
+    files = [str(path) for source in sources for path in ROOT.glob(source)]
+    command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}", *files]
+    built = subprocess.run([*command, "-o", str(target), "-ldl", "-pthread"], capture_output=True, text=True)
+    if built.returncode and "-fsanitize" in " ".join(flags):
+        pytest.skip("the compiler has no sanitizers here")
+    assert built.returncode == 0, built.stderr
+    return target

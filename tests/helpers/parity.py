@@ -1,7 +1,8 @@
-"""Compares our environments with Gymnasium's, for every family. A Case says which ones; `follow` steps both with the
-same actions; `assert_same` requires results of the same form and type, equal in every bit."""
+"""Compares our environments with Gymnasium's, for every family. A Case says which ones, and how; `follow` steps both
+with the same actions; `assert_same` requires results of the same form and type, equal in every bit."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,53 +17,6 @@ from batchenv._core import Infos
 MODES = list(AutoresetMode)
 
 
-@dataclass(frozen=True)
-class Case:
-    """One comparison with Gymnasium's env of the same id.
-
-    Args:
-        env_id: the id of both.
-        both: keywords for both.
-        ours, theirs: keywords for one of the two.
-        physics: keywords for ours; for Gymnasium's envs, attributes that are set.
-        attributes: further ones.
-        beyond: how far continuous actions go beyond their bounds.
-        starts: options of a second reset, in which every other lane is reset.
-        rewards: rewards that must occur, so that not only idle steps are compared.
-        ends: whether an episode must have ended.
-    """
-
-    env_id: str
-    both: dict[str, Any] = field(default_factory=dict)
-    ours: dict[str, Any] = field(default_factory=dict)
-    theirs: dict[str, Any] = field(default_factory=dict)
-    physics: dict[str, Any] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
-    beyond: float = 1.0
-    starts: dict[str, Any] | None = None
-    rewards: set = field(default_factory=set)
-    ends: bool = True
-
-    def make(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
-        """Ours."""
-        return batchenv.make(self.env_id, lanes, autoreset_mode=mode, **self.both, **self.ours, **self.physics)
-
-    def reference(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
-        """Gymnasium's environments in a SyncVectorEnv."""
-
-        def make_one():
-            env = make_gymnasium(self.env_id, **self.both, **self.theirs)
-            for name, value in (self.physics | self.attributes).items():
-                setattr(env.unwrapped, name, value)
-            return env
-
-        return SyncVectorEnv([make_one] * lanes, autoreset_mode=mode)
-
-    def pair(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
-        """Ours and Gymnasium's."""
-        return self.make(lanes, mode), self.reference(lanes, mode)
-
-
 def make_gymnasium(env_id: str, **kwargs):
     """Gymnasium's env, without what would keep it from being compared."""
     if env_id == "Pusher-v4":  # refused with MuJoCo 3, with which its physics is another than with MuJoCo 2
@@ -73,6 +27,68 @@ def make_gymnasium(env_id: str, **kwargs):
             return gymnasium.make(env_id, disable_env_checker=True, **kwargs)
     env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
     return FloatProb(env) if env_id.startswith(("FrozenLake", "CliffWalking")) else env
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison with Gymnasium's env of the same id, or with another reference in Gymnasium's form.
+
+    Args:
+        env_id: the id of both.
+        both: keywords for both.
+        ours, theirs: keywords for one of the two.
+        physics: keywords for ours; for Gymnasium's envs, attributes that are set.
+        attributes: further ones.
+        creator: makes one of the reference's envs from the id and its keywords.
+        beyond: how far continuous actions go beyond their bounds.
+        hold: for how many steps each action is held.
+        starts: options of a second reset, in which every other lane is reset.
+        align: for a reference whose episodes start elsewhere: called after each reset with ours, the reference and our
+            observations, it brings the reference's new episodes to the state of ours. What the reset itself returned is
+            not compared.
+        drop: names of infos that are not compared, at any depth.
+        excuse: called with what a step of ours and of the reference returned, two lists, and a mask of the lanes whose
+            episodes it began: it checks what may differ, and replaces that in ours.
+        look: called with ours and the reference after each step, returns what more of the two must be the same.
+        rewards: rewards that must occur, so that not only idle steps are compared.
+        ends: whether an episode must have ended.
+    """
+
+    env_id: str
+    both: dict[str, Any] = field(default_factory=dict)
+    ours: dict[str, Any] = field(default_factory=dict)
+    theirs: dict[str, Any] = field(default_factory=dict)
+    physics: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    creator: Callable[..., gymnasium.Env] = make_gymnasium
+    beyond: float = 1.0
+    hold: int = 1
+    starts: dict[str, Any] | None = None
+    align: Callable[..., None] | None = None
+    drop: tuple[str, ...] = ()
+    excuse: Callable[..., None] | None = None
+    look: Callable[..., tuple[Any, Any]] | None = None
+    rewards: set = field(default_factory=set)
+    ends: bool = True
+
+    def make(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
+        """Ours."""
+        return batchenv.make(self.env_id, lanes, autoreset_mode=mode, **self.both, **self.ours, **self.physics)
+
+    def reference(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
+        """The reference's environments in a SyncVectorEnv."""
+
+        def make_one():
+            env = self.creator(self.env_id, **self.both, **self.theirs)
+            for name, value in (self.physics | self.attributes).items():
+                setattr(env.unwrapped, name, value)
+            return env
+
+        return SyncVectorEnv([make_one] * lanes, autoreset_mode=mode)
+
+    def pair(self, lanes: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP):
+        """Ours and the reference's."""
+        return self.make(lanes, mode), self.reference(lanes, mode)
 
 
 class FloatProb(gymnasium.Wrapper):
@@ -126,53 +142,73 @@ def choose(env, rng, step=0, observation=None, info=None, beyond=1.0):
     if name.startswith("CliffWalking"):
         along = np.where(observation == 36, 0, np.where(observation % 12 == 11, 2, 1))
         return np.where(rng.random(lanes) < 0.8, along, rng.integers(4, size=lanes))
-    if name == "Blackjack":
+    if env.spec.id == "Blackjack-v1":  # Atari has a Blackjack, too
         return (rng.random(lanes) < 0.4).astype(int)
     if isinstance(space, gymnasium.spaces.Discrete):
         actions = rng.integers(space.n, size=lanes)
         return np.where(rng.random(lanes) < 0.5, 0, 2) if step % 3 == 0 and space.n == 3 else actions
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return rng.integers(space.nvec, size=(lanes, len(space.nvec)))
     actions = rng.uniform(env.action_space.low * beyond, env.action_space.high * beyond).astype(np.float32)
     for share, value in ((0.03, env.action_space.high), (0.02, env.action_space.low), (0.01, 0.0)):
         actions = np.where(rng.random(actions.shape) < share, value, actions)
     return actions.astype(np.float32)
 
 
-def follow(ours, theirs, steps, seed=11, beyond=1.0, starts=None, drop=()):
-    """Resets and steps Gymnasium's env and ours, or each of a list of ours, with the same actions, and compares what
-    they return, without the parts of infos["episode"] that are to be dropped. With autoreset disabled, finished lanes
-    are reset by masks. Returns how many episodes ended, and which rewards occurred."""
+def without(infos, names):
+    """The infos and the masks of them that have other names than these."""
+    kept = {key: value for key, value in infos.items() if key.removeprefix("_") not in names}
+    return {key: without(value, names) if isinstance(value, dict) else value for key, value in kept.items()}
+
+
+def follow(case, ours, theirs, steps, seed=11):
+    """Resets and steps the case's reference and ours, or each of a list of ours, with the same actions, and compares
+    what they return. With autoreset disabled, finished lanes are reset by masks. Returns how many episodes ended, and
+    which rewards occurred."""
     ours = ours if isinstance(ours, list) else [ours]
 
-    def compare(call, where):
-        expected = call(theirs)
-        for env in ours:
-            result = call(env)
-            for name in drop:
-                result[-1].get("episode", {}).pop(name, None), expected[-1].get("episode", {}).pop(name, None)
-            assert_same(result, expected, f"{where}, {env.spec.id}")
-        return expected
+    def dropped(result):
+        return (*result[:-1], without(result[-1], case.drop)) if case.drop else result
 
     def reset(where, **options):
-        return compare(lambda env: env.reset(options=copy.deepcopy(options)), where)
+        expected = theirs.reset(**copy.deepcopy(options))
+        for env in ours:
+            result = env.reset(**copy.deepcopy(options))
+            if case.align:
+                case.align(env, theirs, result[0])
+            else:
+                assert_same(dropped(result), dropped(expected), f"{where}, {env.spec.id}")
+        return expected
 
     for env in ours:
         for space in ("single_observation_space", "observation_space", "single_action_space", "action_space"):
             assert getattr(env, space) == getattr(theirs, space), space
-    observation, info = compare(lambda env: env.reset(seed=seed), "reset")
-    if starts:
-        observation, info = reset("second reset", reset_mask=np.arange(theirs.num_envs) % 2 == 0, **starts)
+    observation, info = reset("reset", seed=seed)
+    if case.starts:
+        mask = np.arange(theirs.num_envs) % 2 == 0
+        observation, info = reset("second reset", options={"reset_mask": mask, **case.starts})
     rng = np.random.default_rng(5)
-    finished, rewards = 0, set()
+    finished, rewards, begun = 0, set(), np.ones(theirs.num_envs, bool)
     for step in range(steps):
-        actions = choose(ours[0], rng, step, observation, info, beyond)
-        result = compare(lambda env: env.step(actions), f"step {step}")  # noqa: B023
-        observation, reward, terminated, truncated, info = result
+        if step % case.hold == 0:
+            actions = choose(ours[0], rng, step, observation, info, case.beyond)
+        expected = theirs.step(actions)
+        for env in ours:
+            result, where = env.step(actions), f"step {step}, {env.spec.id}"
+            if case.excuse:
+                result = list(result)
+                case.excuse(result, list(expected), begun)
+            assert_same(tuple(dropped(result)), dropped(expected), where)
+            if case.look:
+                assert_same(*case.look(env, theirs), f"{where}, state")
+        observation, reward, terminated, truncated, info = expected
         done = terminated | truncated
         finished += int(done.sum())
         rewards.update(reward.tolist())
+        begun = np.zeros(theirs.num_envs, bool)
         if theirs.metadata["autoreset_mode"] is AutoresetMode.DISABLED and done.any():
-            observation, fresh = reset(f"reset after step {step}", reset_mask=done)
-            info = fresh or info
+            observation, fresh = reset(f"reset after step {step}", options={"reset_mask": done})
+            info, begun = fresh or info, done
     return finished, rewards
 
 

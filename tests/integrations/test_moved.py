@@ -1,12 +1,11 @@
 """Names of modules and functions from before they moved: they still work, and say where to look now."""
 
 import importlib
-import subprocess
-import sys
 
 import pytest
 
 import batchenv
+from helpers.processes import python, succeeded
 
 MOVED = [
     ("batchenv.registry", "make", "batchenv"),
@@ -52,7 +51,7 @@ def test_names_that_never_were_are_refused(old):
 
 def test_nothing_of_batchenv_uses_old_names():
     code = "import batchenv, batchenv.__main__; batchenv.make('CartPole-v1').reset(seed=0)"
-    subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", code], check=True)
+    succeeded(python("-W", "error::DeprecationWarning", "-c", code))
 
 
 def test_specs_that_were_saved_before_still_make_their_env():

@@ -1,23 +1,17 @@
 """A short soak: nothing leaks and no step gets lost. `python tools/soak.py --minutes N` is the long one."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
+from helpers.processes import python
 from helpers.project import ROOT
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
 
 
-def run(*arguments):
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200)
-
-
 def test_a_short_soak():
-    done = run(ROOT / "tools" / "soak.py", "--minutes", 0.05, "--constructions", 500)
+    done = python(ROOT / "tools" / "soak.py", "--minutes", 0.05, "--constructions", 500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 9 and "BROKEN" not in done.stdout
 
@@ -34,6 +28,6 @@ def leaking(i):
 soak.construct = leaking
 sys.exit(soak.main())
 """
-    done = run("-c", code, ROOT / "tools", "--minutes", 0.01, "--constructions", 100)
+    done = python("-c", code, ROOT / "tools", "--minutes", 0.01, "--constructions", 100)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "BROKEN constructions: memory" in done.stdout and "BROKEN constructions: files" in done.stdout

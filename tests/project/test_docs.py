@@ -2,11 +2,10 @@
 
 import importlib.util
 import re
-import subprocess
-import sys
 
 import pytest
 
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -91,4 +90,4 @@ for name in [name for name in gymnasium.registry if name.startswith("batchenv/")
 env = batchenv.make("CartPole-v1", 2)
 assert env.reset(seed=0)[0].shape == (2, 4) and env.spec.id == "batchenv/CartPole-v1"
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code)

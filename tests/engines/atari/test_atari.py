@@ -3,8 +3,6 @@
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -13,12 +11,8 @@ from gymnasium.error import DependencyNotInstalled
 
 import batchenv
 from batchenv.engines.atari import files, games
-from helpers.processes import run_python
-
-pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
-pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
-
-PLAIN = {"noop_max": 0, "use_fire_reset": False, "repeat_action_probability": 0.0}
+from helpers.atari import PLAIN, id_of
+from helpers.processes import command_line, run_python, succeeded
 
 
 def run(env, steps, seed=0):
@@ -79,8 +73,7 @@ def test_ids_are_those_of_ale_py_and_envpool():
 
 @pytest.mark.parametrize("game", games.GAMES)
 def test_every_game_runs(game):
-    name = "".join(word.capitalize() for word in game.split("_"))
-    env = batchenv.make(f"{name}-v5", 2, episodic_life=True, img_height=42, img_width=40)
+    env = batchenv.make(id_of(game), 2, episodic_life=True, img_height=42, img_width=40)
     observation, info = env.reset(seed=1)
     assert env.observation_space.contains(observation)
     assert (info["lives"] >= 0).all()
@@ -113,8 +106,7 @@ def test_envpool_spaces():
 
 
 def test_command_line():
-    command = [sys.executable, "-m", "batchenv", "info", "ALE/Pong-v5"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    told = succeeded(command_line("info", "ALE/Pong-v5"))
     assert "Discrete(6)" in told and "repeat_action_probability = 0.25" in told and "reward_clipping = True" in told
 
 

@@ -2,7 +2,6 @@
 the two switches that leave ours out."""
 
 import hashlib
-import shutil
 import subprocess
 
 import numpy as np
@@ -10,10 +9,8 @@ import pytest
 
 import batchenv
 from batchenv.engines.atari import files, games
-from helpers.project import ROOT
-
-pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
-pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+from helpers.atari import id_of, played
+from helpers.compiled import program
 
 STEPS = 60
 KNOWN_LIBRARY = "5dfd829dfbbccd7893c54dd4abde6578"  # of multi-agent-ale-py 0.1.12
@@ -23,8 +20,7 @@ PADDING = 0x1DFD9F  # a byte of its code that is never run
 def make(game, monkeypatch, own, **options):
     """An env whose machines have our processor, or the library's."""
     monkeypatch.setenv("BATCHENV_ALE_FAST", "1" if own else "0")
-    name = "".join(word.capitalize() for word in game.split("_"))
-    return batchenv.make(f"{name}-v5", 1, autoreset_mode="NextStep", **options)
+    return batchenv.make(id_of(game), 1, autoreset_mode="NextStep", **options)
 
 
 def assert_same(a, b, where):
@@ -61,30 +57,15 @@ def test_either_goes_on_from_a_snapshot_of_the_other(own, monkeypatch):
     assert first.snapshot() == second.snapshot()
 
 
-def compiled(folder, flags, *sources):
-    """A program of these files in csrc and tests/c."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    program = folder / "program"
-    files = [str(path) for source in sources for path in ROOT.glob(source)]
-    command = [compiler, "-std=gnu11", *flags, f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}", *files]
-    built = subprocess.run([*command, "-o", str(program), "-ldl", "-pthread"], capture_output=True, text=True)
-    if built.returncode and "-fsanitize" in " ".join(flags):
-        pytest.skip("the compiler has no sanitizers here")
-    assert built.returncode == 0, built.stderr
-    return program
-
-
 def build(folder, flags):
     """tests/c/test_ale_cpu.c, compiled."""
     if hashlib.md5(files.library_path().read_bytes()).hexdigest() != KNOWN_LIBRARY:
         pytest.skip("another build of libale_c, which keeps its own processor")
-    return compiled(folder, flags, "tests/c/test_ale_cpu.c")
+    return program(folder, flags, "tests/c/test_ale_cpu.c")
 
 
-def run(program, library):
-    command = [str(program), str(library), str(files.rom_path("pong")), "1", "40000"]
+def run(tester, library):
+    command = [str(tester), str(library), str(files.rom_path("pong")), "1", "40000"]
     return subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"}, timeout=240)
 
 
@@ -95,29 +76,26 @@ def test_single_instructions_and_lines_equal_the_library(flags, tmp_path):
 
 
 def test_another_build_of_the_library_keeps_its_own(tmp_path):
-    program = build(tmp_path, ["-O2"])
+    tester = build(tmp_path, ["-O2"])
     code = bytearray(files.library_path().read_bytes())
     assert code[PADDING] == 0x90  # nop
     code[PADDING] = 0xCC
     other = tmp_path / "libale_c.so"
     other.write_bytes(code)
-    ran = run(program, other)
+    ran = run(tester, other)
     assert ran.returncode == 1 and "does not get our processor" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_a_build_without_ours_plays_the_same(tmp_path):
     """BATCHENV_NO_ALE_FAST=1, and be_cartridge.fast=0 of a build with it."""
-    played = {}
+    told = {}
     for name, flags, folder in (("with", [], "ale*"), ("without", ["-DBE_ALE_FAST=0"], "ale")):
         (tmp_path / name).mkdir()
-        program = compiled(tmp_path / name, ["-O0", *flags], "tests/c/play_ale.c", f"csrc/engines/atari/{folder}/*.c")
-        assert (b"be_ale_cpu_execute" in program.read_bytes()) == (name == "with")
+        player = program(tmp_path / name, ["-O0", *flags], "tests/c/play_ale.c", f"csrc/engines/atari/{folder}/*.c")
+        assert (b"be_ale_cpu_execute" in player.read_bytes()) == (name == "with")
         for fast in "01":
-            command = [str(program), str(files.library_path()), str(files.rom_path("seaquest")), fast]
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
-            played[name, fast] = done.stdout
-    assert len(set(played.values())) == 1, played
+            told[name, fast] = played(player, files.rom_path("seaquest"), fast)
+    assert len(set(told.values())) == 1, told
 
 
 def test_a_build_can_leave_ours_out(monkeypatch):

@@ -8,12 +8,9 @@ import pytest
 
 import batchenv
 from batchenv.engines.atari import games, players
+from helpers.atari import PLAIN, id_of
 from helpers.processes import run_python
 
-pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
-pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
-
-PLAIN = {"noop_max": 0, "use_fire_reset": False, "repeat_action_probability": 0.0}
 KEYS = ("rewards", "player_lives", "lives", "life_lost", "episode_frame_number")
 
 
@@ -49,8 +46,7 @@ def play(env, steps, seed=0):
 
 @pytest.mark.parametrize("game, count", [(game, n) for game, table in players.MODES.items() for n in table if n > 1])
 def test_every_team_plays(game, count):
-    name = "".join(word.capitalize() for word in game.split("_"))
-    env = batchenv.make(f"{name}-v5", 2, players=count, obs_type="ram", stack_num=None, render_mode="rgb_array")
+    env = batchenv.make(id_of(game), 2, players=count, obs_type="ram", stack_num=None, render_mode="rgb_array")
     observation, info = env.reset(seed=1)
     assert env.single_action_space == gymnasium.spaces.MultiDiscrete(env.single_action_space.nvec)
     assert len(env.single_action_space.nvec) == count and info["player_lives"].shape == (2, count)

@@ -1,42 +1,26 @@
 """Atari games for several players against the emulator's own multi-agent interface, frame by frame, and PettingZoo's.
 
 The references run the same libale_c, started as ours: so all is equal from the first frame, without leading one machine
-to the other. BATCHENV_ATARI_FRAMES sets the frames a game; the default keeps the suite short.
+to the other. BATCHENV_ATARI_FRAMES sets the frames per game; the default keeps the suite short.
 """
 
-import os
-
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, MultiDiscrete
+from gymnasium.vector import AutoresetMode
 
 import batchenv
 from batchenv.engines.atari import files, games, players
+from helpers.atari import COUNTS, RAW, frames, id_of, multi_agent_ale_py
+from helpers.parity import Case, follow
 
-pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
-ale = pytest.importorskip("multi_agent_ale_py", reason="the reference: pip install 'batchenv[atari]'")
-
-FRAMES = int(os.environ.get("BATCHENV_ATARI_FRAMES", "300"))
 TEAMS = [(game, count) for game, table in players.MODES.items() for count in table if count > 1]
-RAW = {
-    "obs_type": "rgb",
-    "img_height": None,
-    "img_width": None,
-    "stack_num": None,
-    "frameskip": 1,
-    "noop_max": 0,
-    "use_fire_reset": False,
-    "max_episode_steps": None,
-    "autoreset_mode": "Disabled",
-}
+RAW_TEAM = {**RAW, "max_episode_steps": None}
 
 
-def make_ours(game, count, **keywords):
-    name = "".join(word.capitalize() for word in game.split("_"))
-    return batchenv.make(f"{name}-v5", players=count, **RAW, **keywords)
-
-
-def make_reference(game, mode=None):
-    machine = ale.ALEInterface()
+def make_machine(game, mode=None):
+    machine = multi_agent_ale_py.ALEInterface()
     machine.setLoggerMode("error")
     machine.setFloat("repeat_action_probability", 0.0)
     machine.setInt("random_seed", 1)
@@ -46,25 +30,71 @@ def make_reference(game, mode=None):
     return machine
 
 
-def lead(env, game, mode):
-    """A reference in our lane's state: that of one of a new machine's first 16 power-ons."""
-    machine = make_reference(game, mode)
-    ours = bytes(env.snapshot())
+class Machine(gymnasium.Env):
+    """The emulator's own interface as an env. Its episodes wait for `lead`, which starts their games."""
+
+    def __init__(self, game, mode):
+        self.game, self.mode = game, mode
+        self.reset()
+        self.joysticks = self.machine.getMinimalActionSet()
+        self.action_space = MultiDiscrete([len(self.joysticks)] * self.machine.numPlayersActive())
+        self.observation_space = Box(0, 255, self.machine.getScreenRGB().shape, np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        self.machine, self.started = make_machine(self.game, self.mode), False
+        return self.machine.getScreenRGB(), {}
+
+    def step(self, action):
+        machine = self.machine
+        points = machine.act(self.joysticks[action])
+        lives = np.array(machine.allLives(), np.int32)
+        info = {"rewards": np.array(points, float), "player_lives": lives, "lives": lives[0]}
+        return machine.getScreenRGB(), float(points[0]), machine.game_over(), False, info
+
+
+def lead(machine, game, snapshot):
+    """Brings a new machine to our lane's state: that of one of its first 16 power-ons."""
+    saved = bytes(snapshot)
     for _ in range(16):
         machine.reset_game()
         for _ in range(games.about(game).settle):
             machine.act(np.zeros(machine.numPlayersActive(), np.intc))
         state = machine.cloneState()
-        saved = machine.encodeState(state).tobytes()
+        found = machine.encodeState(state).tobytes()
         machine.deleteState(state)
-        if saved in ours:
-            return machine
-    return pytest.fail("no power-on of the reference has this state")
+        if found in saved:
+            return
+    pytest.fail("no power-on of the reference has this state")
+
+
+def lead_new_games(ours, theirs, observations):
+    for lane, env in enumerate(theirs.envs):
+        if not env.started:
+            lead(env.machine, env.game, ours.snapshot([lane]))
+            env.started = True
+
+
+def memory(ours, theirs):
+    return ours.state["ram"], np.stack([env.machine.getRAM() for env in theirs.envs])
+
+
+def team(game, count, mode=None, **options):
+    """A game of several players against the library's own."""
+    return Case(
+        id_of(game),
+        ours={**RAW_TEAM, "players": count, **({} if mode is None else {"mode": mode})},
+        theirs={"game": game, "mode": players.choose(game, count, mode)},
+        creator=lambda _, **keywords: Machine(**keywords),
+        align=lead_new_games,
+        drop=COUNTS,
+        look=memory,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("game", sorted(path.stem for path in files.rom_path("pong").parent.glob("*.bin")))
 def test_the_table_of_modes_is_the_librarys(game):
-    machine = make_reference(game)
+    machine = make_machine(game)
     theirs = {count: tuple(machine.getAvailableModes(count).tolist()) for count in range(1, players.MAX_PLAYERS + 1)}
     theirs = {count: modes for count, modes in theirs.items() if modes}
     assert theirs.keys() == {1} if game not in players.MODES else theirs == players.MODES[game]
@@ -72,45 +102,16 @@ def test_the_table_of_modes_is_the_librarys(game):
 
 @pytest.mark.parametrize("game, count", TEAMS)
 def test_frames_equal_the_librarys_own(game, count):
-    env = make_ours(game, count)
-    mode = players.choose(game, count, None)
-    env.reset(seed=3)
-    machine = lead(env, game, mode)
-    assert machine.numPlayersActive() == count
-    joysticks = machine.getMinimalActionSet()
-    assert env.single_action_space.nvec.tolist() == [len(joysticks)] * count
-    rng = np.random.default_rng(7)
-    actions = np.zeros(count, np.int64)
-    for frame in range(FRAMES):
-        where = f"{game}, frame {frame}"
-        if frame % 4 == 0:
-            actions = rng.integers(len(joysticks), size=count)
-        observation, reward, terminated, truncated, info = env.step(actions[None])
-        points = machine.act(joysticks[actions])
-        np.testing.assert_array_equal(info["rewards"][0], points, err_msg=where)
-        assert reward[0] == points[0], where
-        np.testing.assert_array_equal(observation[0], machine.getScreenRGB(), err_msg=where)
-        np.testing.assert_array_equal(env.state["ram"][0], machine.getRAM(), err_msg=where)
-        np.testing.assert_array_equal(info["player_lives"][0], machine.allLives(), err_msg=where)
-        assert info["lives"][0] == machine.allLives()[0], where
-        assert terminated[0] == machine.game_over() and not truncated[0], where
-        if terminated[0]:
-            env.reset()
-            machine = lead(env, game, mode)
+    case = team(game, count, hold=4)
+    ours, theirs = case.pair(1, AutoresetMode.DISABLED)
+    assert theirs.envs[0].machine.numPlayersActive() == count
+    follow(case, ours, theirs, frames(300), seed=3)
 
 
 @pytest.mark.parametrize("game, mode", [("pong", 45), ("entombed", 3), ("combat", 20), ("joust", 3), ("space_war", 5)])
 def test_other_modes_equal_the_librarys_own(game, mode):
-    env = make_ours(game, 2, mode=mode)
-    env.reset(seed=1)
-    machine = lead(env, game, mode)
-    joysticks = machine.getMinimalActionSet()
-    rng = np.random.default_rng(1)
-    for _ in range(100):
-        actions = rng.integers(len(joysticks), size=2)
-        observation, _, _, _, info = env.step(actions[None])
-        np.testing.assert_array_equal(info["rewards"][0], machine.act(joysticks[actions]))
-        np.testing.assert_array_equal(observation[0], machine.getScreenRGB())
+    case = team(game, 2, mode)
+    follow(case, *case.pair(1, AutoresetMode.DISABLED), 100, seed=1)
 
 
 def test_frame_skip_and_maxpool_are_those_of_one_player():
@@ -118,7 +119,8 @@ def test_frame_skip_and_maxpool_are_those_of_one_player():
     cv2 = pytest.importorskip("cv2", reason="the reference of the shrinking: opencv-python")
     env = batchenv.make("Pong-v5", players=2, noop_max=0, use_fire_reset=False)
     env.reset(seed=1)
-    machine = lead(env, "pong", 4)
+    machine = make_machine("pong", 4)
+    lead(machine, "pong", env.snapshot())
     joysticks = machine.getMinimalActionSet()
     rng = np.random.default_rng(5)
     scored = 0
@@ -149,7 +151,7 @@ def pettingzoo_pong(**keywords):
 @pytest.mark.parametrize("count", [2, 4])
 def test_pong_equals_pettingzoo(count):
     theirs = pettingzoo_pong(num_players=count, obs_type="rgb_image")
-    ours = batchenv.make_parallel("Pong-v5", 1, players=count, **RAW)
+    ours = batchenv.make_parallel("Pong-v5", 1, players=count, autoreset_mode="Disabled", **RAW_TEAM)
     assert ours.possible_agents == theirs.possible_agents
     for agent in ours.possible_agents:
         assert ours.observation_space(agent) == theirs.observation_space(agent)

@@ -3,16 +3,11 @@
 moves in the middle of a line, stars (Cosmic Ark's trick)."""
 
 import random
-import shutil
-import subprocess
 
 import pytest
 
-from batchenv.engines.atari import files
-from helpers.project import ROOT
-
-pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
-pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+from helpers import compiled
+from helpers.atari import played
 
 START, END = 0xF000, 0xFFFC
 VSYNC, WSYNC, HMOVE = 0x00, 0x02, 0x2A
@@ -123,21 +118,9 @@ def polling(seed):
 @pytest.fixture(scope="module")
 def player(tmp_path_factory):
     """tests/c/play_ale.c, compiled."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    built = tmp_path_factory.mktemp("player") / "play_ale"
-    sources = [ROOT / "tests/c/play_ale.c", *ROOT.glob("csrc/engines/atari/ale*/*.c")]
-    flags = ["-std=gnu11", "-O1", f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}"]
-    subprocess.run([compiler, *flags, *map(str, sources), "-o", str(built), "-ldl", "-pthread"], check=True)
-    return built
-
-
-def played(player, rom, fast):
-    command = [str(player), str(files.library_path()), str(rom), str(fast)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return compiled.program(
+        tmp_path_factory.mktemp("player"), ["-O1"], "tests/c/play_ale.c", "csrc/engines/atari/ale*/*.c"
+    )
 
 
 @pytest.mark.parametrize("make", [program, polling])
@@ -145,6 +128,6 @@ def played(player, rom, fast):
 def test_random_programs_equal_the_library(make, seed, player, tmp_path):
     rom = tmp_path / "enduro.bin"  # the library knows games by their files' names
     rom.write_bytes(make(seed))
-    ours, theirs = (played(player, rom, fast) for fast in (1, 0))
+    ours, theirs = (played(player, rom, fast) for fast in "10")
     assert ours == theirs
     assert ours.startswith("600 frames"), ours

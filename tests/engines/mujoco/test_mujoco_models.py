@@ -12,7 +12,7 @@ from gymnasium.vector import SyncVectorEnv
 import batchenv
 from batchenv.engines.mujoco import library
 from helpers.mujoco import JOINTS, PENDULUM, mujoco
-from helpers.parity import assert_same, follow, make_gymnasium
+from helpers.parity import Case, assert_same, follow, make_gymnasium
 from helpers.processes import run_python
 
 
@@ -36,7 +36,7 @@ def test_lanes_with_models_of_their_own():
         return one
 
     theirs = SyncVectorEnv([lambda lane=lane: changed(lane) for lane in (0, 1, 2, 0)])
-    follow(env, theirs, 60)
+    follow(Case("Hopper-v5"), env, theirs, 60)
     copy = pickle.loads(pickle.dumps(env))
     actions = env.action_space.high
     for _ in range(5):

@@ -27,7 +27,8 @@ ANY = np.inf
 @pytest.mark.parametrize("env_id", IDS)
 def test_trajectories(env_id, mode):
     limit = {} if STEPS > 1000 else {"max_episode_steps": 40}  # so that all lanes are truncated at once, too
-    assert follow(*Case(env_id, both=limit).pair(LANES, mode), STEPS)[0]
+    case = Case(env_id, both=limit)
+    assert follow(case, *case.pair(LANES, mode), STEPS)[0]
 
 
 CASES = [
@@ -84,12 +85,13 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.env_id)
 def test_keywords(case):
-    follow(*case.pair(LANES), STEPS)
+    follow(case, *case.pair(LANES), STEPS)
 
 
 @pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Humanoid-v5", "InvertedPendulum-v4"])
 def test_actions_beyond_the_bounds(env_id):
-    follow(*Case(env_id, ours={"clip_actions": True}).pair(LANES), 20, beyond=2.5)
+    case = Case(env_id, ours={"clip_actions": True}, beyond=2.5)
+    follow(case, *case.pair(LANES), 20)
     strict = batchenv.make(env_id, LANES)
     strict.reset(seed=1)
     with pytest.raises(ValueError, match="lane 0"):
