@@ -105,7 +105,7 @@ def make_python(
     make_env: Any,
     num_envs: int | None = None,
     *,
-    workers: str = "serial",
+    workers: str = "processes",
     num_workers: int | None = None,
     step_timeout: float | None = None,
     env_kwargs: dict[str, Any] | None = None,
@@ -117,8 +117,9 @@ def make_python(
         make_env: a callable that makes an env, such as its class; an id of Gymnasium's registry; or a list of
             callables, one per lane (other parameters in each; the spaces have to be equal).
         num_envs: number of lanes; None: one, or as many as the list has.
-        workers: "serial": lanes are stepped one after the other, in this thread. "threads": in `num_workers` threads,
-            for envs that wait, or compute without the GIL. "processes": in `num_workers` processes, for all others.
+        workers: "processes": lanes are stepped in `num_workers` processes (Linux). "threads": in as many threads, for
+            envs that wait, or compute without the GIL. "serial": in this thread, one after the other, for envs whose
+            steps take microseconds, and for debugging. See docs/python-envs.md.
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
             is ended and replaced, and its lanes have failed. None: as long as it takes.

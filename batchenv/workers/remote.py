@@ -65,6 +65,8 @@ class ProcessBackend(CoreBackend):
         self._mode: AutoresetMode = options["autoreset_mode"]
         self._timeout = step_timeout
         self._pid = os.getpid()
+        if not hasattr(os, "memfd_create"):
+            raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
         self._memory_fd = os.memfd_create("batchenv")
         weakref.finalize(self, os.close, self._memory_fd)
         theirs = {**options, "threads": 1, "batch_size": None, "cpus": None, "copy": True}

@@ -231,7 +231,8 @@ def test_the_c_core_has_every_verb():
     """Of its own: none is left to the seam's defaults."""
     verbs = {name for name in vars(Backend) if not name.startswith("_")}
     assert {"layout", "reset", "step", "recv", "rollout", "snapshot", "restore", "close"} <= verbs
-    assert verbs <= set(vars(CoreBackend))
+    of_envs = {"has_envs", "call", "set_attribute"}  # for lanes that are objects of Python: tests/workers
+    assert verbs - of_envs <= set(vars(CoreBackend))
 
 
 def test_a_backend_without_steps_is_none():

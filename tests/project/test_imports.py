@@ -80,7 +80,7 @@ def test_only_make_brings_ids_envs_and_other_apis_together():
     outside = {module for module in FILES if not module.startswith("batchenv.integrations")}
     knows = {module: imports(module, FILES) for module in outside}
     users = {module for module in outside if knows[module] - outside}
-    assert "batchenv.env" not in knows["batchenv.registry"] and "batchenv.registry" in knows["batchenv.env"]
+    assert "batchenv.env" not in knows["batchenv.registry"] and "batchenv.registry" in knows["batchenv.origins"]
     assert {module for module in users if {"batchenv.env", "batchenv.registry"} <= knows[module]} == {
         "batchenv",  # whose names are theirs
         "batchenv.make",

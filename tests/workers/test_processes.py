@@ -173,7 +173,7 @@ def test_an_env_that_cannot_be_made():
 def test_step_some_lanes_and_out():
     one, other = (
         processes(4, make_env=lambda: Anything(ARRAYS["goal"])),
-        batchenv.make_python(lambda: Anything(ARRAYS["goal"]), 4),
+        batchenv.make_python(lambda: Anything(ARRAYS["goal"]), 4, workers="serial"),
     )
     for env in (one, other):
         env.reset(seed=4)

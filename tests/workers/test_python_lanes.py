@@ -1,5 +1,7 @@
 """Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
 
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,12 +11,13 @@ import batchenv
 from helpers.parity import MODES, assert_same
 from helpers.python_envs import ARRAYS, SPACES, Anything, Troubled
 
+make_python = functools.partial(batchenv.make_python, workers="serial")
 KINDS = ["serial", "threads", "processes"]
 LANES = 5
 
 
 def pair(make_env, kind="serial", mode=AutoresetMode.NEXT_STEP, lanes=LANES, **options):
-    ours = batchenv.make_python(make_env, lanes, workers=kind, autoreset_mode=mode, **options)
+    ours = make_python(make_env, lanes, workers=kind, autoreset_mode=mode, **options)
     make_one = make_env if callable(make_env) else lambda: gymnasium.make(make_env)
     return ours, SyncVectorEnv([make_one] * lanes, autoreset_mode=mode)
 
@@ -92,7 +95,7 @@ def test_lanes_in_flight(kind):
 
 
 def test_core_options_apply():
-    ours = batchenv.make_python(
+    ours = make_python(
         "CartPole-v1", 3, autoreset_mode="SameStep", record_episode_statistics=True, frame_stack=2, reward_scale=0.5
     )
     native = batchenv.make(
@@ -123,7 +126,7 @@ def test_rollouts():
         for name, values in expected[4].items():
             if not isinstance(values, dict):
                 np.testing.assert_array_equal(infos[name][step], values)
-    one, other = (batchenv.make_python("CartPole-v1", 3, seed=2) for _ in range(2))
+    one, other = (make_python("CartPole-v1", 3, seed=2) for _ in range(2))
     for env in (one, other):
         env.reset()
     first = one.rollout(30, policy="random", seed=4)
@@ -132,7 +135,7 @@ def test_rollouts():
 
 
 def test_attributes_and_methods():
-    ours = batchenv.make_python([lambda k=k: Anything(ARRAYS["box"]) for k in range(3)], render_mode=None)
+    ours = make_python([lambda k=k: Anything(ARRAYS["box"]) for k in range(3)], render_mode=None)
     ours.reset(seed=5)
     assert ours.backend == "serial" and batchenv.make("CartPole-v1").backend == "C"
     assert ours.call("double", 4, plus=1) == (9, 9, 9)
@@ -153,7 +156,7 @@ def test_attributes_and_methods():
 
 
 def test_pictures():
-    ours = batchenv.make_python(Anything, 2, env_kwargs={"observation_space": ARRAYS["box"]}, render_mode="rgb_array")
+    ours = make_python(Anything, 2, env_kwargs={"observation_space": ARRAYS["box"]}, render_mode="rgb_array")
     ours.reset(seed=1)
     ours.step(np.zeros(2, int))
     assert ours.render_mode == "rgb_array" and ours.metadata["render_fps"] == 7
@@ -179,7 +182,7 @@ def test_pictures():
     ],
 )
 def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_problem, words):
-    env = batchenv.make_python(Troubled, 4, workers=kind, num_workers=2)
+    env = make_python(Troubled, 4, workers=kind, num_workers=2)
     env.reset(seed=1)
     with pytest.raises(batchenv.LaneError, match=words) as raised:
         env.step(np.array([0, 0, action, 0]))
@@ -197,7 +200,7 @@ def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_p
 
 
 def test_a_reset_that_fails():
-    env = batchenv.make_python(Troubled, 2)
+    env = make_python(Troubled, 2)
     with pytest.raises(batchenv.LaneError, match="KeyError: 'no such start'"):
         env.reset(seed=1, options={"fail": True})
     env.reset(seed=1)
@@ -206,23 +209,23 @@ def test_a_reset_that_fails():
 
 def test_wrong_arguments():
     with pytest.raises(TypeError, match="make_env=7 must be a callable"):
-        batchenv.make_python(7)
+        make_python(7)
     with pytest.raises(ValueError, match="a list of 2 callables, but num_envs=3"):
-        batchenv.make_python([Troubled, Troubled], 3)
+        make_python([Troubled, Troubled], 3)
     with pytest.raises(ValueError, match="workers='magic' must be"):
-        batchenv.make_python(Troubled, workers="magic")
+        make_python(Troubled, workers="magic")
     with pytest.raises(TypeError, match="gravity"):
-        batchenv.make_python(Troubled, gravity=3)
+        make_python(Troubled, gravity=3)
     with pytest.raises(ValueError, match="the observation_space of lane 1 is"):
-        batchenv.make_python([Troubled, lambda: Anything(ARRAYS["box"], Troubled.action_space)])
+        make_python([Troubled, lambda: Anything(ARRAYS["box"], Troubled.action_space)])
     with pytest.raises(NotImplementedError, match="snapshot"):
-        env = batchenv.make_python(Troubled)
+        env = make_python(Troubled)
         env.reset()
         env.snapshot()
 
 
 def test_actions_are_checked_before_any_lane_moves():
-    env = batchenv.make_python(Troubled, 2)
+    env = make_python(Troubled, 2)
     env.reset(seed=1)
     with pytest.raises(ValueError, match="lane 1"):
         env.step(np.array([0, 8]))
@@ -235,7 +238,7 @@ def test_envs_are_closed():
         def close(self):
             closed.append(self)
 
-    env = batchenv.make_python(Closing, 3)
+    env = make_python(Closing, 3)
     env.close()
     assert len(closed) == 3
 
@@ -251,7 +254,7 @@ def test_threads_wait_together():
             barrier.wait()
             return super().step(action)
 
-    env = batchenv.make_python(Meeting, 3, workers="threads", num_workers=3)
+    env = make_python(Meeting, 3, workers="threads", num_workers=3)
     env.reset(seed=1)
     env.step(np.zeros(3, int))
     env.close()
@@ -266,7 +269,7 @@ def test_ctrl_c_in_a_step():
                 raise KeyboardInterrupt
             return super().step(action)
 
-    env = batchenv.make_python(Interrupted, 3)
+    env = make_python(Interrupted, 3)
     env.reset(seed=1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.array([0, 6, 0]))
