@@ -75,7 +75,8 @@ cdef class Mail:
             self.rings.down[k] = _ring(place, capacity, create)
             self.rings.up[k] = _ring(place + bytes, capacity, create)
             place += 2 * bytes
-        self.spin.ns = 50_000
+        if workers < len(usable_cpus()):
+            self.spin.ns = 50_000  # else who waits for workers would keep one of them from its core
 
     def __dealloc__(self):
         if self.open:
