@@ -114,18 +114,17 @@ cdef class Mail:
             raise RuntimeError("a worker's ring is full")
         be_gate_notify(self.bell, 1)
 
-    def collect(self, double timeout):
-        """Letters from workers, [(worker, verb, first, second)]; waits for the first one for so many seconds."""
+    def collect(self, letters, double timeout):
+        """Appends letters from workers, (worker, verb, first, second); waits for the first one for so many seconds. No
+        signal can come between, so none is lost."""
         cdef int64_t[LETTER_WORDS] letter
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         cdef int k
         with nogil:
             be_gate_wait(self.bell, _has_mail, &self.rings, &self.spin, ns)
-        letters = []
         for k in range(self.rings.count):
             while be_ring_try_pop(self.rings.up[k], letter):
                 letters.append((k, letter[0], letter[1], letter[2]))
-        return letters
 
 
 def take_orders(Batch batch, actions, lanes, list targets, out):

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -109,6 +110,8 @@ class ProcessBackend(CoreBackend):
             raise
         self._batch_size = options["batch_size"]
         self._due = [0] * num_workers  # reports that each worker owes
+        self._letters: deque[tuple[int, int, int, int]] = deque()  # that have come, and have not been read
+        self._reading: int | None = None  # the worker of which a message is being read
         self._since = [0.0] * num_workers  # when it got the oldest request that it has not answered
         self._said: dict[int, dict[str, Any]] = {}  # per first lane, what was reported beside arrays
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
@@ -146,22 +149,25 @@ class ProcessBackend(CoreBackend):
         self._workers[number].kill()
         owed = [lane for lane in self._lanes_of(number) if self._flying[lane] and lane not in self._landed]
         self._memory.mail.empty(number)
+        self._letters = deque(letter for letter in self._letters if letter[0] != number)
         self._due[number] = 0
-        lanes = owed or list(self._lanes_of(number))
-        for column in self._memory.columns:
-            column[lanes] = 0
-        self._memory.columns[-1][lanes] = True
+        self._clear(owed if self._flying.any() else list(self._lanes_of(number)))
         for lane in self._lanes_of(number):
             self._objects[lane] = None
         self._renewed[list(self._lanes_of(number))] = True
         problem = WorkerDied(why)
         self._lost.update(dict.fromkeys(self._lanes_of(number), problem))
-        if owed:
-            self._landed += owed
+        self._landed += owed
         worker = WorkerProcess(number, self._memory_fd, self._jobs[number])
         self._workers[number] = worker
         self._like(number)
         worker.channel.send(self._plan)
+
+    def _clear(self, lanes: list[int]) -> None:
+        """Writes the rows of lanes that have failed."""
+        for column in self._memory.columns:
+            column[lanes] = 0
+        self._memory.columns[-1][lanes] = True
 
     def _end_workers(self) -> None:
         for worker in self._workers:
@@ -169,7 +175,10 @@ class ProcessBackend(CoreBackend):
 
     def close(self) -> None:
         """See `Backend.close`. Envs get a second to close, and are ended then."""
-        if not self.closed and os.getpid() == self._pid:
+        if self.closed:
+            return
+        super().close()
+        if os.getpid() == self._pid:
             for number in range(len(self._workers)):
                 with contextlib.suppress(RuntimeError):
                     self._memory.mail.post(number, Verb.END)
@@ -177,7 +186,6 @@ class ProcessBackend(CoreBackend):
             while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
                 time.sleep(0.002)
             self._end_workers()
-        super().close()
 
     # ---- letters -------------------------------------------------------------------------------------------------
 
@@ -199,22 +207,30 @@ class ProcessBackend(CoreBackend):
             TimeoutError: not in time.
         """
         while not enough():
-            wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
-            letters = self._memory.mail.collect(wait)
-            for number, verb, lane, more in letters:
+            if self._reading is not None:  # Ctrl-C came while a message was read: the rest of it cannot be told apart
+                number, self._reading = self._reading, None
+                self._workers[number].kill()
+                self._replace(number, "its process was ended, because Ctrl-C came while its report was read")
+            elif self._letters:
+                number, verb, lane, more = self._letters[0]
                 said = None
+                self._reading = number if more else None
                 if more:
-                    try:
+                    with contextlib.suppress(WorkerDied):  # in the midst of its report: it is replaced soon
                         said = self._workers[number].hear()
-                    except WorkerDied:
-                        break  # in the midst of its report
-                self._due[number] -= 1
-                self._since[number] = time.monotonic()
-                yield number, verb, lane, said
-            if not letters:
-                self._look_after_workers()
-                if deadline is not None and time.monotonic() >= deadline and not enough():
-                    raise TimeoutError
+                self._letters.popleft()
+                self._reading = None
+                if said is not None or not more:
+                    self._due[number] -= 1
+                    self._since[number] = time.monotonic()
+                    yield number, verb, lane, said
+            else:
+                wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
+                self._memory.mail.collect(self._letters, wait)
+                if not self._letters:
+                    self._look_after_workers()
+                    if deadline is not None and time.monotonic() >= deadline and not enough():
+                        raise TimeoutError
 
     def _look_after_workers(self) -> None:
         for number, worker in enumerate(self._workers):
@@ -247,7 +263,6 @@ class ProcessBackend(CoreBackend):
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
         """A call that is interrupted leaves lanes that have done it beside others that have not."""
-        self._lost = {}
         try:
             yield
         except BaseException:
@@ -301,6 +316,8 @@ class ProcessBackend(CoreBackend):
         else:
             self._check("env.reset(options={'reset_mask': ...})")
             self._refuse_flying("reset() of some lanes")
+        for lane in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
+            self._lost.pop(lane, None)
         with self._whole():
             self._order_resets(seeds, mask, options, one_by_one=False)
             for _, verb, lane, said in self._reports(lambda: not any(self._due)):
@@ -375,7 +392,10 @@ class ProcessBackend(CoreBackend):
     def _order_lane(self, lane: int, taken: Any) -> None:
         """Asks for a step of one lane. If its process is a new one, the step starts an episode there."""
         number = self._worker_of[lane]
-        if self._renewed[lane]:
+        if lane in self._lost:  # its process has died since it was received last
+            self._clear([lane])
+            self._landed.append(lane)
+        elif self._renewed[lane]:
             self._renewed[lane] = False
             own = np.arange(len(self._lanes_of(number))) == lane - self._bounds[number]
             self._post(number, Verb.RESET, lane, (None, own, {}, [lane]))
@@ -502,7 +522,6 @@ class ProcessBackend(CoreBackend):
     def _ask(self, questions: dict[int, tuple[str, tuple[Any, ...]]]) -> dict[int, Any]:
         """{worker: answer} of questions to workers, all at once."""
         self._refuse_flying("a question to the envs")
-        self._lost = {}
         for number, question in questions.items():
             self._post(number, Verb.CALL, 0, question)
         answers = {}

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import gymnasium
@@ -12,6 +13,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from helpers.parity import assert_same
 from helpers.python_envs import ARRAYS, Anything
 
 
@@ -124,6 +126,49 @@ def test_lanes_in_flight_of_a_process_that_dies():
     env.close()
 
 
+def test_lanes_of_a_process_that_dies_while_they_wait_for_actions():
+    env = processes(4, batch_size=1)
+    observations, _ = env.reset(seed=1)
+    env.send(np.array([0]), [1])
+    env.recv()
+    os.kill(int(observations[2, 1]), signal.SIGKILL)
+    env.send(np.array([0]), [2])
+    with pytest.raises(batchenv.LaneError, match="lane 2: WorkerDied") as raised:
+        env.recv()
+    assert raised.value.result[3]
+    env.send(np.array([0]), [3])  # this one had not been sent
+    with pytest.raises(batchenv.LaneError, match="lane 3: WorkerDied") as raised:
+        env.recv()
+    assert raised.value.result[3]
+    for count in (0, 1, 2):
+        env.send(np.array([0]), [3])
+        np.testing.assert_array_equal(env.recv()[0][:, 0], [count])
+    env.close()
+
+
+def test_ctrl_c_at_any_moment():
+    """Whatever it interrupts, the next reset and step are right. Infos make messages, which may be cut in two."""
+    env, expected = (
+        batchenv.make_python(lambda: Anything(ARRAYS["box"]), 3, workers=kind, num_workers=2)
+        for kind in ("processes", "serial")
+    )
+    rng = np.random.default_rng(1)
+    interrupted = 0
+    for seed in range(40):
+        try:
+            threading.Timer(rng.uniform(0.001, 0.02), signal.raise_signal, [signal.SIGINT]).start()
+            env.reset(seed=seed)
+            while True:
+                env.step(np.zeros(3, int))
+        except KeyboardInterrupt:
+            interrupted += 1
+        ours, theirs = (one.reset(seed=seed) for one in (env, expected))
+        assert_same(ours, theirs, seed)
+        assert_same(env.step(np.ones(3, int)), expected.step(np.ones(3, int)), seed)
+    assert interrupted == 40
+    env.close()
+
+
 def test_the_first_that_are_ready_come_first():
     env = processes(2, batch_size=1)
     env.reset(seed=1)
@@ -189,7 +234,8 @@ def test_step_some_lanes_and_out():
 
 
 PROGRAM = """
-import numpy as np, os, sys, time, gymnasium, batchenv
+import numpy as np, os, signal, gymnasium, batchenv
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Mine(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
