@@ -76,6 +76,18 @@ def test_random_policy(env_id):
     np.testing.assert_array_equal(given.rollout(result.actions).rewards, result.rewards)
 
 
+def test_random_actions_stay_those_of_earlier_versions():
+    """A seed means the same actions in every version, on every machine."""
+    env = batchenv.make("CartPole-v1", 6, seed=0)
+    env.reset()
+    expected = [[0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 0, 0], [0, 0, 1, 0, 1, 1]]
+    np.testing.assert_array_equal(env.rollout(3, policy="random", seed=7).actions, expected)
+    env = batchenv.make("Pendulum-v1", 2, seed=0)
+    env.reset()
+    expected = np.array([[-0.9242677688598633, -0.6942999362945557], [-0.5558438301086426, 0.902193546295166]])
+    np.testing.assert_array_equal(env.rollout(2, policy="random", seed=7).actions[..., 0], expected.astype(np.float32))
+
+
 def test_lanes_and_steps_are_uncorrelated():
     env = batchenv.make("CartPole-v1", 512)
     env.reset(seed=0)
