@@ -14,6 +14,7 @@ ARRAYS = {
     "discrete": spaces.Discrete(5, start=2),
     "multi_discrete": spaces.MultiDiscrete([3, 4, 2], start=[1, 0, 5]),
     "multi_binary": spaces.MultiBinary([2, 3]),
+    "as many bounds as C has room for": spaces.Box(np.float32(np.arange(32)), np.float32(np.arange(32)) + 1),
     "many bounds": spaces.Box(np.arange(40.0, dtype=np.float32), np.arange(40.0, dtype=np.float32) + 1),
     "tuple": spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 1, (2,), np.float32)]),
     "goal": spaces.Dict(
