@@ -406,7 +406,7 @@ class ProcessBackend(CoreBackend):
         if env_id is None:
             if self._last is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
-            return self._last
+            env_id = self._last
         return _core.lanes_given(self.core, env_id, self._flying.view(np.uint8), ending)
 
     def _refuse_pending(self, lanes: NDArray[np.int64] | None, doing: str, ending: str) -> None:

@@ -198,6 +198,10 @@ def test_refusals():
         env.get_attr("count")
     env.recv()
     assert env.get_attr("count") == (1, 0, 0)
+    env.send(np.array([3]))  # the lane last received
+    with pytest.raises(RuntimeError, match=r"env_id\[0\]=0 is in flight"):
+        env.send(np.array([0]))
+    env.recv()
     env.close()
     with pytest.raises(gymnasium.error.ClosedEnvironmentError):
         env.step(np.zeros(3, int))
