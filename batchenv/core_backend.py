@@ -141,10 +141,14 @@ class CoreBackend(Backend):
         """See `Backend.layout`."""
         return self._layout
 
-    def _look_at_spaces(self) -> None:
+    def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
+        """The spaces of a lane as the environment has them."""
         observation, action = self.core.spaces()
-        raw = _space(observation)
-        layout = Layout(self._transforms.space(raw), _space(action))
+        return _space(observation), _space(action)
+
+    def _look_at_spaces(self) -> None:
+        raw, action = self._spaces()
+        layout = Layout(self._transforms.space(raw), action)
         coefficients = self._transforms.coefficients(raw)
         if coefficients is not None:
             self.core.rescale(*coefficients)

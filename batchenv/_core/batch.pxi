@@ -417,10 +417,7 @@ cdef class Batch:
                 if pending >= 0:
                     break
         if pending >= 0:
-            raise LanePendingError(
-                f"lane {pending} has finished its episode and autoreset_mode is DISABLED: reset it with "
-                f"env.reset(options={{'reset_mask': terminations | truncations}}) before {doing} it; "
-                f"{ending}")
+            raise lane_pending(pending, doing, ending)
         return 0
 
     cdef int _note_failures(self) except -1:

@@ -27,6 +27,15 @@ cdef int _has_mail(void *mail) noexcept nogil:
     return 0
 
 
+cdef int _has_all_mail(void *mail) noexcept nogil:
+    cdef mail_rings *rings = <mail_rings *>mail
+    cdef int k
+    for k in range(rings.count):
+        if be_ring_empty(rings.up[k]):
+            return 0
+    return 1
+
+
 cdef be_ring *_ring(void *place, int64_t capacity, bint create) except NULL:
     cdef be_ring *ring
     if create:
@@ -54,6 +63,7 @@ cdef class Mail:
     cdef be_gate *bell  # rings when a worker has written
     cdef mail_rings rings
     cdef be_spin spin
+    cdef int64_t[1024] owed  # counted together with the letters, so that no signal comes between the two
 
     def __cinit__(self, memory, int workers, int64_t capacity, bint create):
         cdef int k
@@ -91,12 +101,44 @@ cdef class Mail:
         """Makes the rings of a worker that has died empty ones again."""
         be_ring_init(self.rings.down[worker], self.capacity, LETTER_WORDS * 8, 1)
         be_ring_init(self.rings.up[worker], self.capacity, LETTER_WORDS * 8, 1)
+        self.owed[worker] = 0
 
-    def post(self, int worker, int64_t verb, int64_t first=0, int64_t second=0):
-        """Writes a letter to a worker. The ring must have room."""
+    def due(self, int worker):
+        """How many letters this worker owes."""
+        return self.owed[worker]
+
+    def nothing_due(self):
+        """Whether no worker owes a letter."""
+        cdef int k
+        for k in range(self.rings.count):
+            if self.owed[k]:
+                return False
+        return True
+
+    def post(self, int worker, int64_t verb, int64_t first=0, int64_t second=0, int64_t answers=1):
+        """Writes a letter to a worker, which then owes so many. The ring must have room."""
         cdef int64_t[LETTER_WORDS] letter = [verb, first, second, 0]
         if not be_ring_push(self.rings.down[worker], letter, 0):
             raise RuntimeError("a worker's ring is full")
+        self.owed[worker] += answers
+
+    def post_to_all(self, int64_t verb, letters, double timeout):
+        """Writes the same letter to all workers, which owe nothing, and waits for an answer of each. Returns True if
+        none of them has more to say. Else, or if not all answers have come in so many seconds, appends those that have
+        to `letters`, as `collect` does, and returns False."""
+        cdef int k
+        cdef bint plain = True
+        for k in range(self.rings.count):
+            self.post(k, verb)
+        with nogil:
+            plain = be_gate_wait(self.bell, _has_all_mail, &self.rings, &self.spin, <int64_t>(timeout * 1e9))
+        found = []
+        self._empty_into(found)
+        for _, _, _, more in found:
+            plain = plain and not more
+        if not plain:
+            letters.extend(found)
+        return plain
 
     def take(self, int worker, double timeout):
         """A worker's next letter, (verb, first, second), or None after so many seconds."""
@@ -117,14 +159,19 @@ cdef class Mail:
     def collect(self, letters, double timeout):
         """Appends letters from workers, (worker, verb, first, second); waits for the first one for so many seconds. No
         signal can come between, so none is lost."""
-        cdef int64_t[LETTER_WORDS] letter
         cdef int64_t ns = <int64_t>(timeout * 1e9)
-        cdef int k
         with nogil:
             be_gate_wait(self.bell, _has_mail, &self.rings, &self.spin, ns)
+        self._empty_into(letters)
+
+    cdef int _empty_into(self, letters) except -1:
+        cdef int64_t[LETTER_WORDS] letter
+        cdef int k
         for k in range(self.rings.count):
             while be_ring_try_pop(self.rings.up[k], letter):
                 letters.append((k, letter[0], letter[1], letter[2]))
+                self.owed[k] -= 1
+        return 0
 
 
 def take_orders(Batch batch, actions, lanes, list targets, out):

@@ -120,9 +120,7 @@ cdef class Queue:
         self.refuse_undelivered(doing)
         count = be_async_list_in_flight(self.handle, mask, lanes, 5) if self.handle != NULL else 0
         if count:
-            named = ", ".join([str(lanes[i]) for i in range(min(count, 5))]) + (", ..." if count > 5 else "")
-            raise RuntimeError(f"{doing} while {count} lanes are in flight (env_id {named}): recv() their results "
-                               "first, or reset() everything")
+            raise lanes_in_flight(doing, count, [lanes[i] for i in range(min(count, 5))])
         return 0
 
     cdef int refuse_undelivered(self, str doing) except -1:
@@ -223,15 +221,12 @@ cdef class Queue:
             if status == BE_POOL_OK:
                 break
             if status == BE_POOL_STARVED:
-                count = be_async_in_flight(self.handle)
-                raise RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {self.rows} "
-                                   "rows and would never come; async_reset() or send() first")
+                raise batch_starved(be_async_in_flight(self.handle), self.rows)
             if status != BE_POOL_TIMEOUT:
                 raise RuntimeError(f"recv() failed (status {<int>status})")
             PyErr_CheckSignals()
             if limited and be_now_ns() >= end:
-                raise TimeoutError(f"no batch of {self.rows} lanes within {timeout} s; nothing is lost: call "
-                                   "recv() again")
+                raise batch_late(self.rows, timeout)
         self.undelivered = <Output>self.buffers[buffer]
         self._set_buffer(buffer, self.upcoming)
         self.upcoming = None

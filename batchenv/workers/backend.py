@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.backend import Drawer, LaneError, Layout, Shortcuts
+from batchenv.backend import Drawer, LaneError, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.translator import Translator
 from batchenv.workers.parts import Parts
@@ -134,15 +134,14 @@ class PythonBackend(CoreBackend):
 
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
+    def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
+        return self.envs[0].observation_space, self.envs[0].action_space
+
     def _look_at_spaces(self) -> None:
-        raw, action_space = self.envs[0].observation_space, self.envs[0].action_space
-        self._layout = Layout(self._transforms.space(raw), action_space)
-        coefficients = self._transforms.coefficients(raw)
-        if coefficients is not None:
-            self.core.rescale(*coefficients)
+        super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
         scalars = any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is raw and scalars
+        self._says_more = self._layout.observation_space is self._spaces()[0] and scalars
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 
 from batchenv import nested
 from batchenv.backend import LaneError
@@ -49,6 +50,15 @@ class Job(NamedTuple):
     makers: Sequence[Any]
     first: int
     options: dict[str, Any]
+
+
+class Like(NamedTuple):
+    """What a worker says of its envs when it has made them."""
+
+    observation_space: spaces.Space
+    action_space: spaces.Space
+    metadata: dict[str, Any]
+    render_mode: str | None
 
 
 class Failure(NamedTuple):
@@ -89,7 +99,9 @@ class Worker:
             self.channel.send(failure(problem))
             sys.exit(1)
         env = self.backend.envs[0]
-        self.channel.send((env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode))
+        self.channel.send(
+            Like(env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode)
+        )
         plan = self.channel.recv()
         self.memory = Memory(self._fd, plan, create=False)
         rows = slice(self.first, self.first + self.count)
@@ -97,6 +109,8 @@ class Worker:
         self.actions = [column[rows] for column in self.memory.actions]
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
+        self.all = slice(0, self.count)
+        self.all_actions, self.all_out = self.taken(self.all), self.out(self.all)
 
     def run(self) -> None:
         """Does what letters ask for, until the end."""
@@ -119,7 +133,7 @@ class Worker:
             elif verb == Verb.LANE:
                 self.step(Verb.LANE, slice(lane - self.first, lane - self.first + 1), said)
             else:
-                self.step(Verb.STEP, slice(0, self.count), said)
+                self.step(Verb.STEP, self.all, said)
 
     def tell(self, verb: Verb, lane: int, said: Any) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say."""
@@ -142,6 +156,10 @@ class Worker:
             infos[OBJECTS] = [self.backend.lanes.objects_of_lane(lane) for lane in range(rows.start, rows.stop)]
         return observations, infos
 
+    def taken(self, rows: slice) -> Any:
+        """The actions of these lanes."""
+        return nested.build(self.action_tree, [column[rows] for column in self.actions])
+
     def out(self, rows: slice) -> tuple[Any, ...]:
         """Where results of these lanes go."""
         *observation, rewards, terminations, truncations = [column[rows] for column in self.columns]
@@ -149,11 +167,12 @@ class Worker:
 
     def step(self, verb: Verb, rows: slice, taken: list[Any] | None) -> None:
         """Steps lanes, which is all of them or one. taken: their actions, where these are no arrays."""
-        actions = nested.build(self.action_tree, [column[rows] for column in self.actions])
+        whole = rows == self.all
+        actions = self.all_actions if whole else self.taken(rows)
         if taken is not None:
             actions = self.backend.hand_over(taken, range(rows.start, rows.stop))
-        if rows.stop - rows.start == self.count:
-            _, infos = self.attempt(rows, self.backend.step_taken, actions, self.out(rows))
+        if whole:
+            _, infos = self.attempt(rows, self.backend.step_taken, actions, self.all_out)
         else:
             lanes = np.arange(rows.start, rows.stop)
             _, infos = self.attempt(rows, self.backend.step_some_taken, actions, lanes, self.out(rows))

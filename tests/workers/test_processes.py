@@ -266,7 +266,8 @@ def ended(pids):
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(end):
     """Also in an endless step; the program has no `if __name__ == "__main__"`, and none is needed."""
-    code = PROGRAM + "print(*(w.process.pid for w in env._backend._workers), flush=True)\nenv.step(np.array([0, 1]))"
+    code = PROGRAM + "print(*(w.process.pid for w in env._backend._crew._workers), flush=True)\n"
+    code += "env.step(np.array([0, 1]))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         pids = [int(word) for word in program.stdout.readline().split()]
         assert len(pids) == 2

@@ -1,0 +1,191 @@
+"""The processes of a BatchEnv as its parent sees them: what they are asked, what they report, and who takes the place
+of one that has died."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from batchenv.workers.memory import Memory, Plan
+from batchenv.workers.process import WorkerDied, WorkerProcess, revived
+from batchenv.workers.worker import Like, Verb
+
+_LOOK = 0.05  # seconds between looks for signals, and for workers that have died
+
+
+class Owner(ABC):
+    """Whoever has the lanes that a crew steps."""
+
+    @abstractmethod
+    def lose(self, number: int, why: WorkerDied) -> None:
+        """Is told that a worker has died, before there is another one. What it owed will not be reported."""
+
+
+class Crew:
+    """See above.
+
+    Args:
+        owner: is told of losses.
+        jobs: per worker, a pickled `worker.Job`.
+        bounds: worker k has lanes bounds[k] to bounds[k + 1] - 1.
+        timeout: seconds that a worker may take for one request before it is ended; None: for ever.
+
+    Attributes:
+        like: what the first worker says of its envs.
+        memory: what all processes share; from `share`.
+    """
+
+    def __init__(self, owner: Owner, jobs: Sequence[bytes], bounds: list[int], timeout: float | None):
+        if not hasattr(os, "memfd_create"):
+            raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
+        self._owner, self._jobs, self._bounds, self._timeout = weakref.proxy(owner), jobs, bounds, timeout
+        self._memory_fd = os.memfd_create("batchenv")
+        weakref.finalize(self, os.close, self._memory_fd)
+        self._pid = os.getpid()
+        self._letters: deque[tuple[int, int, int, int]] = deque()  # that have come, and have not been read
+        self._reading: int | None = None  # the worker of which a message is being read
+        self._since = [0.0] * len(jobs)  # when it got the oldest request that it has not answered
+        self._workers: list[WorkerProcess] = []
+        try:
+            for number, job in enumerate(jobs):
+                self._workers.append(WorkerProcess(number, self._memory_fd, job))
+            likes = [self._hear_like(number) for number in range(len(jobs))]
+            self.like = likes[0]
+            for number, like in enumerate(likes):
+                self._compare(number, like)
+        except BaseException:
+            self.end()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    def lanes_of(self, number: int) -> range:
+        """The lanes of a worker."""
+        return range(self._bounds[number], self._bounds[number + 1])
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is a forked process, which has no workers."""
+        return os.getpid() != self._pid
+
+    # ---- their lives ---------------------------------------------------------------------------------------------
+
+    def _hear_like(self, number: int) -> Like:
+        """What a new worker says of its envs."""
+        like = self._workers[number].hear()
+        if isinstance(like, Like):
+            return like
+        raise revived(like)
+
+    def _compare(self, number: int, like: Like) -> None:
+        for name in ("observation_space", "action_space"):
+            mine, first = getattr(like, name), getattr(self.like, name)
+            if mine != first:
+                raise ValueError(
+                    f"the {name} of lane {self._bounds[number]} is {mine}, but that of lane 0 is {first}: all lanes of "
+                    "an env have the same spaces"
+                )
+
+    def share(self, plan: Plan) -> None:
+        """Makes the memory that all use."""
+        self._plan = plan
+        self.memory = Memory(self._memory_fd, plan, create=True)
+        for worker in self._workers:
+            worker.channel.send(plan)
+
+    def _replace(self, number: int, why: str) -> None:
+        """Puts a new worker in the place of one that has died."""
+        self._workers[number].kill()
+        self.memory.mail.empty(number)
+        self._letters = deque(letter for letter in self._letters if letter[0] != number)
+        self._owner.lose(number, WorkerDied(why))
+        self._workers[number] = WorkerProcess(number, self._memory_fd, self._jobs[number])
+        self._hear_like(number)
+        self._workers[number].channel.send(self._plan)
+
+    def _look_after(self) -> None:
+        late = time.monotonic() - (self._timeout or math.inf)
+        for number, worker in enumerate(self._workers):
+            if not worker.alive():
+                self._replace(number, worker.obituary())
+            elif self.memory.mail.due(number) and self._since[number] < late:
+                self._replace(number, f"it took longer than step_timeout={self._timeout} s, and its process was ended")
+
+    def end(self) -> None:
+        """Ends all at once. May be called again."""
+        for worker in self._workers:
+            worker.kill()
+
+    def close(self) -> None:
+        """Lets envs close for a second, and then ends all that are left."""
+        if self.foreign:
+            return
+        for number in range(len(self)):
+            with contextlib.suppress(RuntimeError):
+                self.memory.mail.post(number, Verb.END)
+        end = time.monotonic() + 1.0
+        while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
+            time.sleep(0.002)
+        self.end()
+
+    # ---- letters -------------------------------------------------------------------------------------------------
+
+    def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
+        """Asks a worker for something, which it answers with so many reports."""
+        if not self.memory.mail.due(number):
+            self._since[number] = time.monotonic()
+        self.memory.mail.post(number, verb, lane, int(said is not None), reports)
+        if said is not None:
+            with contextlib.suppress(OSError):  # the worker has died, which is noticed later
+                self._workers[number].channel.send(said)
+
+    def post_to_all(self, verb: Verb) -> bool:
+        """Asks all workers, who owe nothing, for something that needs no words. Returns True if all have done it and
+        have nothing to say; else there are `reports` to read."""
+        self._since = [time.monotonic()] * len(self)
+        return self.memory.mail.post_to_all(verb, self._letters, _LOOK)
+
+    def nothing_due(self) -> bool:
+        """Whether no worker owes a report, and none waits to be read."""
+        return not self._letters and self.memory.mail.nothing_due()
+
+    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[tuple[int, int, int, Any]]:
+        """Reports (worker, verb, lane, what was said) as they come, until there are enough.
+
+        Raises:
+            TimeoutError: not in time.
+        """
+        while not enough():
+            if self._reading is not None:  # Ctrl-C came while a message was read: the rest of it cannot be told apart
+                number, self._reading = self._reading, None
+                self._replace(number, "its process was ended, because Ctrl-C came while its report was read")
+            elif self._letters:
+                number, verb, lane, more = self._letters[0]
+                said = None
+                self._reading = number if more else None
+                if more:
+                    try:
+                        said = self._workers[number].hear()
+                    except WorkerDied as death:  # in the midst of its report
+                        self._reading = None
+                        self._replace(number, str(death))
+                        continue
+                self._letters.popleft()
+                self._reading = None
+                self._since[number] = time.monotonic()
+                yield number, verb, lane, said
+            else:
+                wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
+                self.memory.mail.collect(self._letters, wait)
+                if not self._letters:
+                    self._look_after()
+                    if deadline is not None and time.monotonic() >= deadline and not enough():
+                        raise TimeoutError
