@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
 from batchenv.workers.process import WorkerDied, WorkerProcess, revived
 from batchenv.workers.worker import Like, Verb
@@ -59,7 +60,7 @@ class Crew:
             likes = [self._hear_like(number) for number in range(len(jobs))]
             self.like = likes[0]
             for number, like in enumerate(likes):
-                self._compare(number, like)
+                check_spaces(like, self.like, bounds[number])
         except BaseException:
             self.end()
             raise
@@ -84,15 +85,6 @@ class Crew:
         if isinstance(like, Like):
             return like
         raise revived(like)
-
-    def _compare(self, number: int, like: Like) -> None:
-        for name in ("observation_space", "action_space"):
-            mine, first = getattr(like, name), getattr(self.like, name)
-            if mine != first:
-                raise ValueError(
-                    f"the {name} of lane {self._bounds[number]} is {mine}, but that of lane 0 is {first}: all lanes of "
-                    "an env have the same spaces"
-                )
 
     def share(self, plan: Plan) -> None:
         """Makes the memory that all use."""

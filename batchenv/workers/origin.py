@@ -29,6 +29,7 @@ class PythonOrigin(Origin):
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: see `ProcessBackend`.
+        on_failure: see `PythonBackend`.
         keywords: for each env.
     """
 
@@ -41,6 +42,7 @@ class PythonOrigin(Origin):
         workers: str,
         num_workers: int | None,
         step_timeout: float | None,
+        on_failure: str,
         keywords: dict[str, Any],
     ):
         if workers not in KINDS:
@@ -49,7 +51,10 @@ class PythonOrigin(Origin):
             num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
         if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
+        if on_failure not in ("raise", "restart"):
+            raise ValueError(f"on_failure={on_failure!r} must be 'raise' or 'restart'")
         self._step_timeout = step_timeout
+        self._on_failure = on_failure
         self._kind = workers
         self.threads = 1 if workers == "serial" else num_workers
         self._makers = makers(make_env, num_envs, keywords)
@@ -64,6 +69,7 @@ class PythonOrigin(Origin):
         """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
+        options["on_failure"] = self._on_failure
         if self._kind == "processes":
             workers = min(options["threads"], num_envs)
             return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **{**options, "threads": 1})

@@ -47,6 +47,7 @@ class ProcessBackend(CoreBackend, Owner):
         makers: a function per lane that makes its env.
         num_workers: how many processes there are.
         step_timeout: see `Crew`.
+        on_failure: see `PythonBackend`.
         **options: as `CoreBackend`.
     """
 
@@ -59,11 +60,12 @@ class ProcessBackend(CoreBackend, Owner):
         makers: Sequence[Callable[[], Any]],
         num_workers: int,
         step_timeout: float | None,
+        on_failure: str,
         **options: Any,
     ):
         count = len(makers)
         self._mode: AutoresetMode = options["autoreset_mode"]
-        theirs = {**options, "threads": 1, "cpus": None, "copy": True}
+        theirs = {**options, "threads": 1, "cpus": None, "copy": True, "on_failure": on_failure}
         theirs["transforms"] = {**options["transforms"], **{name: DEFAULTS[name] for name in _PARENTS}}
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
         jobs = []
