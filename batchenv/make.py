@@ -157,7 +157,9 @@ def make_python(
     *,
     workers: str = "processes",
     num_workers: int | None = None,
+    start_method: str | None = None,
     step_timeout: float | None = None,
+    on_failure: str = "raise",
     env_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> BatchEnv:
@@ -171,8 +173,13 @@ def make_python(
             envs that wait, or compute without the GIL. "serial": in this thread, one after the other, for envs whose
             steps take microseconds, and for debugging. See docs/python-envs.md.
         num_workers: how many threads or processes; None: one per CPU.
+        start_method: with "processes", how they are started. "forkserver": as forks of a new interpreter, which has
+            imported what they need. "spawn": each as a new interpreter. "fork": as forks of this process, which is not
+            safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
             is ended and replaced, and its lanes have failed. None: as long as it takes.
+        on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
+            "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
         env_kwargs: keywords for each env.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
@@ -184,7 +191,9 @@ def make_python(
     if num_envs is None:
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, None)
-    origin = PythonOrigin(make_env, num_envs, workers, num_workers, step_timeout, env_kwargs or {})
+    origin = PythonOrigin(
+        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, env_kwargs or {}
+    )
     env = BatchEnv(origin, num_envs, **kwargs)
     env.spec = origin.spec
     return env

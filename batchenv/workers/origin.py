@@ -15,6 +15,7 @@ from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
 from batchenv.workers.registered import find, make_lane
 from batchenv.workers.remote import ProcessBackend
+from batchenv.workers.starter import METHODS
 
 KINDS = ("serial", "threads", "processes")
 MAX_WORKERS = 1024
@@ -30,6 +31,8 @@ class PythonOrigin(Origin):
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: see `ProcessBackend`.
+        start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
+        on_failure: see `PythonBackend`.
         keywords: for each env.
 
     Attributes:
@@ -45,6 +48,8 @@ class PythonOrigin(Origin):
         workers: str,
         num_workers: int | None,
         step_timeout: float | None,
+        start_method: str | None,
+        on_failure: str,
         keywords: dict[str, Any],
     ):
         if workers not in KINDS:
@@ -53,7 +58,15 @@ class PythonOrigin(Origin):
             num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
         if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
+        if start_method is not None and start_method not in METHODS:
+            raise ValueError(f"start_method={start_method!r} must be None or one of {', '.join(map(repr, METHODS))}")
+        if start_method is not None and workers != "processes":
+            raise ValueError(f"start_method={start_method!r} is for workers='processes', not for workers={workers!r}")
+        if on_failure not in ("raise", "restart"):
+            raise ValueError(f"on_failure={on_failure!r} must be 'raise' or 'restart'")
         self._step_timeout = step_timeout
+        self._start_method = start_method
+        self._on_failure = on_failure
         self._kind = workers
         self.threads = 1 if workers == "serial" else num_workers
         self.spec = spec_of(make_env)
@@ -71,9 +84,11 @@ class PythonOrigin(Origin):
         """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
+        options["on_failure"] = self._on_failure
         if self._kind == "processes":
             workers = min(options["threads"], num_envs)
-            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **{**options, "threads": 1})
+            options.update(threads=1, start_method=self._start_method)
+            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **options)
         return PythonBackend(self.name, self._makers, self._kind, **options)
 
     def metadata(self, backend: Any) -> dict[str, Any]:

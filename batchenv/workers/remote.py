@@ -47,6 +47,8 @@ class ProcessBackend(CoreBackend, Owner):
         makers: a function per lane that makes its env.
         num_workers: how many processes there are.
         step_timeout: see `Crew`.
+        start_method: see `Crew`.
+        on_failure: see `PythonBackend`.
         **options: as `CoreBackend`.
     """
 
@@ -59,11 +61,13 @@ class ProcessBackend(CoreBackend, Owner):
         makers: Sequence[Callable[[], Any]],
         num_workers: int,
         step_timeout: float | None,
+        start_method: str | None,
+        on_failure: str,
         **options: Any,
     ):
         count = len(makers)
         self._mode: AutoresetMode = options["autoreset_mode"]
-        theirs = {**options, "threads": 1, "cpus": None, "copy": True}
+        theirs = {**options, "threads": 1, "cpus": None, "copy": True, "on_failure": on_failure}
         theirs["transforms"] = {**options["transforms"], **{name: DEFAULTS[name] for name in _PARENTS}}
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
         jobs = []
@@ -71,7 +75,7 @@ class ProcessBackend(CoreBackend, Owner):
             own = {**theirs, "batch_size": end - first}
             jobs.append(pack(Job(env_id, list(makers[first:end]), first, own)))
         self._worker_of = np.repeat(np.arange(num_workers), np.diff(bounds)).tolist()
-        self._crew = Crew(self, jobs, bounds, step_timeout)
+        self._crew = Crew(self, jobs, bounds, step_timeout, start_method)
         try:
             like = self._crew.like
             self._raw, self._actions = like.observation_space, like.action_space
@@ -89,7 +93,7 @@ class ProcessBackend(CoreBackend, Owner):
                     "normalize_observation and normalize_reward are not possible with workers='processes' in autoreset "
                     "mode SameStep: take NextStep, or gymnasium.wrappers.vector.NormalizeObservation around this env"
                 )
-            self._crew.share(Plan(count, num_workers, 2 * count + 16, *_core.columns_of(self.core)))
+            self._crew.share(Plan(count, num_workers, 2 * max(np.diff(bounds)) + 16, *_core.columns_of(self.core)))
         except BaseException:
             self._crew.end()
             raise
@@ -171,7 +175,7 @@ class ProcessBackend(CoreBackend, Owner):
         try:
             yield
         except BaseException:
-            self._ready = False
+            self._ready = self._calm = False
             self._torn = "the last call was interrupted, and some lanes have done it, others have not"
             raise
 
@@ -193,6 +197,7 @@ class ProcessBackend(CoreBackend, Owner):
         """Refuses what needs lanes that have been reset. lanes: also refuses if any is in flight, and says this."""
         if self._crew.foreign:
             raise RuntimeError(f"{doing} in a forked process: its workers are the parent's; make a new env here")
+        self._crew.mend()
         if self._torn:
             raise ResetNeeded(f"{doing} needs a reset first: {self._torn}; call env.reset()")
         if not self._ready:
