@@ -130,7 +130,7 @@ cdef class Mail:
 
     def post_to_all(self, int64_t verb, letters, double timeout):
         """Writes the same letter to all workers, which owe nothing, and waits for an answer of each. Returns True if
-        none of them has more to say. Else, or if not all answers have come in so many seconds, appends those that have
+        the second and third numbers of all are 0. Else, or if not all answers have come in so many seconds, appends those that have
         to `letters`, as `collect` does, and returns False."""
         cdef int k
         cdef bint plain = True
@@ -140,8 +140,8 @@ cdef class Mail:
             plain = be_gate_wait(self.bell, _has_all_mail, &self.rings, &self.spin, <int64_t>(timeout * 1e9))
         found = []
         self._empty_into(found)
-        for _, _, _, more in found:
-            plain = plain and not more
+        for _, _, _, more, said in found:
+            plain = plain and not more and not said
         if not plain:
             letters.extend(found)
         return plain
@@ -160,15 +160,15 @@ cdef class Mail:
             self.taken = <int64_t>be_now_ns()
         return (letter[0], letter[1], letter[2]) if had else None
 
-    def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0):
+    def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0, int64_t third=0):
         """Writes a letter from a worker."""
-        cdef int64_t[LETTER_WORDS] letter = [verb, first, second, 0]
+        cdef int64_t[LETTER_WORDS] letter = [verb, first, second, third]
         if not be_ring_push(self.rings.up[worker], letter, 0):
             raise RuntimeError("a worker's ring is full")
         be_gate_notify(self.bell, 1)
 
     def collect(self, letters, double timeout):
-        """Appends letters from workers, (worker, verb, first, second); waits for the first one for so many seconds. No
+        """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many seconds. No
         signal can come between, so none is lost."""
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         with nogil:
@@ -180,7 +180,7 @@ cdef class Mail:
         cdef int k
         for k in range(self.rings.count):
             while be_ring_try_pop(self.rings.up[k], letter):
-                letters.append((k, letter[0], letter[1], letter[2]))
+                letters.append((k, letter[0], letter[1], letter[2], letter[3]))
                 self.owed[k] -= 1
         return 0
 
