@@ -11,7 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
@@ -20,6 +20,16 @@ from batchenv.workers.starter import default_method, high, refusal, starter
 from batchenv.workers.worker import Like, Verb
 
 _LOOK = 0.05  # seconds between looks for signals, and for workers that have died
+
+
+class Report(NamedTuple):
+    """What a worker has to say of all its lanes, or of one. numbers: see `numbers.Writer.write`."""
+
+    worker: int
+    verb: int
+    lane: int
+    said: Any
+    numbers: int
 
 
 class Owner(ABC):
@@ -54,7 +64,7 @@ class Crew:
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
-        self._letters: deque[tuple[int, int, int, int]] = deque()  # that have come, and have not been read
+        self._letters: deque[tuple[int, int, int, int, int]] = deque()  # that have come, and have not been read
         self._under_way: int | None = None  # the worker to or from which a message is being sent
         self._since = [0.0] * len(jobs)  # when it got the oldest request that it has not answered
         self._starter = starter(method or default_method())
@@ -133,11 +143,13 @@ class Crew:
 
     def close(self) -> None:
         """Lets envs close for a second, and then ends all that are left."""
-        for number in range(0 if self.foreign else len(self)):
+        if self.foreign:
+            return
+        for number in range(len(self)):
             with contextlib.suppress(RuntimeError):
                 self.memory.mail.post(number, Verb.END)
         end = time.monotonic() + 1.0
-        while not self.foreign and any(worker.alive() for worker in self._workers) and time.monotonic() < end:
+        while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
             time.sleep(0.002)
         self.end()
 
@@ -172,8 +184,8 @@ class Crew:
         """Whether no worker owes a report, and none waits to be read."""
         return not self._letters and self.memory.mail.nothing_due()
 
-    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[tuple[int, int, int, Any]]:
-        """Reports (worker, verb, lane, what was said) as they come, until there are enough.
+    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
+        """Reports as they come, until there are enough.
 
         Raises:
             TimeoutError: not in time.
@@ -181,7 +193,7 @@ class Crew:
         self.mend()
         while not enough():
             if self._letters:
-                number, verb, lane, more = self._letters[0]
+                number, verb, lane, more, numbers = self._letters[0]
                 said = None
                 self._under_way = number if more else None
                 if more:
@@ -194,7 +206,7 @@ class Crew:
                 self._letters.popleft()
                 self._under_way = None
                 self._since[number] = time.monotonic()
-                yield number, verb, lane, said
+                yield Report(number, verb, lane, said, numbers)
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
                 self.memory.mail.collect(self._letters, wait)

@@ -26,8 +26,9 @@ from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
+from batchenv.workers.numbers import Writer
 
-FAILED, OBJECTS = "\0failed", "\0objects"  # keys beside those of infos
+FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
 
 
@@ -106,6 +107,7 @@ class Worker:
         rows = slice(self.first, self.first + self.count)
         self.columns = [column[rows] for column in self.memory.columns]
         self.actions = [column[rows] for column in self.memory.actions]
+        self.numbers = Writer(*[array[:, rows] for array in self.memory.numbers])
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
@@ -131,9 +133,9 @@ class Worker:
             else:
                 self.step(Verb.STEP, self.all, said)
 
-    def tell(self, verb: Verb, lane: int, said: Any) -> None:
-        """Reports; `said` goes over the socket, unless there is nothing to say."""
-        self.memory.mail.reply(self.number, verb, lane, int(bool(said)))
+    def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
+        """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
+        self.memory.mail.reply(self.number, verb, lane, int(bool(said)), numbers)
         if said:
             self.channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
 
@@ -172,7 +174,19 @@ class Worker:
         else:
             lanes = np.arange(rows.start, rows.stop)
             _, infos = self.attempt(rows, self.backend.step_some_taken, actions, lanes, self.out(rows))
-        self.tell(verb, self.first + rows.start, infos)
+        self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
+
+    def write_numbers(self, rows: slice, infos: dict[str, Any]) -> int:
+        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the columns that are new."""
+        if NOTES not in infos:
+            return 0
+        notes, finals = infos.pop(NOTES)
+        used, new, notes = self.numbers.write(rows, notes)
+        if new:
+            infos[KEYS] = new
+        if notes or finals:
+            infos[NOTES] = notes, finals
+        return used
 
     def reset(self, seeds: Any, mask: Any, options: dict[str, Any], lanes: list[int] | None) -> None:
         """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
