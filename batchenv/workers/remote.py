@@ -115,6 +115,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._renewed = np.zeros(count, np.bool_)  # in a new process, and not reset there
         self._pending = np.zeros(count, np.bool_)  # ended, and not reset: autoreset mode Disabled
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
+        self._gone: dict[int, BaseException] = {}  # lanes whose result comes first, and then a failure
         self._calm = False  # nothing of all this is so
         self._ready, self._torn = False, ""
 
@@ -141,7 +142,11 @@ class ProcessBackend(CoreBackend, Owner):
             self._objects[lane] = None
         self._renewed[lanes] = True
         self._numbers[number] = self._reader(number)
-        self._lost.update(dict.fromkeys(lanes, why))
+        for lane in lanes:
+            if lane not in self._landed:
+                self._lost[lane] = why
+            elif lane not in self._lost:  # its result has come before
+                self._gone[lane] = why
         self._landed += owed
 
     def _clear(self, lanes: list[int]) -> None:
@@ -158,6 +163,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._landed.clear()
         self._said.clear()
         self._lost.clear()
+        self._gone.clear()
 
     def _hear(self) -> None:
         """Waits for all that workers owe."""
@@ -379,6 +385,7 @@ class ProcessBackend(CoreBackend, Owner):
             return result
         asked = range(self.num_envs) if lanes is None else lanes.tolist()
         lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost}
+        self._lost.update({lane: self._gone.pop(lane) for lane in asked if lane in self._gone})
         self._calm = self._ready and not (self._lost or self._flying.any() or self._renewed.any())
         if not lost:
             return result
