@@ -14,8 +14,9 @@ from batchenv.origins import Origin
 from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
 from batchenv.workers.remote import ProcessBackend
+from batchenv.workers.waiting import WaitingBackend
 
-KINDS = ("serial", "threads", "processes")
+KINDS = ("serial", "threads", "processes", "asyncio")
 MAX_WORKERS = 1024
 
 
@@ -28,7 +29,7 @@ class PythonOrigin(Origin):
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
-        step_timeout: see `ProcessBackend`.
+        step_timeout: see `ProcessBackend` and `WaitingBackend`.
         keywords: for each env.
     """
 
@@ -47,11 +48,16 @@ class PythonOrigin(Origin):
             raise ValueError(f"workers={workers!r} must be one of {', '.join(map(repr, KINDS))}")
         if num_workers is not None:
             num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
+            if workers == "asyncio":
+                raise ValueError(
+                    f"num_workers={num_workers} has no meaning with workers='asyncio', where all lanes share one event "
+                    "loop, and plain envs have a thread each: leave it out"
+                )
         if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
         self._step_timeout = step_timeout
         self._kind = workers
-        self.threads = 1 if workers == "serial" else num_workers
+        self.threads = 1 if workers in ("serial", "asyncio") else num_workers
         self._makers = makers(make_env, num_envs, keywords)
         self.name = make_env if isinstance(make_env, str) else getattr(make_env, "__name__", type(make_env).__name__)
 
@@ -67,6 +73,8 @@ class PythonOrigin(Origin):
         if self._kind == "processes":
             workers = min(options["threads"], num_envs)
             return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **{**options, "threads": 1})
+        if self._kind == "asyncio":
+            return WaitingBackend(self.name, self._makers, self._step_timeout, **options)
         return PythonBackend(self.name, self._makers, self._kind, **options)
 
     def metadata(self, backend: Any) -> dict[str, Any]:
