@@ -7,15 +7,18 @@ import asyncio
 import contextlib
 import inspect
 import itertools
+import math
 import os
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 MAX_THREADS = 1024  # for plain envs; if there are more of these, envs share threads
 _CLOSING = 5.0  # seconds without any env having closed, after which the others are given up
+_LOOK = 0.05  # seconds between looks at signals, which may have come to another thread
 
 Script = Generator[tuple[Any, tuple[Any, ...], dict[str, Any]], None, None]
 
@@ -35,28 +38,38 @@ class Arrivals:
         self._pipe: tuple[int, int] | None = None
         self._readable = False
 
-    def add(self, lane: int) -> None:
-        """Adds a lane."""
+    def add(self, order: Order, answers: list[Any]) -> None:
+        """Adds the lane of an order that has been done, or given up. Only the first report counts."""
         with self._lock:
-            self.lanes.append(lane)
+            if order.done:
+                return
+            order.done, order.answers = True, answers
+            self.lanes.append(order.lane.number)
             if len(self.lanes) >= self._wanted:
                 self._enough.set()
-            self._show()
+            if self._pipe is not None:
+                self._show()
 
     def wait(self, count: int, timeout: float | None = None) -> bool:
-        """Waits until there are so many lanes, or for so many seconds; returns whether there are."""
+        """Waits until there are so many lanes, or for so many seconds; returns whether there are. Ctrl-C is answered
+        at once."""
         with self._lock:
             if len(self.lanes) >= count:
                 return True
             self._wanted = count
             self._enough.clear()
-        return self._enough.wait(timeout)
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._enough.wait(min(_LOOK, max(0.0, end - time.monotonic()))):
+            if time.monotonic() >= end:
+                return False
+        return True
 
     def take(self, count: int) -> None:
         """Removes the first lanes."""
         with self._lock:
             del self.lanes[:count]
-            self._show()
+            if self._pipe is not None:
+                self._show()
 
     def fileno(self) -> int:
         """A descriptor that is readable as long as there are at least `batch` lanes."""
@@ -67,14 +80,13 @@ class Arrivals:
             return self._pipe[0]
 
     def _show(self) -> None:
+        """Makes the descriptor readable, or not."""
         ready = len(self.lanes) >= self._batch
-        if self._pipe is None or ready == self._readable:
-            return
-        self._readable = ready
-        if ready:
+        if ready and not self._readable:
             os.write(self._pipe[1], b"1")
-        else:
+        elif self._readable and not ready:
             os.read(self._pipe[0], 1)
+        self._readable = ready
 
     def close(self) -> None:
         """Closes the descriptor."""
@@ -165,7 +177,7 @@ class Lane:
             order = self._doing = self.orders.popleft()
             await self._perform(order)
             self._doing = None
-            self._loop.land(order, order.answers)
+            order.arrivals.add(order, order.answers)
             if self.thread is not None:  # the env has been made, and is a plain one
                 return
 
@@ -204,7 +216,7 @@ class Lane:
             except BaseException as problem:
                 order.answers.append((name, problem, None))
         self._doing = None
-        self._loop.land(order, order.answers)
+        order.arrivals.add(order, order.answers)
 
     def _function(self, name: Any) -> Callable[..., Any]:
         return getattr(self.env, name) if isinstance(name, str) else name
@@ -234,7 +246,6 @@ class EventLoop:
         self.lanes = [Lane(number, self) for number in range(len(makers))]
         self._process, self._timeout, self._ended = os.getpid(), timeout, False
         self._deadlines: deque[tuple[float, Order]] = deque()
-        self._landing = threading.Lock()
         self._threads: list[queue.SimpleQueue[Order | None]] = []
         self._next = itertools.count()
         self._thread = threading.Thread(target=self._run, name="batchenv asyncio", daemon=True)
@@ -289,14 +300,6 @@ class EventLoop:
         if timeout is not None:
             self._watch(orders)
 
-    def land(self, order: Order, answers: list[Any]) -> None:
-        """Reports that an order has been done, or given up. Only the first report counts."""
-        with self._landing:
-            if order.done:
-                return
-            order.done, order.answers = True, answers
-        order.arrivals.add(order.lane.number)
-
     def drop(self, orders: Sequence[Order]) -> None:
         """Cancels orders that nobody waits for any more."""
 
@@ -326,7 +329,7 @@ class EventLoop:
             if order.lane.cancel(order, why):
                 late.append(order)  # until it has ended, and for the reset that may follow
             else:
-                self.land(order, [("", why, None)])
+                order.arrivals.add(order, [("", why, None)])
         if self._deadlines:
             self.loop.call_at(self._deadlines[0][0], self._look)
         if late:

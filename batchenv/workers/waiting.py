@@ -42,7 +42,9 @@ class WaitingBackend(PythonBackend):
         self._repeat = self.transforms["action_repeat"]
         self._tree = nested.tree_of([port.name for port in self.actions.ports])
         self._taken_actions = [np.zeros((count, *shape), dtype) for dtype, shape in _core.columns_of(self.core)[1]]
-        self._stands = [_core.Answers(functools.partial(self._ask_lane, lane)) for lane in range(count)]
+        # They are held by the C core, which Python's collector does not look into, so they must not hold this object.
+        ask = weakref.WeakMethod(self._ask_lane)
+        self._stands = [_core.Answers(functools.partial(_call_method, ask, lane)) for lane in range(count)]
         self.lanes.envs = self._stands
         self._orders: list[Any] = [None] * count  # the last one of each lane
         self._batch_size = options["batch_size"]
@@ -59,21 +61,6 @@ class WaitingBackend(PythonBackend):
             self._landed.close()
 
     # ---- what lanes are asked for --------------------------------------------------------------------------------
-
-    def _step_script(self, action: Any, left: int) -> Callable[[Order], Script]:
-        """A step. left: after how many more steps the time limit ends the episode."""
-
-        def script(order: Order) -> Script:
-            ended = False
-            for k in range(self._repeat):
-                yield "step", (action,), {}
-                ended = k + 1 == left or _ends(order)
-                if ended:
-                    break
-            if ended and self._same_step and _copied(order):
-                yield "reset", (), {}
-
-        return script
 
     def _reset_script(self, lane: int) -> Callable[[Order], Script]:
         """A reset, with what the user has ordered for it."""
@@ -93,7 +80,7 @@ class WaitingBackend(PythonBackend):
                 scripts.append(self._reset_script(lane))
             else:
                 left = 0 if elapsed is None else max(1, self._limit - int(elapsed[lane]))
-                scripts.append(self._step_script(action, left))
+                scripts.append(_step_script(action, self._repeat, left, self._same_step))
         return self._send_off(lanes, scripts, arrivals)
 
     def _send_off(self, lanes: Iterable[int], scripts: Iterable[Any], arrivals: Arrivals) -> list[Order]:
@@ -117,7 +104,7 @@ class WaitingBackend(PythonBackend):
 
     def _answer(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
-            self._stands[lane].known = self._orders[lane].answers
+            self._stands[lane].known = list(self._orders[lane].answers)
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -289,6 +276,30 @@ class WaitingBackend(PythonBackend):
         """What the envs of these lanes draw."""
         lanes = list(lanes)
         return self._ask(lanes, [("render", (), {}) for _ in lanes])
+
+
+def _call_method(method: weakref.WeakMethod[Any], *arguments: Any) -> Any:
+    return method()(*arguments)
+
+
+# Scripts are held by the loop, so they must not hold the backend: it ends the loop when nobody needs it any more.
+
+
+def _step_script(action: Any, repeat: int, left: int, resets: bool) -> Callable[[Order], Script]:
+    """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
+    resets: whether the next one begins at once."""
+
+    def script(order: Order) -> Script:
+        ended = False
+        for k in range(repeat):
+            yield "step", (action,), {}
+            ended = k + 1 == left or _ends(order)
+            if ended:
+                break
+        if ended and resets and _copied(order):
+            yield "reset", (), {}
+
+    return script
 
 
 def _ends(order: Order) -> bool:
