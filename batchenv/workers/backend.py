@@ -279,16 +279,12 @@ class PythonBackend(CoreBackend):
 
     def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         """See `Backend.call`."""
-        values = [getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name) for env in self.envs]
-        return [value(*arguments, **keywords) if callable(value) else value for value in values]
+        return [call_env(env, name, arguments, keywords) for env in self.envs]
 
     def set_attribute(self, name: str, values: Sequence[Any]) -> None:
         """See `Backend.set_attribute`."""
         for env, value in zip(self.envs, values, strict=True):
-            if hasattr(env, "set_wrapper_attr"):
-                env.set_wrapper_attr(name, value)
-            else:
-                setattr(env, name, value)
+            set_attribute(env, name, value)
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
@@ -305,6 +301,17 @@ class PythonBackend(CoreBackend):
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
         return self.observations.arrays(observations, self.num_envs)
+
+
+def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The attribute of this name of an env or, if it can be called, what it returns."""
+    value = getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name)
+    return value(*arguments, **keywords) if callable(value) else value
+
+
+def set_attribute(env: Any, name: str, value: Any) -> None:
+    """Sets an attribute of an env, or of the one below its wrappers that has it."""
+    getattr(env, "set_wrapper_attr", functools.partial(setattr, env))(name, value)
 
 
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:

@@ -1,5 +1,6 @@
 """Environments written in Python that say and do everything an env may."""
 
+import asyncio
 import copy
 
 import gymnasium
@@ -92,7 +93,10 @@ class Troubled(gymnasium.Env):
             raise KeyError("no such start")
         return np.zeros(2, np.float32), {}
 
+    taken = None
+
     def step(self, action):
+        self.taken = action
         if action == 1:
             raise ZeroDivisionError("a bug in the env")
         if action == 3:
@@ -131,3 +135,26 @@ class Counting(gymnasium.Env):
         if action == 2:
             info = {}
         return np.ones(2, np.float32), 1.0, not draw(12), False, info
+
+
+class Awaited(gymnasium.Wrapper):
+    """An env whose methods are coroutines."""
+
+    async def reset(self, *, seed=None, options=None):
+        await asyncio.sleep(0)
+        return self.env.reset(seed=seed, options=options)
+
+    async def step(self, action):
+        await asyncio.sleep(0)
+        return self.env.step(action)
+
+    async def render(self):
+        return self.env.render()
+
+    async def double(self, number, plus=0):
+        await asyncio.sleep(0)
+        return self.env.double(number, plus)
+
+    async def close(self):
+        await asyncio.sleep(0)
+        self.env.close()
