@@ -140,8 +140,8 @@ class PythonBackend(CoreBackend):
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
-        scalars = any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is self._spaces()[0] and scalars
+        more = self.observations.objects or any(not port.shape for port in self.observations.ports)
+        self._says_more = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
