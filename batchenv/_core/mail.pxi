@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 cdef enum:
     LETTER_WORDS = 4
     BELL_BYTES = 64
+    SPIN_LEAST = 100_000  # ns
+    SPIN_MOST = 1_000_000
 
 
 ctypedef struct mail_rings:
@@ -25,6 +27,10 @@ cdef int _has_mail(void *mail) noexcept nogil:
         if not be_ring_empty(rings.up[k]):
             return 1
     return 0
+
+
+cdef int _has_letter(void *ring) noexcept nogil:
+    return not be_ring_empty(<be_ring *>ring)
 
 
 cdef int _has_all_mail(void *mail) noexcept nogil:
@@ -63,6 +69,7 @@ cdef class Mail:
     cdef be_gate *bell  # rings when a worker has written
     cdef mail_rings rings
     cdef be_spin spin
+    cdef int64_t taken  # when the last letter was, in ns
     cdef int64_t[1024] owed  # counted together with the letters, so that no signal comes between the two
 
     def __cinit__(self, memory, int workers, int64_t capacity, bint create):
@@ -85,8 +92,7 @@ cdef class Mail:
             self.rings.down[k] = _ring(place, capacity, create)
             self.rings.up[k] = _ring(place + bytes, capacity, create)
             place += 2 * bytes
-        if workers < len(usable_cpus()):
-            self.spin.ns = 50_000  # else who waits for workers would keep one of them from its core
+        self.spin.ns, self.spin.yields = SPIN_MOST, 1
 
     def __dealloc__(self):
         if self.open:
@@ -144,9 +150,14 @@ cdef class Mail:
         """A worker's next letter, (verb, first, second), or None after so many seconds."""
         cdef int64_t[LETTER_WORDS] letter
         cdef int64_t ns = <int64_t>(timeout * 1e9)
+        cdef be_ring *ring = self.rings.down[worker]
         cdef int had
         with nogil:
-            had = be_ring_pop(self.rings.down[worker], letter, ns)
+            # Whoever sends the next one works about as long with what this one brought.
+            self.spin.ns = min(max(2 * (<int64_t>be_now_ns() - self.taken), SPIN_LEAST), SPIN_MOST)
+            be_gate_wait(be_ring_gate(ring), _has_letter, ring, &self.spin, ns)
+            had = be_ring_try_pop(ring, letter)
+            self.taken = <int64_t>be_now_ns()
         return (letter[0], letter[1], letter[2]) if had else None
 
     def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0):

@@ -6,13 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from batchenv.backend import Backend
-from batchenv.hints import unknown_keyword
+from batchenv.hints import unknown_keyword, unknown_to_gymnasium
 from batchenv.origins import Origin
 from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
+from batchenv.workers.registered import find, make_lane
 from batchenv.workers.remote import ProcessBackend
 
 KINDS = ("serial", "threads", "processes")
@@ -23,16 +24,19 @@ class PythonOrigin(Origin):
     """See `Origin`.
 
     Args:
-        make_env: a callable without arguments that makes an env; an id of Gymnasium's; or a list of callables, one per
+        make_env: a callable that makes an env; an id of Gymnasium's, or its EnvSpec; or a list of callables, one per
             lane.
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: see `ProcessBackend`.
         keywords: for each env.
+
+    Attributes:
+        spec: Gymnasium's entry of the id, or None.
     """
 
-    library, from_id, max_episode_steps = None, False, None
+    library, from_id = None, False
 
     def __init__(
         self,
@@ -52,8 +56,11 @@ class PythonOrigin(Origin):
         self._step_timeout = step_timeout
         self._kind = workers
         self.threads = 1 if workers == "serial" else num_workers
-        self._makers = makers(make_env, num_envs, keywords)
-        self.name = make_env if isinstance(make_env, str) else getattr(make_env, "__name__", type(make_env).__name__)
+        self.spec = spec_of(make_env)
+        self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
+        self._makers = makers(self.spec or make_env, num_envs, keywords)
+        named = getattr(make_env, "__name__", type(make_env).__name__)
+        self.name = named if self.spec is None else self.spec.id
 
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """See `Origin.check_mode`. The envs themselves say what they can draw."""
@@ -78,14 +85,28 @@ class PythonOrigin(Origin):
         return backend.render_mode
 
 
+def spec_of(make_env: Any) -> EnvSpec | None:
+    """Gymnasium's entry that an id means, or that is given; None for all else.
+
+    Raises:
+        ValueError: Gymnasium does not know the id. ModuleNotFoundError: nor the module of "module:id".
+    """
+    if not isinstance(make_env, str):
+        return make_env if isinstance(make_env, EnvSpec) else None
+    spec = find(make_env)
+    if spec is None:
+        raise ValueError(unknown_to_gymnasium(make_env))
+    return spec
+
+
 def makers(make_env: Any, num_envs: int, keywords: dict[str, Any]) -> Sequence[Callable[[], Any]]:
     """A callable per lane.
 
     Raises:
         TypeError, ValueError: `make_env` is of another kind, or has not as many callables as there are lanes.
     """
-    if isinstance(make_env, (str, gymnasium.envs.registration.EnvSpec)):
-        return [functools.partial(gymnasium.make, make_env, **keywords)] * num_envs
+    if isinstance(make_env, EnvSpec):
+        return [functools.partial(make_lane, make_env, **keywords)] * num_envs
     if callable(make_env):
         return [functools.partial(make_env, **keywords)] * num_envs
     if not isinstance(make_env, (list, tuple)) or not all(callable(one) for one in make_env):

@@ -106,6 +106,11 @@ class ProcessBackend(CoreBackend, Owner):
         self._calm = False  # nothing of all this is so
         self._ready, self._torn = False, ""
 
+    @property
+    def num_threads(self) -> int:
+        """See `Backend`."""
+        return len(self._crew)
+
     def close(self) -> None:
         """See `Backend.close`. Envs get a second to close, and are ended then."""
         if not self.closed:
