@@ -233,7 +233,7 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = infos["final_obs"][row] if final is None else copy.deepcopy(final)
+                infos["final_obs"][row] = self.observations.missing() if final is None else copy.deepcopy(final)
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:
