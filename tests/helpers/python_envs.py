@@ -28,6 +28,7 @@ OBJECTS = {
     "text": spaces.Text(12),
     "mission": spaces.Dict(image=spaces.Box(0, 9, (3, 3), np.uint8), mission=spaces.Text(30), way=spaces.Discrete(4)),
     "text in the middle": spaces.Tuple([spaces.Discrete(3), spaces.Text(5), spaces.Box(0, 1, (2,), np.float32)]),
+    "text beside an array": spaces.Dict(image=spaces.Box(0, 9, (3, 3), np.uint8), mission=spaces.Text(30)),
     "sequence": spaces.Sequence(spaces.Discrete(4)),
     "graph": spaces.Graph(spaces.Box(0, 1, (2,)), spaces.Discrete(3)),
     "small integers": spaces.Box(0, 100, (3,), np.int16),

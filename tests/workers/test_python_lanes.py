@@ -295,6 +295,26 @@ def test_an_env_that_cannot_be_made_anew():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["mission", "text beside an array", "text"])
+def test_the_final_observation_of_a_lane_that_fails(kind, name):
+    """It has the form that the env's space says, with nothing in it."""
+
+    class Failing(Anything):
+        def step(self, action):
+            if action == 2:
+                raise ZeroDivisionError
+            return super().step(action)
+
+    env = make_python(lambda: Failing(SPACES[name]), 2, workers=kind, autoreset_mode="SameStep")
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError) as raised:
+        env.step(np.array([0, 2]))
+    nothing = {"image": np.zeros((3, 3), np.uint8), "mission": "", "way": np.int64(0)}
+    expected = {key: nothing[key] for key in SPACES[name].spaces} if name != "text" else ""
+    assert_same(raised.value.result[4]["final_obs"][1], expected, name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_reset_that_fails(kind):
     env = make_python(Troubled, 2, workers=kind)
     with pytest.raises(batchenv.LaneError, match="KeyError: 'no such start'"):
