@@ -347,9 +347,10 @@ cdef class Batch:
         info = output.step_infos(&arrays, call.finished != 0)
         return output.observed(), output.reward, output.terminated, output.truncated, info
 
-    def step_some(self, actions, env_id, out=None):
+    def step_some(self, actions, env_id, out=None, const uint8_t[::1] resets=None):
         """Like `step`, but only for the lanes listed in `env_id`: returns a row for each of them, in that order, and
-        info["env_id"]."""
+        info["env_id"]. resets: for types whose lanes are stepped one by one, marks rows whose lanes are reset
+        instead; or None."""
         cdef be_rows arrays
         cdef be_call call
         cdef Output output
@@ -374,6 +375,8 @@ cdef class Batch:
         call.lanes = numbers
         call.num_listed = count
         call.scattered = self._room_for_scattered()
+        if resets is not None:
+            call.resets = &resets[0]
         self._run(&call)
         memset(cnp.PyArray_DATA(output.failed), 0, count)
         if self.lane_by_lane:
@@ -381,6 +384,30 @@ cdef class Batch:
                 (<uint8_t *>cnp.PyArray_DATA(output.failed))[k] = be_batch_take_failure(self.batch, numbers[k])
         output.counted = False
         return self._told(output, &arrays)
+
+    # For lanes that are stepped elsewhere: what `step_some` would refuse is refused before anything is done.
+
+    def expect_resets(self):
+        """Notes that all lanes are about to be reset, by `step_some`."""
+        self.calls.has_reset = True
+        if self.layout.stage is not None:
+            self.layout.stage.start(None, sent=True)
+
+    def refuse_unready(self, lanes, str doing, str what, str ending):
+        """Raises ResetNeeded before the first reset, and if one of these lanes (int64; None: all) has finished and
+        waits for a reset by the user. doing, what: the call, and what it does, for messages; ending: the last words.
+        """
+        cdef const int64_t[::1] listed
+        self.calls.require_reset(doing)
+        if self.autoreset == BE_DISABLED and lanes is None:
+            self._refuse_pending(NULL, self.num_lanes, what, ending)
+        elif self.autoreset == BE_DISABLED:
+            listed = lanes
+            self._refuse_pending(&listed[0], listed.shape[0], what, ending)
+
+    def pending(self, const int64_t[::1] lanes):
+        """Of these lanes, whether their next step starts an episode."""
+        return [be_batch_first_pending(self.batch, lane, lane + 1) >= 0 for lane in lanes]
 
     cdef be_scattered *_room_for_scattered(self) except? NULL:
         """The memory for steps of scattered lanes, or NULL for types whose lanes are stepped one by one."""

@@ -326,6 +326,7 @@ cdef extern from "core/loop.h" nogil:
         const int64_t *lanes
         int64_t num_listed
         be_scattered *scattered
+        const uint8_t *resets
         const uint8_t *mask
         const double *options
         const uint32_t *words

@@ -253,19 +253,30 @@ cdef class PythonLanes:
             self.touched.add(lane)
         return 0
 
-    cdef int step(self, int64_t lane, const be_rows *rows) except -1:
+    def actions_of(self, lanes, list columns):
+        """The actions that the envs of these lanes get. columns: for each part, the values of all lanes."""
+        cdef be_rows rows
+        cdef Part part
+        rows.first = 0
+        for part, column in zip(self.taken, columns, strict=True):
+            rows.port[part.port] = cnp.PyArray_DATA(<cnp.ndarray?>column)
+        return [self.action(lane, &rows) for lane in lanes]
+
+    cdef object action(self, int64_t lane, const be_rows *rows):
+        """What the env of a lane gets."""
         cdef int64_t row = lane - rows.first
         cdef Part part = self.only_action
         if self.actions is not None:
-            action = self.actions[lane]
-        elif part is not None:
-            action = part.read(rows.port[part.port], row)
-        else:
-            action = self.build_action([(<Part>one).read(rows.port[(<Part>one).port], row) for one in self.taken])
-        returned = self.envs[lane].step(action)
+            return self.actions[lane]
+        if part is not None:
+            return part.read(rows.port[part.port], row)
+        return self.build_action([(<Part>one).read(rows.port[(<Part>one).port], row) for one in self.taken])
+
+    cdef int step(self, int64_t lane, const be_rows *rows) except -1:
+        cdef int64_t row = lane - rows.first
+        returned = self.envs[lane].step(self.action(lane, rows))
         if not isinstance(returned, tuple) or len(returned) != 5:
-            raise TypeError(f"step() returned {_told_result(returned)}, but must return (observation, reward, "
-                            "terminated, truncated, info): correct the env")
+            raise _wrong_result("step()", returned, "(observation, reward, terminated, truncated, info)")
         observation, reward, terminated, truncated, info = returned
         self.show(lane, rows, observation, "step()'s observation")
         rows.reward[row] = reward
@@ -285,18 +296,56 @@ cdef class PythonLanes:
             self.stepped[lane] = False
         returned = self.envs[lane].reset() if order is None else self.envs[lane].reset(seed=order[0], options=order[1])
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise TypeError(f"reset() returned {_told_result(returned)}, but must return (observation, info): correct "
-                            "the env")
+            raise _wrong_result("reset()", returned, "(observation, info)")
         observation, info = returned
         self.show(lane, rows, observation, "reset()'s observation")
         self.note(lane, observation, info, "reset()")
         return 0
 
 
-cdef str _told_result(object returned):
+@cython.final
+cdef class Answers:
+    """Stands for an env whose methods have been called elsewhere, in PythonLanes: says what they have returned. No
+    Python code runs for it, so no signal handler can come between.
+
+    Args:
+        ask: a function (name of a method, arguments, keywords) for what has not been called.
+
+    Attributes:
+        known: [(name, exception or None, result)] of calls, in their order; an exception without a name is for any.
+    """
+
+    cdef public list known
+    cdef object ask
+
+    def __init__(self, ask):
+        self.known, self.ask = [], ask
+
+    def step(self, action):
+        return self.take("step", (action,), {})
+
+    def reset(self, **keywords):
+        return self.take("reset", (), keywords)
+
+    cdef object take(self, str name, tuple arguments, dict keywords):
+        if not self.known or self.known[0][0] not in (name, ""):
+            return self.ask(name, arguments, keywords)
+        _, problem, result = self.known.pop(0)
+        if problem is not None:
+            raise problem
+        return result
+
+
+cdef object _wrong_result(str call, object returned, str form):
+    """The exception for a result of another form."""
+    what = f"an object of type {type(returned).__name__}"
     if isinstance(returned, tuple):
-        return f"a tuple of {len(returned)}"
-    return f"an object of type {type(returned).__name__}"
+        what = f"a tuple of {len(returned)}"
+    if hasattr(returned, "__await__"):
+        if hasattr(returned, "close"):
+            returned.close()  # else Python would warn that it was never awaited
+        return TypeError(f"{call} returned {what}, which nobody awaits here: take workers='asyncio'")
+    return TypeError(f"{call} returned {what}, but must return {form}: correct the env")
 
 
 cdef int _open_python(be_batch *batch, const void *engine, be_error *error) noexcept nogil:

@@ -168,8 +168,8 @@ class PythonBackend(CoreBackend):
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
-        scalars = any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is self._spaces()[0] and scalars
+        more = self.observations.objects or any(not port.shape for port in self.observations.ports)
+        self._says_more = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
@@ -265,7 +265,7 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = infos["final_obs"][row] if final is None else copy.deepcopy(final)
+                infos["final_obs"][row] = self.observations.missing() if final is None else copy.deepcopy(final)
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:
@@ -335,16 +335,12 @@ class PythonBackend(CoreBackend):
 
     def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         """See `Backend.call`."""
-        values = [getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name) for env in self.envs]
-        return [value(*arguments, **keywords) if callable(value) else value for value in values]
+        return [call_env(env, name, arguments, keywords) for env in self.envs]
 
     def set_attribute(self, name: str, values: Sequence[Any]) -> None:
         """See `Backend.set_attribute`."""
         for env, value in zip(self.envs, values, strict=True):
-            if hasattr(env, "set_wrapper_attr"):
-                env.set_wrapper_attr(name, value)
-            else:
-                setattr(env, name, value)
+            set_attribute(env, name, value)
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
@@ -367,6 +363,17 @@ def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
     mask = np.zeros(count, np.uint8)
     mask[lanes] = 1
     return mask
+
+
+def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The attribute of this name of an env or, if it can be called, what it returns."""
+    value = getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name)
+    return value(*arguments, **keywords) if callable(value) else value
+
+
+def set_attribute(env: Any, name: str, value: Any) -> None:
+    """Sets an attribute of an env, or of the one below its wrappers that has it."""
+    getattr(env, "set_wrapper_attr", functools.partial(setattr, env))(name, value)
 
 
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:

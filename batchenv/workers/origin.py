@@ -17,8 +17,9 @@ from batchenv.workers.registered import find, make_lane
 from batchenv.workers.remote import ProcessBackend
 from batchenv.workers.saved import KINDS as SNAPSHOTS
 from batchenv.workers.starter import METHODS
+from batchenv.workers.waiting import WaitingBackend
 
-KINDS = ("serial", "threads", "processes")
+KINDS = ("serial", "threads", "processes", "asyncio")
 MAX_WORKERS = 1024
 
 
@@ -31,7 +32,7 @@ class PythonOrigin(Origin):
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
-        step_timeout: see `ProcessBackend`.
+        step_timeout: see `ProcessBackend` and `WaitingBackend`.
         start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
         on_failure, snapshots: see `PythonBackend`.
         keywords: for each env.
@@ -58,6 +59,11 @@ class PythonOrigin(Origin):
             raise ValueError(f"workers={workers!r} must be one of {', '.join(map(repr, KINDS))}")
         if num_workers is not None:
             num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
+            if workers == "asyncio":
+                raise ValueError(
+                    f"num_workers={num_workers} has no meaning with workers='asyncio', where all lanes share one event "
+                    "loop, and plain envs have a thread each: leave it out"
+                )
         if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
         if start_method is not None and start_method not in METHODS:
@@ -75,7 +81,7 @@ class PythonOrigin(Origin):
         self._start_method = start_method
         self._on_failure = on_failure
         self._kind = workers
-        self.threads = 1 if workers == "serial" else num_workers
+        self.threads = 1 if workers in ("serial", "asyncio") else num_workers
         self.spec = spec_of(make_env)
         self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
         self._makers = makers(self.spec or make_env, num_envs, keywords)
@@ -96,6 +102,8 @@ class PythonOrigin(Origin):
             workers = min(options["threads"], num_envs)
             options.update(threads=1, start_method=self._start_method)
             return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **options)
+        if self._kind == "asyncio":
+            return WaitingBackend(self.name, self._makers, self._step_timeout, **options)
         return PythonBackend(self.name, self._makers, self._kind, **options)
 
     def metadata(self, backend: Any) -> dict[str, Any]:

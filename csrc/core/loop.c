@@ -206,7 +206,9 @@ static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_
         be_rows rows;
         be_rows_slice(table, &rows, c->rows, k);
         rows.first = lanes[0];
-        if (run) {
+        if (c->resets && c->resets[k]) {
+            done = be_batch_reset(c->batch, lanes[0], lanes[0] + 1, NULL, c->options, &rows, error) == BE_OK ? 0 : -1;
+        } else if (run) {
             done = c->isa->step(c->batch, lanes[0], lanes[0] + n, &rows, error);
         } else {
             int32_t numbers[BE_SCATTERED_LANES];

@@ -46,6 +46,7 @@ typedef struct be_call {
     const int64_t *lanes;           /* BE_STEP_LISTED: checked; row k belongs to lane lanes[k] */
     int64_t num_listed;             /* the same */
     be_scattered *scattered;        /* the same, for kernels: one part per thread */
+    const uint8_t *resets;          /* the same, for BE_LANE_BY_LANE types: row k is reset if resets[k]; or NULL */
     const uint8_t *mask;            /* BE_RESET_SOME */
     const double *options;          /* resets */
     const uint32_t *words;          /* BE_SEED: see be_batch_seed */

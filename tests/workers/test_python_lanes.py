@@ -1,19 +1,30 @@
 """Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
 
-import functools
-
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers.parity import MODES, assert_same
-from helpers.python_envs import ARRAYS, SPACES, Anything, Troubled
+from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Troubled
 
-make_python = functools.partial(batchenv.make_python, workers="serial")
-KINDS = ["serial", "threads", "processes"]
+KINDS = ["serial", "threads", "processes", "asyncio", "coroutines"]
 LANES = 5
+
+
+def make_python(make_env, num_envs=None, *, workers="serial", num_workers=None, **options):
+    """As batchenv's. workers="coroutines": an event loop, with envs whose reset and step are coroutines."""
+    if workers == "coroutines":
+        workers, plain = "asyncio", make_env
+
+        def make_env(**keywords):
+            return Awaited(plain(**keywords) if callable(plain) else gymnasium.make(plain))
+
+    if workers == "asyncio":
+        num_workers = None
+    return batchenv.make_python(make_env, num_envs, workers=workers, num_workers=num_workers, **options)
 
 
 def pair(make_env, kind="serial", mode=AutoresetMode.NEXT_STEP, lanes=LANES, **options):
@@ -38,30 +49,33 @@ def follow(ours, theirs, steps, where=""):
         done = one[2] | one[3]
 
 
+@pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1", "Pendulum-v1"])
-def test_gymnasiums_own(env_id, mode):
-    follow(*pair(env_id, mode=mode), 300, env_id)
+def test_gymnasiums_own(env_id, mode, kind):
+    follow(*pair(env_id, kind, mode), 300, env_id)
 
 
-@pytest.mark.parametrize("kind", ["serial", "threads"])
+@pytest.mark.parametrize("kind", ["serial", "threads", "coroutines"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SPACES)
 def test_every_space(name, mode, kind):
     follow(*pair(lambda: Anything(SPACES[name]), kind, mode, num_workers=3), 60, name)
 
 
+@pytest.mark.parametrize("kind", ["processes", "asyncio"])
 @pytest.mark.parametrize(("name", "mode"), list(zip(["goal", "mission", "sequence"], MODES, strict=True)))
-def test_spaces_in_processes(name, mode):
-    """What differs from one process is how things cross: arrays, a Dict with a text, objects alone."""
-    ours, theirs = pair(lambda: Anything(SPACES[name], SPACES[name]), "processes", mode, num_workers=2)
+def test_spaces_in_other_workers(name, mode, kind):
+    """What differs from lanes in this thread is how things cross: arrays, a Dict with a text, objects alone."""
+    ours, theirs = pair(lambda: Anything(SPACES[name], SPACES[name]), kind, mode, num_workers=2)
     follow(ours, theirs, 80, name)
     ours.close()
 
 
+@pytest.mark.parametrize("kind", ["serial", "coroutines"])
 @pytest.mark.parametrize("name", SPACES)
-def test_every_action_space(name):
-    follow(*pair(lambda: Anything(ARRAYS["box"], SPACES[name])), 40, name)
+def test_every_action_space(name, kind):
+    follow(*pair(lambda: Anything(ARRAYS["box"], SPACES[name]), kind), 40, name)
 
 
 def test_actions_come_as_gymnasium_gives_them():
@@ -94,13 +108,14 @@ def test_lanes_in_flight(kind):
         assert len(seen[lane]) > 3 and seen[lane][1:] == expected[lane][: len(seen[lane]) - 1]
 
 
-def test_core_options_apply():
-    ours = make_python(
-        "CartPole-v1", 3, autoreset_mode="SameStep", record_episode_statistics=True, frame_stack=2, reward_scale=0.5
-    )
-    native = batchenv.make(
-        "CartPole-v1", 3, autoreset_mode="SameStep", record_episode_statistics=True, frame_stack=2, reward_scale=0.5
-    )
+@pytest.mark.parametrize("repeat", [1, 3])
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
+def test_core_options_apply(kind, mode, repeat):
+    options = {"autoreset_mode": mode, "record_episode_statistics": True, "frame_stack": 2, "reward_scale": 0.5}
+    options |= {"action_repeat": repeat, "max_episode_steps": 16}
+    ours = make_python(CartPoleEnv, 3, workers=kind, **options)
+    native = batchenv.make("CartPole-v1", 3, **options)
     assert_same(ours.reset(seed=1)[0], native.reset(seed=1)[0], "reset")
     for step in range(200):
         (*one, info), (*other, same_info) = (env.step(np.full(3, step // 2 % 2)) for env in (ours, native))
@@ -111,8 +126,9 @@ def test_core_options_apply():
                 np.testing.assert_array_equal(info["episode"][name], same_info["episode"][name])
 
 
-def test_rollouts():
-    ours, theirs = pair(lambda: Anything(SPACES["mission"]))
+@pytest.mark.parametrize("kind", ["serial", "coroutines"])
+def test_rollouts(kind):
+    ours, theirs = pair(lambda: Anything(SPACES["mission"]), kind)
     ours.reset(seed=1), theirs.reset(seed=1)
     actions = np.random.default_rng(1).integers(3, size=(20, LANES))
     observations, rewards, terminations, truncations, infos, taken = ours.rollout(actions)
@@ -134,10 +150,12 @@ def test_rollouts():
     assert len(np.unique(first[5])) == 2
 
 
-def test_attributes_and_methods():
-    ours = make_python([lambda k=k: Anything(ARRAYS["box"]) for k in range(3)], render_mode=None)
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes_and_methods(kind):
+    ours = make_python(lambda: Anything(ARRAYS["box"]), 3, workers=kind)
     ours.reset(seed=5)
-    assert ours.backend == "serial" and batchenv.make("CartPole-v1").backend == "C"
+    assert ours.backend == ("asyncio" if kind == "coroutines" else kind)
+    assert batchenv.make("CartPole-v1").backend == "C"
     assert ours.call("double", 4, plus=1) == (9, 9, 9)
     assert ours.get_attr("weight") == (1.0, 1.0, 1.0)
     ours.set_attr("weight", [0.0, 1.0, 2.0])
@@ -155,8 +173,10 @@ def test_attributes_and_methods():
     ]
 
 
-def test_pictures():
-    ours = make_python(Anything, 2, env_kwargs={"observation_space": ARRAYS["box"]}, render_mode="rgb_array")
+@pytest.mark.parametrize("kind", KINDS)
+def test_pictures(kind):
+    kwargs = {"observation_space": ARRAYS["box"]}
+    ours = make_python(Anything, 2, workers=kind, env_kwargs=kwargs, render_mode="rgb_array")
     ours.reset(seed=1)
     ours.step(np.zeros(2, int))
     assert ours.render_mode == "rgb_array" and ours.metadata["render_fps"] == 7
@@ -222,7 +242,7 @@ class Fragile(Troubled):
             raise OSError("nothing to close")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_env_that_is_unusable_after_an_exception(kind, mode):
     env = make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart")
@@ -274,8 +294,29 @@ def test_an_env_that_cannot_be_made_anew():
         make_python(make, 2, on_failure="retry")
 
 
-def test_a_reset_that_fails():
-    env = make_python(Troubled, 2)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["mission", "text beside an array", "text"])
+def test_the_final_observation_of_a_lane_that_fails(kind, name):
+    """It has the form that the env's space says, with nothing in it."""
+
+    class Failing(Anything):
+        def step(self, action):
+            if action == 2:
+                raise ZeroDivisionError
+            return super().step(action)
+
+    env = make_python(lambda: Failing(SPACES[name]), 2, workers=kind, autoreset_mode="SameStep")
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError) as raised:
+        env.step(np.array([0, 2]))
+    nothing = {"image": np.zeros((3, 3), np.uint8), "mission": "", "way": np.int64(0)}
+    expected = {key: nothing[key] for key in SPACES[name].spaces} if name != "text" else ""
+    assert_same(raised.value.result[4]["final_obs"][1], expected, name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reset_that_fails(kind):
+    env = make_python(Troubled, 2, workers=kind)
     with pytest.raises(batchenv.LaneError, match="KeyError: 'no such start'"):
         env.reset(seed=1, options={"fail": True})
     env.reset(seed=1)
@@ -299,21 +340,27 @@ def test_wrong_arguments():
         env.snapshot()
 
 
-def test_actions_are_checked_before_any_lane_moves():
-    env = make_python(Troubled, 2)
+@pytest.mark.parametrize("kind", ["serial", "coroutines"])
+def test_actions_are_checked_before_any_lane_moves(kind):
+    env = make_python(Troubled, 2, workers=kind)
     env.reset(seed=1)
     with pytest.raises(ValueError, match="lane 1"):
         env.step(np.array([0, 8]))
+    with pytest.raises(ValueError, match="out"):
+        env.step(np.array([0, 7]), out=(np.zeros(1), None, None, None))
+    assert env.get_attr("taken") == (None, None)
 
 
-def test_envs_are_closed():
+@pytest.mark.parametrize("kind", ["serial", "threads", "asyncio", "coroutines"])
+def test_envs_are_closed(kind):
     closed = []
 
     class Closing(Troubled):
         def close(self):
             closed.append(self)
 
-    env = make_python(Closing, 3)
+    env = make_python(Closing, 3, workers=kind)
+    env.close()
     env.close()
     assert len(closed) == 3
 
@@ -335,8 +382,10 @@ def test_threads_wait_together():
     env.close()
 
 
-@pytest.mark.parametrize("on_failure", ["raise", "restart"])
-def test_ctrl_c_in_a_step(on_failure):
+@pytest.mark.parametrize(
+    ("kind", "on_failure"), [("serial", "raise"), ("serial", "restart"), ("asyncio", "raise"), ("coroutines", "raise")]
+)
+def test_ctrl_c_in_a_step(kind, on_failure):
     """As for any call that is interrupted: lanes have to be reset before they go on."""
 
     class Interrupted(Troubled):
@@ -345,7 +394,7 @@ def test_ctrl_c_in_a_step(on_failure):
                 raise KeyboardInterrupt
             return super().step(action)
 
-    env = make_python(Interrupted, 3, on_failure=on_failure)
+    env = make_python(Interrupted, 3, workers=kind, on_failure=on_failure)
     env.reset(seed=1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.array([0, 6, 0]))

@@ -1,0 +1,324 @@
+"""The backend for environments written in Python that wait: all lanes go on at the same time, in an event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv import _core, nested
+from batchenv.backend import LaneError
+from batchenv.workers.backend import PythonBackend, call_env, set_attribute
+from batchenv.workers.event_loop import Arrivals, EventLoop, Order, Script
+
+
+class WaitingBackend(PythonBackend):
+    """See `backend.Backend`. The envs' methods are called in an event loop. When lanes have landed, the C core steps
+    them, and is given what their envs have returned: so it does for them what it does for all lanes.
+
+    Args:
+        env_id: used in messages.
+        makers: a function per lane that makes its env.
+        step_timeout: seconds that a call of an env may take; None: as long as it takes.
+        **options: as `CoreBackend`.
+    """
+
+    def __init__(self, env_id: str, makers: Sequence[Callable[[], Any]], step_timeout: float | None, **options: Any):
+        count = len(makers)
+        self._same_step = options["autoreset_mode"] is AutoresetMode.SAME_STEP
+        self._limit = options["limit"]
+        self._loop = EventLoop(makers, step_timeout)
+        self._finalizer = weakref.finalize(self, self._loop.end)
+        super().__init__(
+            env_id, [functools.partial(self._loop.env, k) for k in range(count)], "asyncio", **{**options, "threads": 1}
+        )
+        self._repeat = self.transforms["action_repeat"]
+        self._tree = nested.tree_of([port.name for port in self.actions.ports])
+        self._taken_actions = [np.zeros((count, *shape), dtype) for dtype, shape in _core.columns_of(self.core)[1]]
+        # They are held by the C core, which Python's collector does not look into, so they must not hold this object.
+        ask = weakref.WeakMethod(self._ask_lane)
+        self._stands = [_core.Answers(functools.partial(_call_method, ask, lane)) for lane in range(count)]
+        self.lanes.envs = self._stands
+        self._orders: list[Any] = [None] * count  # the last one of each lane
+        self._batch_size = options["batch_size"]
+        self._landed = Arrivals(self._batch_size)
+        self._flying = np.zeros(count, np.bool_)  # sent and not received
+        self._resetting = np.zeros(count, np.uint8)  # of these, the lanes that were sent to be reset
+        self._last: NDArray[np.int64] | None = None  # lanes that were received last
+
+    def _close_envs(self) -> None:
+        self._loop.end()
+        self._finalizer.detach()
+        self.envs.clear()
+        if hasattr(self, "_landed"):
+            self._landed.close()
+
+    # ---- what lanes are asked for --------------------------------------------------------------------------------
+
+    def _reset_script(self, lane: int) -> Callable[[Order], Script]:
+        """A reset, with what the user has ordered for it."""
+        ordered = self.lanes.orders[lane]
+        keywords = {} if ordered is None else {"seed": ordered[0], "options": ordered[1]}
+        return lambda order: iter([("reset", (), keywords)])
+
+    def _order_steps(self, lanes: Sequence[int], arrivals: Arrivals) -> list[Order]:
+        """Sends lanes to be stepped with the actions that have been taken, or to be reset where that is due."""
+        numbers = np.asarray(lanes, np.int64)
+        actions = self.lanes.actions_of(lanes, self._taken_actions)
+        counts = self._repeat > 1 or self._same_step  # else the limit matters only to the C core
+        elapsed = self.core.elapsed() if counts and self._limit else None
+        scripts = []
+        for lane, action, pending in zip(lanes, actions, self.core.pending(numbers), strict=True):
+            if pending:
+                scripts.append(self._reset_script(lane))
+            else:
+                left = 0 if elapsed is None else max(1, self._limit - int(elapsed[lane]))
+                scripts.append(_step_script(action, self._repeat, left, self._same_step))
+        return self._send_off(lanes, scripts, arrivals)
+
+    def _send_off(self, lanes: Iterable[int], scripts: Iterable[Any], arrivals: Arrivals) -> list[Order]:
+        orders = [Order(self._loop.lanes[lane], arrivals, script) for lane, script in zip(lanes, scripts, strict=True)]
+        for order in orders:
+            self._orders[order.lane.number] = order
+        self._loop.start(orders)
+        return orders
+
+    def _do(self, lanes: Sequence[int], send: Callable[[Arrivals], list[Order]]) -> None:
+        """Waits for lanes that `send` sends off, and lets the C core have their answers."""
+        arrivals = Arrivals()
+        with self._whole():
+            orders = send(arrivals)
+            try:
+                arrivals.wait(len(orders))
+            except BaseException:
+                self._loop.drop(orders)
+                raise
+        self._answer(lanes)
+
+    def _answer(self, lanes: Iterable[int]) -> None:
+        for lane in lanes:
+            self._stands[lane].known = list(self._orders[lane].answers)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A call that is interrupted leaves lanes that have done it beside others that have not."""
+        try:
+            yield
+        except LaneError:
+            raise
+        except BaseException:
+            self.core.tear("the last call was interrupted, and some lanes have done it, others have not")
+            raise
+
+    def _ask_lane(self, lane: int, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """What the C core needs of an env after all, such as a reset after a step whose result was wrong."""
+        last = self._orders[lane]
+        if self._loop.lanes[lane].busy:  # with what was given up
+            raise last.answers[0][1]
+        arrivals = Arrivals()
+        order = Order(self._loop.lanes[lane], arrivals, lambda order: iter([(name, arguments, keywords)]))
+        self._loop.start([order])
+        arrivals.wait(1)
+        return order.answer()
+
+    # ---- what BatchEnv calls -------------------------------------------------------------------------------------
+
+    def _check(self, doing: str) -> None:
+        if self._loop.foreign:
+            raise RuntimeError(f"{doing} in a forked process: its event loop is the parent's; make a new env here")
+
+    def _refuse_flying(self, doing: str) -> None:
+        if self._flying.any():
+            lanes = np.flatnonzero(self._flying)
+            raise _core.lanes_in_flight(doing, len(lanes), lanes[:5].tolist())
+
+    def _settle(self) -> None:
+        """Waits for the lanes in flight, and drops their results."""
+        self._landed.wait(int(self._flying.sum()))
+        self._landed.take(len(self._landed.lanes))
+        self._flying[:] = False
+        self._resetting[:] = 0
+
+    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """See `Backend.reset`."""
+        doing = "env.reset()" if mask is None else "env.reset(options={'reset_mask': ...})"
+        self._check(doing)
+        if mask is None:
+            self._settle()
+        else:
+            self.core.refuse_in_flight(doing, mask.view(np.uint8))
+            self._refuse_flying("reset() of some lanes")
+        lanes = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
+        self._order(seeds, mask, options)
+        self._do(lanes, lambda arrivals: self._send_off(lanes, map(self._reset_script, lanes), arrivals))
+        return super().reset(seeds, mask, options)
+
+    def step(self, actions: Any, out: Any) -> Any:
+        """See `Backend.step`."""
+        self._check("env.step()")
+        self._refuse_flying("step()")
+        self.core.refuse_unready(None, "env.step()", "stepping", "no lane has been stepped")
+        _core.take_orders(self.core, self._taken(actions, None), None, self._taken_actions, out)
+        lanes = range(self.num_envs)
+        self._do(lanes, lambda arrivals: self._order_steps(lanes, arrivals))
+        return self.step_taken(nested.build(self._tree, self._taken_actions), out)
+
+    def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
+        """See `Backend.step_some`."""
+        self._check("env.step()")
+        self._refuse_flying("step()")
+        lanes = self._take(actions, env_id, out, "env.step()", "stepping", "no lane has been stepped")
+        numbers = lanes.tolist()
+        self._do(numbers, lambda arrivals: self._order_steps(numbers, arrivals))
+        return self.step_some_taken(self._rows(lanes), lanes, out)
+
+    def _take(self, actions: Any, env_id: Any, out: Any, doing: str, what: str, ending: str) -> NDArray[np.int64]:
+        """Checks lanes, their actions and `out`, and takes the actions; returns the lanes."""
+        if env_id is None and self._last is not None:
+            env_id = self._last
+        lanes = _core.lanes_given(self.core, env_id, self._flying.view(np.uint8), ending)
+        self.core.refuse_unready(lanes, doing, what, ending)
+        _core.take_orders(self.core, self._taken(actions, lanes), lanes, self._taken_actions, out)
+        return lanes
+
+    def _rows(self, lanes: NDArray[np.int64]) -> Any:
+        """The actions that these lanes have taken, for the C core."""
+        return nested.build(self._tree, [column[lanes] for column in self._taken_actions])
+
+    # ---- lanes in flight -----------------------------------------------------------------------------------------
+
+    def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
+        """See `Backend.send`."""
+        self._check("send()")
+        lanes = self._take(actions, env_id, None, "send()", "sending", "nothing was sent")
+        with self._whole():
+            self._flying[lanes] = True
+            self._order_steps(lanes.tolist(), self._landed)
+        return lanes
+
+    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+        """See `Backend.send_reset`."""
+        self._check("async_reset()")
+        self._settle()
+        self._order(seeds, None, options)
+        self.core.expect_resets()
+        with self._whole():
+            self._flying[:] = True
+            self._resetting[:] = 1
+            lanes = range(self.num_envs)
+            self._send_off(lanes, map(self._reset_script, lanes), self._landed)
+
+    def recv(self, timeout: float | None) -> Any:
+        """See `Backend.recv`."""
+        self._check("recv()")
+        flying = self.in_flight()
+        if flying < self._batch_size:
+            raise _core.batch_starved(flying, self._batch_size)
+        if not self._landed.wait(self._batch_size, timeout):
+            raise _core.batch_late(self._batch_size, timeout)
+        with self._whole():
+            lanes = np.array(self._landed.lanes[: self._batch_size])
+            if self._batch_size == self.num_envs:
+                lanes.sort()
+            self._answer(lanes.tolist())
+            resets = self._resetting[lanes]
+            self._landed.take(self._batch_size)
+            self._flying[lanes], self._resetting[lanes] = False, 0
+            self._last = lanes.copy()
+            return self._told(self._received, lanes, resets)
+
+    def _received(self, lanes: NDArray[np.int64], resets: NDArray[np.uint8]) -> Any:
+        return self.core.deliver(self.core.step_some(self._rows(lanes), lanes, None, resets))
+
+    def in_flight(self) -> int:
+        """See `Backend.in_flight`."""
+        return int(self._flying.sum())
+
+    def fileno(self) -> int:
+        """See `Backend.fileno`."""
+        return self._landed.fileno()
+
+    # ---- what envs have and do -----------------------------------------------------------------------------------
+
+    def _ask(self, lanes: Iterable[int], calls: Iterable[tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> list[Any]:
+        """The results of calls, one for each of these lanes, which are made when what the lane does now is done."""
+        self._check("a question to the envs")
+        arrivals = Arrivals()
+        orders = [
+            Order(self._loop.lanes[lane], arrivals, lambda order, call=call: iter([call]))
+            for lane, call in zip(lanes, calls, strict=True)
+        ]
+        self._loop.start(orders)
+        try:
+            arrivals.wait(len(orders))
+        except BaseException:
+            self._loop.drop(orders)
+            raise
+        return [order.answer() for order in orders]
+
+    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+        """See `Backend.call`."""
+        return self._ask(range(self.num_envs), [(call_env, (env, name, arguments, keywords), {}) for env in self.envs])
+
+    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
+        """See `Backend.set_attribute`."""
+        calls = [(set_attribute, (env, name, value), {}) for env, value in zip(self.envs, values, strict=True)]
+        self._ask(range(self.num_envs), calls)
+
+    def pictures(self, lanes: Iterable[int]) -> list[Any]:
+        """What the envs of these lanes draw."""
+        lanes = list(lanes)
+        return self._ask(lanes, [("render", (), {}) for _ in lanes])
+
+
+def _call_method(method: weakref.WeakMethod[Any], *arguments: Any) -> Any:
+    return method()(*arguments)
+
+
+# Scripts are held by the loop, so they must not hold the backend: it ends the loop when nobody needs it any more.
+
+
+def _step_script(action: Any, repeat: int, left: int, resets: bool) -> Callable[[Order], Script]:
+    """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
+    resets: whether the next one begins at once."""
+
+    def script(order: Order) -> Script:
+        ended = False
+        for k in range(repeat):
+            yield "step", (action,), {}
+            ended = k + 1 == left or _ends(order)
+            if ended:
+                break
+        if ended and resets and _copied(order):
+            yield "reset", (), {}
+
+    return script
+
+
+def _ends(order: Order) -> bool:
+    """Whether the last step has ended the episode, as far as can be told."""
+    _, problem, result = order.answers[-1]
+    if problem is not None:
+        return True
+    try:
+        return bool(result[2]) or bool(result[3])
+    except Exception:  # a wrong result, as the C core will say
+        return False
+
+
+def _copied(order: Order) -> bool:
+    """Copies the last observation, since the reset that follows may write over it; False if that cannot be done."""
+    name, problem, result = order.answers[-1]
+    if problem is None:
+        try:
+            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:]))
+        except Exception:
+            return False
+    return True
