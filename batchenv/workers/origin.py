@@ -76,6 +76,8 @@ class PythonOrigin(Origin):
             raise ValueError(f"snapshots={snapshots!r} must be None or one of {', '.join(map(repr, SNAPSHOTS))}")
         if snapshots == "deepcopy" and workers == "processes":
             raise ValueError("snapshots='deepcopy' makes copies in one process: with workers='processes' take 'pickle'")
+        if workers == "asyncio" and (snapshots is not None or on_failure == "restart"):
+            raise ValueError("snapshots and on_failure='restart' are not for workers='asyncio': take 'threads'")
         self._snapshots = snapshots
         self._step_timeout = step_timeout
         self._start_method = start_method
