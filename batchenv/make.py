@@ -162,6 +162,7 @@ def make_python(
     start_method: str | None = None,
     step_timeout: float | None = None,
     on_failure: str = "raise",
+    snapshots: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> BatchEnv:
@@ -182,6 +183,8 @@ def make_python(
             is ended and replaced, and its lanes have failed. None: as long as it takes.
         on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
             "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
+        snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not
+            with "processes". "state": by its own get_state(), and restored by set_state(state). None: not at all.
         env_kwargs: keywords for each env.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
@@ -194,7 +197,7 @@ def make_python(
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, None)
     origin = PythonOrigin(
-        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, env_kwargs or {}
+        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
     )
     env = BatchEnv(origin, num_envs, **kwargs)
     env.spec = origin.spec
