@@ -7,6 +7,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers.parity import assert_same
+from helpers.processes import python, succeeded
+from helpers.project import ROOT
 
 pytest.importorskip("vizdoom.gymnasium_wrapper")
 LANES = 3
@@ -50,3 +52,9 @@ def test_scenarios(env_id, kind, mode, keywords):
     assert ends or "Deathmatch" in env_id
     assert np.unique(one[0]["screen"]).size > 20
     ours.close(), theirs.close()
+
+
+def test_the_example(tmp_path):
+    pytest.importorskip("cv2")
+    said = succeeded(python(ROOT / "examples" / "vizdoom_env.py", "--lanes", 2, "--steps", 150, cwd=tmp_path))
+    assert "2 lanes, observations (2, 4, 84, 84) uint8, Discrete(4)" in said and " episodes, mean return " in said
