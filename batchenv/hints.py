@@ -10,10 +10,11 @@ from typing import Any
 import gymnasium
 
 SCOPE = (
-    "batchenv steps environments that it has in C: classic control, toy text, Atari and Gymnasium's MuJoCo tasks "
-    "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco)"
+    "batchenv has in C: classic control, toy text, Atari and Gymnasium's MuJoCo tasks (`python -m batchenv list`), and "
+    "MuJoCo models of your own (batchenv.make_mujoco); and it steps every environment in Python that is registered "
+    "with Gymnasium, or that batchenv.make_python is given"
 )
-OWN_C = "or write it in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
+OWN_C = "or write one in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
 _CLOSE = 0.82  # a ratio of difflib: allows one or two typing errors, but not another word
 
 
@@ -37,25 +38,42 @@ def similar_ids(env_id: str, known: Iterable[str]) -> list[str]:
 
 
 def unknown_id(env_id: str, known: Iterable[str]) -> str:
-    """The message for an id that is not in `known`: which id may be meant, or what can be done instead."""
-    shown = repr(env_id) if len(env_id) <= 100 else f"{env_id[:100]!r}..."
-    head = f"no environment {shown} in batchenv"
-    module, colon, name = env_id.rpartition(":")
-    # Gymnasium still lists the old versions of MuJoCo's tasks, but no longer has them.
-    moved = "mujoco" in str(getattr(gymnasium.registry.get(name), "entry_point", "")) and name.endswith(("-v2", "-v3"))
-    elsewhere = bool(colon) or (name in gymnasium.registry and not moved)
-    instead = f"gymnasium.make_vec({shown}, num_envs) steps it"
+    """The message for an id that is neither in `known` nor in Gymnasium's registry: which id may be meant, or what can
+    be done instead."""
+    head = f"no environment {_shown(env_id)} in batchenv"
     near = similar_ids(env_id, known)
+    more = ""
+    if not near and env_id not in gymnasium.registry:
+        near = similar_ids(env_id, _gymnasiums())
+        more = " (of Gymnasium's registry)" if near else ""
     if near:
-        more = f" Gymnasium has {shown}, too: {instead}." if elsewhere else ""
-        return f"{head}: did you mean {' or '.join(near)}?{more}"
+        return f"{head}: did you mean {' or '.join(near)}{more}?"
+    module, colon, _ = env_id.rpartition(":")
     if colon:
-        hint = f"If the module {module!r} registers it with Gymnasium, {instead}"
-    elif elsewhere:
-        hint = f"It is in Gymnasium's registry: {instead}"
+        hint = f"The module {module!r} does not register it with Gymnasium"
+    elif env_id in gymnasium.registry:
+        single = gymnasium.registry[env_id].entry_point is not None
+        how = f"{'batchenv.make' if single else 'only gymnasium.make_vec'}({_shown(env_id)}, num_envs)"
+        hint = f"It is in Gymnasium's registry, and {how} steps it, in Python"
     else:
-        hint = f"If another package has it, import that package, and {instead}"
-    return f"{head}. {SCOPE}. {hint}, in Python; {OWN_C}."
+        hint = "If another package has it, import that package first"
+    return f"{head}. {SCOPE}. {hint}; {OWN_C}."
+
+
+def unknown_to_gymnasium(env_id: str) -> str:
+    """The message for an id that should be in Gymnasium's registry, and is not."""
+    near = similar_ids(env_id, _gymnasiums())
+    meant = f": did you mean {' or '.join(near)}?" if near else ". If a package registers it, import that first."
+    return f"no environment {_shown(env_id)} in Gymnasium's registry{meant}"
+
+
+def _shown(env_id: str) -> str:
+    return repr(env_id) if len(env_id) <= 100 else f"{env_id[:100]!r}..."
+
+
+def _gymnasiums() -> list[str]:
+    """The ids of Gymnasium's registry that others than batchenv have put there."""
+    return [name for name in gymnasium.registry if not name.startswith("batchenv/")]
 
 
 def not_an_id(value: Any) -> str:
@@ -65,8 +83,8 @@ def not_an_id(value: Any) -> str:
         return f"{head}: pass its id, {value.id!r}"
     if callable(value) or isinstance(value, gymnasium.Env):
         return (
-            f"{head}. {SCOPE}. For environments in Python use gymnasium.vector.SyncVectorEnv or AsyncVectorEnv, which "
-            f"take a list of functions that make one; {OWN_C}."
+            f"{head}. For an environment in Python use batchenv.make_python, which takes its class, or a function that "
+            f"makes one; {OWN_C}."
         )
     return head
 

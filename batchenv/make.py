@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
-from batchenv.registry import lookup
+from batchenv.registry import is_own, lookup
 from batchenv.values import integer
 
 if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
+_told: set[str] = set()  # ids of which it has been said that they run in Python
 ENV_TYPES = ("gymnasium", "gym", "dm")
 
 
@@ -23,24 +29,35 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     """Makes `num_envs` lanes (copies) of an environment as one `gymnasium.vector.VectorEnv`, or with another API.
 
     Args:
-        env_id: such as "CartPole-v1"; see `list_envs()`.
+        env_id: such as "CartPole-v1": see `list_envs()`; these run in C. Every other id that Gymnasium knows, such as
+            "LunarLander-v3" or "module:id", runs in Python, as `make_python` runs it, of which the keywords are taken,
+            too: in processes, or one lane in this process. `env.backend` says what steps the lanes.
         num_envs: number of lanes, at least 1.
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
             "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
-            understood where they can be honoured (docs/from-envpool.md).
+            understood where they can be honoured (docs/from-envpool.md). For an id in Python, all others go to its
+            environments.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
             to fix it.
-        ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'.
+        ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'; no module for "module:id".
     """
-    name, entry = lookup(env_id)
-    kwargs = keywords(entry.extra, kwargs)
     wrap = _wrapper(env_type)
+    env_id, registered = _meant(env_id)
+    entry = None if registered is not None else lookup(env_id)[1]
+    kwargs = keywords(entry and entry.extra, kwargs)
     if wrap is not None:
         kwargs = {**wrap.DEFAULTS, **kwargs}
+    env = _make_core(env_id, num_envs, kwargs) if registered is None else _make_registered(registered, num_envs, kwargs)
+    return env if wrap is None else wrap(env)
+
+
+def _make_core(env_id: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
+    """Lanes of a C type."""
+    name, _ = lookup(env_id)
     env = BatchEnv(name, num_envs, **kwargs)
     # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
@@ -52,7 +69,40 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     if env.num_envs != 1:
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
-    return env if wrap is None else wrap(env)
+    return env
+
+
+def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:
+    """(an id for `lookup`, None), or (the id, Gymnasium's entry) if batchenv has not this environment in C."""
+    if not isinstance(env_id, str) or is_own(env_id):
+        return env_id, None
+    from batchenv.workers.registered import find
+
+    spec = find(env_id)
+    # "ale_py:ALE/Pong-v5" is what batchenv has; "my_module:CartPole-v1" may be something else.
+    if spec is not None and is_own(spec.id) and str(spec.entry_point).startswith(("gymnasium.envs.", "ale_py.")):
+        return spec.id, None
+    return env_id, spec
+
+
+def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
+    """Lanes of an environment that Gymnasium knows, in Python."""
+    known = {*BatchEnv._builtin_keywords(), *inspect.signature(make_python).parameters}
+    own = {name: value for name, value in kwargs.items() if name in known}
+    env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
+    lanes = integer("num_envs", num_envs, 1, None)
+    workers = own.pop("workers", None)
+    chosen = workers or ("processes" if lanes > 1 and hasattr(os, "memfd_create") else "serial")
+    env = make_python(spec, lanes, workers=chosen, env_kwargs=env_kwargs, **own)
+    if workers is None and spec.id not in _told:
+        _told.add(spec.id)
+        where = "in this process" if chosen == "serial" else f"in {env.num_threads} processes"
+        warnings.warn(
+            f"{spec.id} is written in Python, and steps {where} (workers={chosen!r}). Say workers= to choose, and to "
+            "leave out this note: docs/python-envs.md",
+            stacklevel=3,
+        )
+    return env
 
 
 def _wrapper(env_type: Any) -> Any:
@@ -107,7 +157,9 @@ def make_python(
     *,
     workers: str = "processes",
     num_workers: int | None = None,
+    start_method: str | None = None,
     step_timeout: float | None = None,
+    on_failure: str = "raise",
     env_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> BatchEnv:
@@ -121,8 +173,13 @@ def make_python(
             envs that wait, or compute without the GIL. "serial": in this thread, one after the other, for envs whose
             steps take microseconds, and for debugging. See docs/python-envs.md.
         num_workers: how many threads or processes; None: one per CPU.
+        start_method: with "processes", how they are started. "forkserver": as forks of a new interpreter, which has
+            imported what they need. "spawn": each as a new interpreter. "fork": as forks of this process, which is not
+            safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
             is ended and replaced, and its lanes have failed. None: as long as it takes.
+        on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
+            "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
         env_kwargs: keywords for each env.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
@@ -134,8 +191,12 @@ def make_python(
     if num_envs is None:
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, None)
-    origin = PythonOrigin(make_env, num_envs, workers, num_workers, step_timeout, env_kwargs or {})
-    return BatchEnv(origin, num_envs, **kwargs)
+    origin = PythonOrigin(
+        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, env_kwargs or {}
+    )
+    env = BatchEnv(origin, num_envs, **kwargs)
+    env.spec = origin.spec
+    return env
 
 
 def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:

@@ -99,6 +99,23 @@ def is_file(text: str) -> bool:
     return FILE.fullmatch(text) is not None
 
 
+def is_own(text: str) -> bool:
+    """Whether `lookup` finds something for `text`, or it names a file in which there should be something."""
+    return is_file(text) or _name(text) is not None
+
+
+def _name(text: str) -> str | None:
+    """The plain id of one that is in the table, with or without the "batchenv/" namespace."""
+    name = text.removeprefix(f"{NAMESPACE}/")
+    if name.startswith("ALE-"):
+        name = name.replace("-", "/", 1)
+    if name not in TABLE and not is_file(text):
+        _libraries().load_packages()
+        # As Gymnasium has them, ids have one slash.
+        name = next((other for other in TABLE if other.replace("/", "-") == name), name)
+    return name if name in TABLE else None
+
+
 def lookup(env_id: str) -> tuple[str, Entry]:
     """The plain id and entry of `env_id`, with or without the "batchenv/" namespace; or of a C file or library of envs:
     "my_env.c" where that has one id, "my_env.c:MyEnv-v0".
@@ -109,19 +126,12 @@ def lookup(env_id: str) -> tuple[str, Entry]:
     """
     if not isinstance(env_id, str):
         raise TypeError(hints.not_an_id(env_id))
-    name = env_id.removeprefix(f"{NAMESPACE}/")
-    if name.startswith("ALE-"):
-        name = name.replace("-", "/", 1)
-    if name in TABLE:
+    name = _name(env_id)
+    if name is not None:
         return name, TABLE[name]
     if is_file(env_id):
         return _libraries().find(env_id)
-    known = list_envs()
-    if name not in TABLE:  # as Gymnasium has them, ids have one slash
-        name = next((other for other in TABLE if other.replace("/", "-") == name), name)
-    if name not in TABLE:
-        raise ValueError(hints.unknown_id(env_id, known))
-    return name, TABLE[name]
+    raise ValueError(hints.unknown_id(env_id, list_envs()))
 
 
 __getattr__ = moved(

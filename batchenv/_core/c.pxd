@@ -376,6 +376,7 @@ cdef extern from "core/queue/ring.h" nogil:
         pass
     ctypedef struct be_spin:
         int64_t ns
+        int yields
     ctypedef struct be_ring:
         pass
     void be_gate_init(be_gate *, int)
@@ -388,3 +389,4 @@ cdef extern from "core/queue/ring.h" nogil:
     int be_ring_pop(be_ring *, void *, int64_t)
     int be_ring_try_pop(be_ring *, void *)
     int be_ring_empty(be_ring *)
+    be_gate *be_ring_gate(be_ring *)

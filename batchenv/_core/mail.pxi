@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 cdef enum:
     LETTER_WORDS = 4
     BELL_BYTES = 64
+    SPIN_LEAST = 100_000  # ns
+    SPIN_MOST = 1_000_000
 
 
 ctypedef struct mail_rings:
@@ -25,6 +27,10 @@ cdef int _has_mail(void *mail) noexcept nogil:
         if not be_ring_empty(rings.up[k]):
             return 1
     return 0
+
+
+cdef int _has_letter(void *ring) noexcept nogil:
+    return not be_ring_empty(<be_ring *>ring)
 
 
 cdef int _has_all_mail(void *mail) noexcept nogil:
@@ -63,6 +69,7 @@ cdef class Mail:
     cdef be_gate *bell  # rings when a worker has written
     cdef mail_rings rings
     cdef be_spin spin
+    cdef int64_t taken  # when the last letter was, in ns
     cdef int64_t[1024] owed  # counted together with the letters, so that no signal comes between the two
 
     def __cinit__(self, memory, int workers, int64_t capacity, bint create):
@@ -85,8 +92,7 @@ cdef class Mail:
             self.rings.down[k] = _ring(place, capacity, create)
             self.rings.up[k] = _ring(place + bytes, capacity, create)
             place += 2 * bytes
-        if workers < len(usable_cpus()):
-            self.spin.ns = 50_000  # else who waits for workers would keep one of them from its core
+        self.spin.ns, self.spin.yields = SPIN_MOST, 1
 
     def __dealloc__(self):
         if self.open:
@@ -124,7 +130,7 @@ cdef class Mail:
 
     def post_to_all(self, int64_t verb, letters, double timeout):
         """Writes the same letter to all workers, which owe nothing, and waits for an answer of each. Returns True if
-        none of them has more to say. Else, or if not all answers have come in so many seconds, appends those that have
+        the second and third numbers of all are 0. Else, or if not all answers have come in so many seconds, appends those that have
         to `letters`, as `collect` does, and returns False."""
         cdef int k
         cdef bint plain = True
@@ -134,8 +140,8 @@ cdef class Mail:
             plain = be_gate_wait(self.bell, _has_all_mail, &self.rings, &self.spin, <int64_t>(timeout * 1e9))
         found = []
         self._empty_into(found)
-        for _, _, _, more in found:
-            plain = plain and not more
+        for _, _, _, more, said in found:
+            plain = plain and not more and not said
         if not plain:
             letters.extend(found)
         return plain
@@ -144,20 +150,25 @@ cdef class Mail:
         """A worker's next letter, (verb, first, second), or None after so many seconds."""
         cdef int64_t[LETTER_WORDS] letter
         cdef int64_t ns = <int64_t>(timeout * 1e9)
+        cdef be_ring *ring = self.rings.down[worker]
         cdef int had
         with nogil:
-            had = be_ring_pop(self.rings.down[worker], letter, ns)
+            # Whoever sends the next one works about as long with what this one brought.
+            self.spin.ns = min(max(2 * (<int64_t>be_now_ns() - self.taken), SPIN_LEAST), SPIN_MOST)
+            be_gate_wait(be_ring_gate(ring), _has_letter, ring, &self.spin, ns)
+            had = be_ring_try_pop(ring, letter)
+            self.taken = <int64_t>be_now_ns()
         return (letter[0], letter[1], letter[2]) if had else None
 
-    def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0):
+    def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0, int64_t third=0):
         """Writes a letter from a worker."""
-        cdef int64_t[LETTER_WORDS] letter = [verb, first, second, 0]
+        cdef int64_t[LETTER_WORDS] letter = [verb, first, second, third]
         if not be_ring_push(self.rings.up[worker], letter, 0):
             raise RuntimeError("a worker's ring is full")
         be_gate_notify(self.bell, 1)
 
     def collect(self, letters, double timeout):
-        """Appends letters from workers, (worker, verb, first, second); waits for the first one for so many seconds. No
+        """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many seconds. No
         signal can come between, so none is lost."""
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         with nogil:
@@ -169,7 +180,7 @@ cdef class Mail:
         cdef int k
         for k in range(self.rings.count):
             while be_ring_try_pop(self.rings.up[k], letter):
-                letters.append((k, letter[0], letter[1], letter[2]))
+                letters.append((k, letter[0], letter[1], letter[2], letter[3]))
                 self.owed[k] -= 1
         return 0
 

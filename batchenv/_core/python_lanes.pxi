@@ -8,6 +8,11 @@ cimport cython
 cimport numpy as cnp
 from libc.string cimport memcpy, memset
 
+
+class _Interrupted(Exception):
+    """In place of what a lane's env would have done in a call that another lane's KeyboardInterrupt has ended."""
+
+
 _python_types = weakref.WeakValueDictionary()  # {name of a type: its PythonLanes}
 
 
@@ -82,6 +87,8 @@ cdef class PythonLanes:
     Attributes:
         envs: a list of one env per lane.
         orders: per lane, (seed, options) for a reset that a user has asked for, or None; it is used once.
+        renew: a function that makes a lane's env anew, called before the reset that follows its failure; None: that env
+            is reset as it is.
         interrupt: a KeyboardInterrupt or the like that an env has raised; until it is None again, lanes do nothing.
         actions: per lane, the action to take in place of what comes through ports; None: all of it comes that way.
     """
@@ -97,10 +104,11 @@ cdef class PythonLanes:
     cdef object build_action, objects_of
     cdef readonly str name
     cdef public list envs, orders, actions
-    cdef public object interrupt
+    cdef public object interrupt, renew
     cdef list last, final, infos, final_infos, objects, problems
     cdef list stepped  # whether a lane's step came last, not its reset
     cdef set touched  # lanes that have something for `take`
+    cdef readonly set broken  # lanes whose env is to be made anew
     cdef object __weakref__
 
     def __init__(self, str name, list observations, list actions, int64_t num_lanes, build_action=None,
@@ -129,7 +137,7 @@ cdef class PythonLanes:
         self.last, self.infos, self.final_infos = [[None] * num_lanes for _ in range(3)]
         self.final, self.objects, self.problems = [[None] * num_lanes for _ in range(3)]
         self.orders, self.stepped = [None] * num_lanes, [False] * num_lanes
-        self.touched = set()
+        self.touched, self.broken = set(), set()
         _python_types[self.name] = self
 
     cdef int _add_port(self, int index, be_role role, str text, str kind, object dtype, tuple shape, list low,
@@ -190,6 +198,8 @@ cdef class PythonLanes:
         cdef bytes told
         self.last[lane] = self.objects[lane] = None
         self.problems[lane] = problem
+        if self.renew is not None and not isinstance(problem, _Interrupted):
+            self.broken.add(lane)
         if not isinstance(problem, Exception):  # Ctrl-C, or the end of the program
             self.interrupt = problem
         try:
@@ -260,6 +270,9 @@ cdef class PythonLanes:
 
     cdef int reset(self, int64_t lane, const be_rows *rows) except -1:
         order, self.orders[lane] = self.orders[lane], None
+        if lane in self.broken:
+            self.renew(lane)
+            self.broken.discard(lane)
         if self.stepped[lane]:  # in autoreset mode SameStep this is the same call
             self.final_infos[lane], self.final[lane] = self.infos[lane], self.last[lane]
             self.stepped[lane] = False
@@ -338,7 +351,7 @@ cdef int _reset_python(be_batch *batch, const int64_t *numbers, int64_t count, c
     for k in range(count):
         try:
             if lanes.interrupt is not None:
-                raise RuntimeError("the call was interrupted")
+                raise _Interrupted()
             lanes.reset(numbers[k], rows)
         except BaseException as problem:
             return lanes.fail(numbers[k], problem, error)
@@ -362,7 +375,7 @@ cdef int _step_python(be_batch *batch, int64_t lane, int64_t end, const be_rows 
     cdef PythonLanes lanes = <PythonLanes>batch.engine
     try:
         if lanes.interrupt is not None:
-            raise RuntimeError("the call was interrupted")
+            raise _Interrupted()
         lanes.step(lane, rows)
     except BaseException as problem:
         return lanes.fail(lane, problem, error)

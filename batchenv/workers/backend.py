@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -58,6 +59,26 @@ class _Infos(VectorEnv):
         return infos
 
 
+def check_spaces(one: Any, first: Any, lane: int) -> None:
+    """Raises ValueError if what a lane is like has not the spaces of what lane 0 is like."""
+    for name in ("observation_space", "action_space"):
+        mine, its = getattr(one, name), getattr(first, name)
+        if mine != its:
+            raise ValueError(
+                f"the {name} of lane {lane} is {mine}, but that of lane 0 is {its}: all lanes of an env have the same "
+                "spaces"
+            )
+
+
+def renew(envs: list[Any], makers: Sequence[Callable[[], Any]], lane: int) -> None:
+    """Closes the env of a lane, and puts a new one in its place."""
+    with contextlib.suppress(Exception):  # it has failed already, and that was reported
+        envs[lane].close()
+    env = makers[lane]()
+    check_spaces(env, envs[lane], lane)
+    envs[lane] = env
+
+
 class PythonTranslator(Translator):
     """See `Translator`: hands the lanes to the C core."""
 
@@ -77,6 +98,8 @@ class PythonBackend(CoreBackend):
         env_id: used in messages.
         makers: a function per lane that makes its env.
         kind: "serial" or "threads".
+        on_failure: "restart": an env that has raised an exception is closed, and made anew before its next reset.
+            "raise": it is just reset.
         gathers: whether what envs say is put into infos; else it comes there as NOTES, for somebody else to do it.
         **options: as `CoreBackend`.
     """
@@ -84,14 +107,20 @@ class PythonBackend(CoreBackend):
     has_envs = True
 
     def __init__(
-        self, env_id: str, makers: Sequence[Callable[[], Any]], kind: str, gathers: bool = True, **options: Any
+        self,
+        env_id: str,
+        makers: Sequence[Callable[[], Any]],
+        kind: str,
+        gathers: bool = True,
+        on_failure: str = "raise",
+        **options: Any,
     ):
         self.kind, self.gathers = kind, gathers
         self.envs: list[Any] = []
         try:
             for lane, make in enumerate(makers):
                 self.envs.append(make())
-                self._check_spaces(lane)
+                check_spaces(self.envs[lane], self.envs[0], lane)
             space, action_space = self.envs[0].observation_space, self.envs[0].action_space
             self.metadata = getattr(self.envs[0], "metadata", None) or {}
             self.render_mode = getattr(self.envs[0], "render_mode", None)
@@ -106,22 +135,14 @@ class PythonBackend(CoreBackend):
                 self.observations.take_objects if self.observations.objects else None,
             )
             self.lanes.envs = self.envs
+            if on_failure == "restart":
+                self.lanes.renew = functools.partial(renew, self.envs, makers)
             super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
         except BaseException:
             self._close_envs()
             raise
         if kind == "threads" and options["threads"] > 1:
             self.core.force_parallel(True)  # time that envs spend waiting cannot be measured as work
-
-    def _check_spaces(self, lane: int) -> None:
-        """Raises ValueError if the env of a lane has not the spaces of lane 0."""
-        for name in ("observation_space", "action_space"):
-            mine, first = getattr(self.envs[lane], name), getattr(self.envs[0], name)
-            if mine != first:
-                raise ValueError(
-                    f"the {name} of lane {lane} is {mine}, but that of lane 0 is {first}: all lanes of an env have "
-                    "the same spaces"
-                )
 
     def close(self) -> None:
         """See `Backend.close`."""

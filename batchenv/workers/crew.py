@@ -11,13 +11,25 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
-from batchenv.workers.process import WorkerDied, WorkerProcess, revived
+from batchenv.workers.process import WorkerDied, WorkerProcess, late, revived
+from batchenv.workers.starter import default_method, high, refusal, starter
 from batchenv.workers.worker import Like, Verb
 
 _LOOK = 0.05  # seconds between looks for signals, and for workers that have died
+
+
+class Report(NamedTuple):
+    """What a worker has to say of all its lanes, or of one. numbers: see `numbers.Writer.write`."""
+
+    worker: int
+    verb: int
+    lane: int
+    said: Any
+    numbers: int
 
 
 class Owner(ABC):
@@ -36,30 +48,34 @@ class Crew:
         jobs: per worker, a pickled `worker.Job`.
         bounds: worker k has lanes bounds[k] to bounds[k + 1] - 1.
         timeout: seconds that a worker may take for one request before it is ended; None: for ever.
+        method: how workers are started, one of `starter.METHODS`; None: by the default one.
 
     Attributes:
         like: what the first worker says of its envs.
         memory: what all processes share; from `share`.
     """
 
-    def __init__(self, owner: Owner, jobs: Sequence[bytes], bounds: list[int], timeout: float | None):
+    def __init__(
+        self, owner: Owner, jobs: Sequence[bytes], bounds: list[int], timeout: float | None, method: str | None
+    ):
         if not hasattr(os, "memfd_create"):
             raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
         self._owner, self._jobs, self._bounds, self._timeout = weakref.proxy(owner), jobs, bounds, timeout
-        self._memory_fd = os.memfd_create("batchenv")
+        self._memory_fd = high(os.memfd_create("batchenv"))
         weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
-        self._letters: deque[tuple[int, int, int, int]] = deque()  # that have come, and have not been read
-        self._reading: int | None = None  # the worker of which a message is being read
+        self._letters: deque[tuple[int, int, int, int, int]] = deque()  # that have come, and have not been read
+        self._under_way: int | None = None  # the worker to or from which a message is being sent
         self._since = [0.0] * len(jobs)  # when it got the oldest request that it has not answered
+        self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
         try:
-            for number, job in enumerate(jobs):
-                self._workers.append(WorkerProcess(number, self._memory_fd, job))
-            likes = [self._hear_like(number) for number in range(len(jobs))]
+            for number in range(len(jobs)):
+                self._workers.append(self._start(number))
+            likes = [_hear_like(worker) for worker in self._workers]
             self.like = likes[0]
             for number, like in enumerate(likes):
-                self._compare(number, like)
+                check_spaces(like, self.like, bounds[number])
         except BaseException:
             self.end()
             raise
@@ -78,28 +94,18 @@ class Crew:
 
     # ---- their lives ---------------------------------------------------------------------------------------------
 
-    def _hear_like(self, number: int) -> Like:
-        """What a new worker says of its envs."""
-        like = self._workers[number].hear()
-        if isinstance(like, Like):
-            return like
-        raise revived(like)
-
-    def _compare(self, number: int, like: Like) -> None:
-        for name in ("observation_space", "action_space"):
-            mine, first = getattr(like, name), getattr(self.like, name)
-            if mine != first:
-                raise ValueError(
-                    f"the {name} of lane {self._bounds[number]} is {mine}, but that of lane 0 is {first}: all lanes of "
-                    "an env have the same spaces"
-                )
+    def _start(self, number: int) -> WorkerProcess:
+        try:
+            return WorkerProcess(number, self._memory_fd, self._jobs[number], self._starter)
+        except OSError as problem:
+            raise refusal(problem, number, len(self._jobs)) from problem
 
     def share(self, plan: Plan) -> None:
         """Makes the memory that all use."""
         self._plan = plan
         self.memory = Memory(self._memory_fd, plan, create=True)
         for worker in self._workers:
-            worker.channel.send(plan)
+            worker.say(plan)
 
     def _replace(self, number: int, why: str) -> None:
         """Puts a new worker in the place of one that has died."""
@@ -107,22 +113,30 @@ class Crew:
         self.memory.mail.empty(number)
         self._letters = deque(letter for letter in self._letters if letter[0] != number)
         self._owner.lose(number, WorkerDied(why))
-        self._workers[number] = WorkerProcess(number, self._memory_fd, self._jobs[number])
-        self._hear_like(number)
-        self._workers[number].channel.send(self._plan)
+        worker = self._start(number)
+        try:
+            _hear_like(worker)
+            worker.say(self._plan)
+        except BaseException:
+            worker.kill()
+            raise
+        self._workers[number] = worker
 
     def _look_after(self) -> None:
-        late = time.monotonic() - (self._timeout or math.inf)
+        latest = time.monotonic() - (self._timeout or math.inf)
         for number, worker in enumerate(self._workers):
             if not worker.alive():
                 self._replace(number, worker.obituary())
-            elif self.memory.mail.due(number) and self._since[number] < late:
-                self._replace(number, f"it took longer than step_timeout={self._timeout} s, and its process was ended")
+            elif self.memory.mail.due(number) and self._since[number] < latest:
+                self._replace(number, late(self._timeout))
 
     def end(self) -> None:
         """Ends all at once. May be called again."""
         for worker in self._workers:
+            worker.process.kill()  # all at the same time
+        for worker in self._workers:
             worker.kill()
+        self._starter.end()
 
     def close(self) -> None:
         """Lets envs close for a second, and then ends all that are left."""
@@ -142,10 +156,13 @@ class Crew:
         """Asks a worker for something, which it answers with so many reports."""
         if not self.memory.mail.due(number):
             self._since[number] = time.monotonic()
-        self.memory.mail.post(number, verb, lane, int(said is not None), reports)
-        if said is not None:
-            with contextlib.suppress(OSError):  # the worker has died, which is noticed later
-                self._workers[number].channel.send(said)
+        if said is None:
+            self.memory.mail.post(number, verb, lane, 0, reports)
+            return
+        self._under_way = number
+        self.memory.mail.post(number, verb, lane, 1, reports)
+        self._workers[number].say(said, self._timeout)  # if it dies or hangs, that is noticed later
+        self._under_way = None
 
     def post_to_all(self, verb: Verb) -> bool:
         """Asks all workers, who owe nothing, for something that needs no words. Returns True if all have done it and
@@ -153,35 +170,40 @@ class Crew:
         self._since = [time.monotonic()] * len(self)
         return self.memory.mail.post_to_all(verb, self._letters, _LOOK)
 
+    def mend(self) -> None:
+        """Replaces a worker if Ctrl-C has cut a message to or from it in two: the rest cannot be told from the next."""
+        if self._under_way is not None:
+            number = self._under_way
+            self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
+            self._under_way = None
+
     def nothing_due(self) -> bool:
         """Whether no worker owes a report, and none waits to be read."""
         return not self._letters and self.memory.mail.nothing_due()
 
-    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[tuple[int, int, int, Any]]:
-        """Reports (worker, verb, lane, what was said) as they come, until there are enough.
+    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
+        """Reports as they come, until there are enough.
 
         Raises:
             TimeoutError: not in time.
         """
+        self.mend()
         while not enough():
-            if self._reading is not None:  # Ctrl-C came while a message was read: the rest of it cannot be told apart
-                number, self._reading = self._reading, None
-                self._replace(number, "its process was ended, because Ctrl-C came while its report was read")
-            elif self._letters:
-                number, verb, lane, more = self._letters[0]
+            if self._letters:
+                number, verb, lane, more, numbers = self._letters[0]
                 said = None
-                self._reading = number if more else None
+                self._under_way = number if more else None
                 if more:
                     try:
-                        said = self._workers[number].hear()
+                        said = self._workers[number].hear(self._timeout)
                     except WorkerDied as death:  # in the midst of its report
-                        self._reading = None
+                        self._under_way = None
                         self._replace(number, str(death))
                         continue
                 self._letters.popleft()
-                self._reading = None
+                self._under_way = None
                 self._since[number] = time.monotonic()
-                yield number, verb, lane, said
+                yield Report(number, verb, lane, said, numbers)
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
                 self.memory.mail.collect(self._letters, wait)
@@ -189,3 +211,11 @@ class Crew:
                     self._look_after()
                     if deadline is not None and time.monotonic() >= deadline and not enough():
                         raise TimeoutError
+
+
+def _hear_like(worker: WorkerProcess) -> Like:
+    """What a new worker says of its envs."""
+    like = worker.hear()
+    if isinstance(like, Like):
+        return like
+    raise revived(like)

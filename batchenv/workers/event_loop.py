@@ -130,8 +130,8 @@ class Lane:
 
     env: Any = None
 
-    def __init__(self, number: int, loop: EventLoop):
-        self.number, self._loop = number, loop
+    def __init__(self, number: int, make: Callable[[], Any], loop: EventLoop):
+        self.number, self.make, self._loop = number, make, loop
         self.orders: deque[Order] = deque()
         self._doing: Order | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -243,7 +243,7 @@ class EventLoop:
 
     def __init__(self, makers: Sequence[Callable[[], Any]], timeout: float | None):
         self.loop = asyncio.new_event_loop()
-        self.lanes = [Lane(number, self) for number in range(len(makers))]
+        self.lanes = [Lane(number, make, self) for number, make in enumerate(makers)]
         self._process, self._timeout, self._ended = os.getpid(), timeout, False
         self._deadlines: deque[tuple[float, Order]] = deque()
         self._threads: list[queue.SimpleQueue[Order | None]] = []
@@ -251,7 +251,7 @@ class EventLoop:
         self._thread = threading.Thread(target=self._run, name="batchenv asyncio", daemon=True)
         self._thread.start()
         self._made = Arrivals()
-        self._making = [Order(lane, self._made, self._make(lane, makers[lane.number])) for lane in self.lanes]
+        self._making = [Order(lane, self._made, self._make) for lane in self.lanes]
         self.loop.call_soon_threadsafe(self._give, self._making, None)
 
     @property
@@ -268,16 +268,13 @@ class EventLoop:
         self._made.wait(len(self.lanes))
         return self._making[lane].answer()
 
-    def _make(self, lane: Lane, make: Callable[[], Any]) -> Callable[[Order], Script]:
-        def script(order: Order) -> Script:
-            yield make, (), {}
-            _, problem, env = order.answers[0]
-            if problem is None:
-                lane.env = env
-                if not _has_coroutines(env):
-                    lane.thread = self._thread_for_one()
-
-        return script
+    def _make(self, order: Order) -> Script:
+        yield order.lane.make, (), {}
+        _, problem, env = order.answers[0]
+        if problem is None:
+            order.lane.env = env
+            if not _has_coroutines(env):
+                order.lane.thread = self._thread_for_one()
 
     # ---- orders --------------------------------------------------------------------------------------------------
 
@@ -405,6 +402,17 @@ class EventLoop:
             if lane.busy and lane._doing is not None:
                 lane.cancel(lane._doing, RuntimeError("the env was closed"))
             lane.give(order)
+
+
+def renewing(order: Order) -> Script:
+    """Closes an env that has failed, and makes a new one. The answer is called "renew"."""
+    yield "close", (), {}
+    order.answers.pop()  # the env has failed already, and that is reported
+    yield order.lane.make, (), {}
+    _, problem, env = order.answers.pop()
+    if problem is None:
+        order.lane.env = env
+    order.answers.append(("renew", problem, env))
 
 
 def _closing(order: Order) -> Script:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.workers.numbers import COLUMNS
 
 _PAGE = 4096
 
@@ -29,7 +30,8 @@ class Plan(NamedTuple):
 
 
 class Memory:
-    """See above. `columns` and `actions` are arrays (num_envs, ...); `mail` are the rings.
+    """See above. `columns` and `actions` are arrays (num_envs, ...); `numbers` are those of `numbers.Writer`, of all
+    lanes; `mail` are the rings.
 
     Args:
         fd: a file descriptor of memfd_create.
@@ -43,12 +45,16 @@ class Memory:
         for dtype, shape in [*plan.columns, *plan.actions]:
             places.append((offset, dtype, (plan.num_envs, *shape)))
             offset += _pages(int(np.prod(places[-1][2])) * dtype.itemsize)
+        for dtype in (np.dtype(np.int64), np.dtype(np.bool_)):
+            places.append((offset, dtype, (COLUMNS, plan.num_envs)))
+            offset += _pages(COLUMNS * plan.num_envs * dtype.itemsize)
         if create:
             os.posix_fallocate(fd, 0, offset)  # an error here rather than a SIGBUS later
         self._map = mmap.mmap(fd, offset)
         arrays = [np.ndarray(shape, dtype, self._map, place) for place, dtype, shape in places]
         self.columns: list[NDArray[Any]] = arrays[: len(plan.columns)]
-        self.actions: list[NDArray[Any]] = arrays[len(plan.columns) :]
+        self.actions: list[NDArray[Any]] = arrays[len(plan.columns) : -2]
+        self.numbers: list[NDArray[Any]] = arrays[-2:]
         self.mail = _core.Mail(self._map, plan.num_workers, plan.capacity, create)
 
 

@@ -6,14 +6,16 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from batchenv.backend import Backend
-from batchenv.hints import unknown_keyword
+from batchenv.hints import unknown_keyword, unknown_to_gymnasium
 from batchenv.origins import Origin
 from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
+from batchenv.workers.registered import find, make_lane
 from batchenv.workers.remote import ProcessBackend
+from batchenv.workers.starter import METHODS
 from batchenv.workers.waiting import WaitingBackend
 
 KINDS = ("serial", "threads", "processes", "asyncio")
@@ -24,16 +26,21 @@ class PythonOrigin(Origin):
     """See `Origin`.
 
     Args:
-        make_env: a callable without arguments that makes an env; an id of Gymnasium's; or a list of callables, one per
+        make_env: a callable that makes an env; an id of Gymnasium's, or its EnvSpec; or a list of callables, one per
             lane.
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: see `ProcessBackend` and `WaitingBackend`.
+        start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
+        on_failure: see `PythonBackend`.
         keywords: for each env.
+
+    Attributes:
+        spec: Gymnasium's entry of the id, or None.
     """
 
-    library, from_id, max_episode_steps = None, False, None
+    library, from_id = None, False
 
     def __init__(
         self,
@@ -42,6 +49,8 @@ class PythonOrigin(Origin):
         workers: str,
         num_workers: int | None,
         step_timeout: float | None,
+        start_method: str | None,
+        on_failure: str,
         keywords: dict[str, Any],
     ):
         if workers not in KINDS:
@@ -55,11 +64,22 @@ class PythonOrigin(Origin):
                 )
         if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
+        if start_method is not None and start_method not in METHODS:
+            raise ValueError(f"start_method={start_method!r} must be None or one of {', '.join(map(repr, METHODS))}")
+        if start_method is not None and workers != "processes":
+            raise ValueError(f"start_method={start_method!r} is for workers='processes', not for workers={workers!r}")
+        if on_failure not in ("raise", "restart"):
+            raise ValueError(f"on_failure={on_failure!r} must be 'raise' or 'restart'")
         self._step_timeout = step_timeout
+        self._start_method = start_method
+        self._on_failure = on_failure
         self._kind = workers
         self.threads = 1 if workers in ("serial", "asyncio") else num_workers
-        self._makers = makers(make_env, num_envs, keywords)
-        self.name = make_env if isinstance(make_env, str) else getattr(make_env, "__name__", type(make_env).__name__)
+        self.spec = spec_of(make_env)
+        self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
+        self._makers = makers(self.spec or make_env, num_envs, keywords)
+        named = getattr(make_env, "__name__", type(make_env).__name__)
+        self.name = named if self.spec is None else self.spec.id
 
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """See `Origin.check_mode`. The envs themselves say what they can draw."""
@@ -70,9 +90,11 @@ class PythonOrigin(Origin):
         """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
+        options["on_failure"] = self._on_failure
         if self._kind == "processes":
             workers = min(options["threads"], num_envs)
-            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **{**options, "threads": 1})
+            options.update(threads=1, start_method=self._start_method)
+            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **options)
         if self._kind == "asyncio":
             return WaitingBackend(self.name, self._makers, self._step_timeout, **options)
         return PythonBackend(self.name, self._makers, self._kind, **options)
@@ -86,14 +108,28 @@ class PythonOrigin(Origin):
         return backend.render_mode
 
 
+def spec_of(make_env: Any) -> EnvSpec | None:
+    """Gymnasium's entry that an id means, or that is given; None for all else.
+
+    Raises:
+        ValueError: Gymnasium does not know the id. ModuleNotFoundError: nor the module of "module:id".
+    """
+    if not isinstance(make_env, str):
+        return make_env if isinstance(make_env, EnvSpec) else None
+    spec = find(make_env)
+    if spec is None:
+        raise ValueError(unknown_to_gymnasium(make_env))
+    return spec
+
+
 def makers(make_env: Any, num_envs: int, keywords: dict[str, Any]) -> Sequence[Callable[[], Any]]:
     """A callable per lane.
 
     Raises:
         TypeError, ValueError: `make_env` is of another kind, or has not as many callables as there are lanes.
     """
-    if isinstance(make_env, (str, gymnasium.envs.registration.EnvSpec)):
-        return [functools.partial(gymnasium.make, make_env, **keywords)] * num_envs
+    if isinstance(make_env, EnvSpec):
+        return [functools.partial(make_lane, make_env, **keywords)] * num_envs
     if callable(make_env):
         return [functools.partial(make_env, **keywords)] * num_envs
     if not isinstance(make_env, (list, tuple)) or not all(callable(one) for one in make_env):

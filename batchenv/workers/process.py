@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
-import socket
-import subprocess
-import sys
+import time
 import weakref
-from multiprocessing.connection import Connection
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
 
+from batchenv.workers.channel import Channel
+from batchenv.workers.starter import Process, socket_pair
 from batchenv.workers.worker import Failure, Job
 
 
@@ -22,78 +23,101 @@ class WorkerDied(RuntimeError):
 
 
 class WorkerProcess:
-    """The process of one worker, as its parent sees it.
-
-    Envs are made in a new interpreter, not in a fork of this one: threads and libraries of this process do not hang
-    there. What makes them goes there by cloudpickle, so the program's main module is not imported again.
+    """The process of one worker, as its parent sees it. What makes its envs goes there by cloudpickle, so the program's
+    main module is not imported again.
 
     Args:
         number: of the worker; memory_fd: of the memory that is shared.
         job: pickled, see `pack`.
+        starter: see `starter`.
     """
 
-    def __init__(self, number: int, memory_fd: int, job: bytes):
-        ours, theirs = socket.socketpair()
-        life_theirs, self._life = os.pipe()  # closed when this process ends, however it does
-        descriptors = f"{theirs.fileno()}, {memory_fd}, {life_theirs}"
-        call = f"from batchenv.workers.worker import main; main({number}, {descriptors})"
-        paths = os.pathsep.join(path for path in sys.path if path) or None
-        environment = {**os.environ, **({"PYTHONPATH": paths} if paths else {})}
+    def __init__(self, number: int, memory_fd: int, job: bytes, starter: Any):
+        self._why = ""
+        ours, theirs = socket_pair()
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", call],
-                pass_fds=(theirs.fileno(), memory_fd, life_theirs),
-                stdin=subprocess.DEVNULL,
-                env=environment,
-            )
+            self.process = starter.start(number, theirs.fileno(), memory_fd)
         except BaseException:
             ours.close()
-            os.close(self._life)
             raise
         finally:
             theirs.close()
-            os.close(life_theirs)
-        self.channel = Connection(ours.detach())
-        self._end = weakref.finalize(self, _end, self.process, self.channel, self._life)
-        self._end.atexit = True
-        with contextlib.suppress(OSError):  # it has ended already, and `hear` says so
-            self.channel.send_bytes(job)
+        self._channel = Channel(ours)
+        self._end = weakref.finalize(self, _end, self.process, self._channel, os.getpid())
+        self._send(job, None)
 
-    def hear(self) -> Any:
-        """The next message.
+    def say(self, said: Any, limit: float | None = None) -> None:
+        """Sends a message, for which the process has so many seconds (None: as long as it lives). If it has not taken
+        it then, or has ended, it is ended: see `alive`."""
+        self._send(pickle.dumps(said, pickle.HIGHEST_PROTOCOL), limit)
+
+    def _send(self, message: bytes, limit: float | None) -> None:
+        with contextlib.suppress(OSError, WorkerDied):
+            self._channel.send(message, self._looking(limit))
+
+    def hear(self, limit: float | None = None) -> Any:
+        """The next message. limit: as in `say`.
 
         Raises:
-            WorkerDied: the process has ended.
+            WorkerDied: the process has ended, or was ended.
         """
         try:
-            return pickle.loads(self.channel.recv_bytes())
-        except (EOFError, OSError):
-            self.process.wait()
+            message = self._channel.recv(self._looking(limit))
+        except (EOFError, OSError, WorkerDied):
+            self.kill()
             raise WorkerDied(self.obituary()) from None
+        try:
+            return pickle.loads(message)
+        except Exception as problem:
+            what = f"{type(problem).__name__}: {problem}"
+            self.kill(f"what its envs have said cannot be unpickled here ({what}), and its process was ended")
+            raise WorkerDied(self.obituary()) from problem
+
+    def _looking(self, limit: float | None) -> Callable[[], None]:
+        """What looks, during a long wait, whether the process still runs and is in time."""
+        end = math.inf if limit is None else time.monotonic() + limit
+
+        def look() -> None:
+            if time.monotonic() > end:
+                self.kill(late(limit))
+            if not self.alive():
+                raise WorkerDied
+
+        return look
 
     def alive(self) -> bool:
         """Whether the process runs."""
-        return self.process.poll() is None
+        return self._end.alive and self.process.alive()
 
     def obituary(self) -> str:
-        """How the process has ended."""
-        status = self.process.poll()
+        """How the process has ended, or why it was ended."""
+        if self._why:
+            return self._why
+        status = self.process.status()
         if status is None:
-            return "its process is not to be reached"
+            return f"its process (pid {self.process.pid}) has ended, and so has what started it: nobody knows how"
         if status < 0:
             return f"its process (pid {self.process.pid}) was ended by signal {-status}"
         return f"its process (pid {self.process.pid}) has ended with status {status}"
 
-    def kill(self) -> None:
-        """Ends the process at once. May be called again."""
+    def kill(self, why: str = "") -> None:
+        """Ends the process at once. May be called again. why: to be said of it, if it still ran."""
+        if self.alive() and not self._why:
+            self._why = why
         self._end()
 
 
-def _end(process: subprocess.Popen, channel: Connection, life: int) -> None:
-    channel.close()
-    os.close(life)
+def late(limit: float | None) -> str:
+    """What is said of a worker that has not answered in time."""
+    return f"it took longer than step_timeout={limit} s, and its process was ended"
+
+
+def _end(process: Process, channel: Channel, owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the process that has this worker
+        return
     process.kill()
-    process.wait()
+    channel.close()
+    process.close()
 
 
 def pack(job: Job) -> bytes:

@@ -27,14 +27,16 @@ from batchenv.workers.backend import (
     new_name,
     rows_of_actions,
 )
-from batchenv.workers.crew import Crew, Owner
+from batchenv.workers.crew import Crew, Owner, Report
 from batchenv.workers.memory import Plan
 from batchenv.workers.merge import merged
+from batchenv.workers.numbers import Reader, together
 from batchenv.workers.parts import Parts
 from batchenv.workers.process import WorkerDied, pack, revived
 from batchenv.workers.stepwise import stepwise
-from batchenv.workers.worker import FAILED, OBJECTS, Job, Verb
+from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb
 
+NUMBERS = "\0numbers"  # a key beside those of infos
 _PARENTS = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # moments are of all lanes
 
 
@@ -47,6 +49,8 @@ class ProcessBackend(CoreBackend, Owner):
         makers: a function per lane that makes its env.
         num_workers: how many processes there are.
         step_timeout: see `Crew`.
+        start_method: see `Crew`.
+        on_failure: see `PythonBackend`.
         **options: as `CoreBackend`.
     """
 
@@ -59,11 +63,13 @@ class ProcessBackend(CoreBackend, Owner):
         makers: Sequence[Callable[[], Any]],
         num_workers: int,
         step_timeout: float | None,
+        start_method: str | None,
+        on_failure: str,
         **options: Any,
     ):
         count = len(makers)
         self._mode: AutoresetMode = options["autoreset_mode"]
-        theirs = {**options, "threads": 1, "cpus": None, "copy": True}
+        theirs = {**options, "threads": 1, "cpus": None, "copy": True, "on_failure": on_failure}
         theirs["transforms"] = {**options["transforms"], **{name: DEFAULTS[name] for name in _PARENTS}}
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
         jobs = []
@@ -71,7 +77,7 @@ class ProcessBackend(CoreBackend, Owner):
             own = {**theirs, "batch_size": end - first}
             jobs.append(pack(Job(env_id, list(makers[first:end]), first, own)))
         self._worker_of = np.repeat(np.arange(num_workers), np.diff(bounds)).tolist()
-        self._crew = Crew(self, jobs, bounds, step_timeout)
+        self._crew = Crew(self, jobs, bounds, step_timeout, start_method)
         try:
             like = self._crew.like
             self._raw, self._actions = like.observation_space, like.action_space
@@ -89,12 +95,13 @@ class ProcessBackend(CoreBackend, Owner):
                     "normalize_observation and normalize_reward are not possible with workers='processes' in autoreset "
                     "mode SameStep: take NextStep, or gymnasium.wrappers.vector.NormalizeObservation around this env"
                 )
-            self._crew.share(Plan(count, num_workers, 2 * count + 16, *_core.columns_of(self.core)))
+            self._crew.share(Plan(count, num_workers, 2 * max(np.diff(bounds)) + 16, *_core.columns_of(self.core)))
         except BaseException:
             self._crew.end()
             raise
         self._memory = self._crew.memory
         self._batch_size = options["batch_size"]
+        self._numbers = [self._reader(number) for number in range(num_workers)]
         self._said: dict[int, dict[str, Any]] = {}  # per first lane, what was reported beside arrays
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
         self._flying = np.zeros(count, np.bool_)  # sent and not received
@@ -105,6 +112,11 @@ class ProcessBackend(CoreBackend, Owner):
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
         self._calm = False  # nothing of all this is so
         self._ready, self._torn = False, ""
+
+    @property
+    def num_threads(self) -> int:
+        """See `Backend`."""
+        return len(self._crew)
 
     def close(self) -> None:
         """See `Backend.close`. Envs get a second to close, and are ended then."""
@@ -123,6 +135,7 @@ class ProcessBackend(CoreBackend, Owner):
         for lane in lanes:
             self._objects[lane] = None
         self._renewed[lanes] = True
+        self._numbers[number] = self._reader(number)
         self._lost.update(dict.fromkeys(lanes, why))
         self._landed += owed
 
@@ -134,8 +147,8 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _settle(self) -> None:
         """Waits for all that workers owe, and drops it."""
-        for _ in self._crew.reports(self._crew.nothing_due):
-            pass
+        for report in self._crew.reports(self._crew.nothing_due):
+            self._learn(report)
         self._flying[:] = False
         self._landed.clear()
         self._said.clear()
@@ -143,22 +156,36 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _hear(self) -> None:
         """Waits for all that workers owe."""
-        for _, verb, lane, said in self._crew.reports(self._crew.nothing_due):
-            self._note(verb, lane, said)
+        for report in self._crew.reports(self._crew.nothing_due):
+            self._note(report)
         self._landed.clear()
 
-    def _note(self, verb: int, lane: int, said: Any) -> None:
+    def _note(self, report: Report) -> None:
         """Keeps what was said beside arrays."""
-        said = said or {}
+        self._learn(report)
+        lane, said = report.lane, report.said or {}
         for failed, told in said.pop(FAILED, {}).items():
             self._lost[failed] = revived(told)
             self._calm = False
         for k, objects in enumerate(said.pop(OBJECTS, ())):
             self._objects[lane + k] = objects
+        if report.numbers:
+            own = self._crew.lanes_of(report.worker)
+            rows = slice(lane - own.start, lane - own.start + 1) if report.verb == Verb.LANE else slice(0, len(own))
+            said[NUMBERS] = self._numbers[report.worker].read(report.numbers, rows)
         if said:
             self._said[lane] = said
-        if verb == Verb.LANE:
+        if report.verb == Verb.LANE:
             self._landed.append(lane)
+
+    def _learn(self, report: Report) -> None:
+        """Keeps what will be needed even if the report is dropped."""
+        if report.said and KEYS in report.said:
+            self._numbers[report.worker].learn(report.said.pop(KEYS))
+
+    def _reader(self, number: int) -> Reader:
+        own = self._crew.lanes_of(number)
+        return Reader(*[array[:, own.start : own.stop] for array in self._memory.numbers])
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -166,7 +193,7 @@ class ProcessBackend(CoreBackend, Owner):
         try:
             yield
         except BaseException:
-            self._ready = False
+            self._ready = self._calm = False
             self._torn = "the last call was interrupted, and some lanes have done it, others have not"
             raise
 
@@ -188,6 +215,7 @@ class ProcessBackend(CoreBackend, Owner):
         """Refuses what needs lanes that have been reset. lanes: also refuses if any is in flight, and says this."""
         if self._crew.foreign:
             raise RuntimeError(f"{doing} in a forked process: its workers are the parent's; make a new env here")
+        self._crew.mend()
         if self._torn:
             raise ResetNeeded(f"{doing} needs a reset first: {self._torn}; call env.reset()")
         if not self._ready:
@@ -330,10 +358,13 @@ class ProcessBackend(CoreBackend, Owner):
             said = [(row, self._said.pop(lane)) for row, lane in enumerate(lanes.tolist()) if lane in self._said]
         rows = self.num_envs if lanes is None else len(lanes)
         told: tuple[Notes, Notes] = ([], [])
+        numbers = []
         for first, infos in said:
-            for together, some in zip(told, infos.pop(NOTES, ((), ())), strict=True):
-                together += [(first + row, info) for row, info in some]
+            numbers.append((first, infos.pop(NUMBERS, ())))
+            for notes, some in zip(told, infos.pop(NOTES, ((), ())), strict=True):
+                notes += [(first + row, info) for row, info in some]
         infos = merged(said, rows)
+        infos.update(together(numbers, rows, told[0]))
         gather(infos, *told, rows)
         return infos
 
@@ -380,8 +411,8 @@ class ProcessBackend(CoreBackend, Owner):
             raise _core.batch_starved(flying, self._batch_size)
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            for _, verb, lane, said in self._crew.reports(lambda: len(self._landed) >= self._batch_size, deadline):
-                self._note(verb, lane, said)
+            for report in self._crew.reports(lambda: len(self._landed) >= self._batch_size, deadline):
+                self._note(report)
         except TimeoutError:
             raise _core.batch_late(self._batch_size, timeout) from None
         lanes = np.array(self._landed[: self._batch_size])
@@ -413,8 +444,8 @@ class ProcessBackend(CoreBackend, Owner):
         for number, question in questions.items():
             self._crew.post(number, Verb.CALL, 0, question)
         answers = {}
-        for number, _, _, said in self._crew.reports(self._crew.nothing_due):
-            answers[number] = said
+        for report in self._crew.reports(self._crew.nothing_due):
+            answers[report.worker] = report.said
         for number in questions:
             if number not in answers:
                 raise self._lost[self._crew.lanes_of(number).start]

@@ -13,7 +13,6 @@ import os
 import pickle
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from enum import IntEnum
@@ -23,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from batchenv import nested
+from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
+from batchenv.workers.numbers import Writer
 
-FAILED, OBJECTS = "\0failed", "\0objects"  # keys beside those of infos
-_LOOK = 1.0  # seconds between looks whether the parent is still there
+FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
 
 
@@ -104,9 +103,11 @@ class Worker:
         )
         plan = self.channel.recv()
         self.memory = Memory(self._fd, plan, create=False)
+        os.close(self._fd)
         rows = slice(self.first, self.first + self.count)
         self.columns = [column[rows] for column in self.memory.columns]
         self.actions = [column[rows] for column in self.memory.actions]
+        self.numbers = Writer(*[array[:, rows] for array in self.memory.numbers])
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
@@ -114,12 +115,9 @@ class Worker:
 
     def run(self) -> None:
         """Does what letters ask for, until the end."""
-        mail, parent = self.memory.mail, os.getppid()
         while True:
-            letter = mail.take(self.number, _LOOK)
+            letter = self.memory.mail.take(self.number, 60.0)
             if letter is None:
-                if os.getppid() != parent:
-                    return
                 continue
             verb, lane, more = letter
             said = self.channel.recv() if more else None
@@ -135,9 +133,9 @@ class Worker:
             else:
                 self.step(Verb.STEP, self.all, said)
 
-    def tell(self, verb: Verb, lane: int, said: Any) -> None:
-        """Reports; `said` goes over the socket, unless there is nothing to say."""
-        self.memory.mail.reply(self.number, verb, lane, int(bool(said)))
+    def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
+        """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
+        self.memory.mail.reply(self.number, verb, lane, int(bool(said)), numbers)
         if said:
             self.channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
 
@@ -176,7 +174,19 @@ class Worker:
         else:
             lanes = np.arange(rows.start, rows.stop)
             _, infos = self.attempt(rows, self.backend.step_some_taken, actions, lanes, self.out(rows))
-        self.tell(verb, self.first + rows.start, infos)
+        self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
+
+    def write_numbers(self, rows: slice, infos: dict[str, Any]) -> int:
+        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the columns that are new."""
+        if NOTES not in infos:
+            return 0
+        notes, finals = infos.pop(NOTES)
+        used, new, notes = self.numbers.write(rows, notes)
+        if new:
+            infos[KEYS] = new
+        if notes or finals:
+            infos[NOTES] = notes, finals
+        return used
 
     def reset(self, seeds: Any, mask: Any, options: dict[str, Any], lanes: list[int] | None) -> None:
         """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
@@ -232,21 +242,55 @@ def name_process(name: str) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
 
 
-def end_with(life: int) -> None:
-    """Ends this process when the other end of a pipe is closed, because the parent has ended, however it did. An env in
-    an endless loop would never notice."""
+def keep_stdio_open() -> None:
+    """Opens what is closed of stdin, stdout and stderr, so that no other descriptor gets their numbers."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
 
-    def wait() -> None:
-        os.read(life, 1)
+
+def ignore_ctrl_c() -> None:
+    """Ctrl-C goes to all processes of a terminal, and is the parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def watched(parent: int) -> int:
+    """A pidfd of the parent of this process, by which its end can be noticed; -1 where the system has none."""
+    try:
+        pidfd = os.pidfd_open(parent)
+    except ProcessLookupError:
         os._exit(1)
+    except (AttributeError, OSError):
+        return -1
+    if os.getppid() != parent:  # it has ended, and its number may be somebody else's
+        os._exit(1)
+    return pidfd
 
-    threading.Thread(target=wait, name="batchenv life line", daemon=True).start()
+
+def spawned(number: int, channel: int, memory: int, parent: int) -> None:
+    """Runs in a new interpreter; descriptors are inherited. parent: its pid."""
+    keep_stdio_open()
+    for descriptor in (channel, memory):
+        os.set_inheritable(descriptor, False)
+    main(number, channel, memory, watched(parent))
 
 
-def main(number: int, channel: int, memory: int, life: int) -> None:
-    """Runs in the new process; descriptors are inherited."""
-    end_with(life)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal, and is the parent's
+def forked(number: int, channel: int, memory: int, parent: int) -> None:
+    """Runs in a fork. parent: a pidfd."""
+    keep_stdio_open()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    np.random.seed()  # else all workers would draw the same numbers
+    main(number, channel, memory, parent)
+
+
+def main(number: int, channel: int, memory: int, parent: int) -> None:
+    """Runs a worker, and ends its process."""
+    _core.end_with(channel, parent)
+    ignore_ctrl_c()
     worker = Worker(number, Connection(channel), memory)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
         worker.start()

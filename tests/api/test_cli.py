@@ -143,10 +143,10 @@ def test_info_names_ataris_actions():
     [
         (["info", "CartPol-v1"], "did you mean CartPole-v1"),
         (["bench", "NoSuchEnv-v9"], "NoSuchEnv-v9"),
-        (["list", "LunarLander-v3"], "gymnasium.make_vec('LunarLander-v3', num_envs)"),
+        (["list", "LunarLander-v3"], "batchenv.make('LunarLander-v3', num_envs) steps it, in Python"),
         (["list", "*nothing*"], "no id matches '*nothing*'"),
         (["info", "MuJoCo-v0"], "batchenv.make_mujoco("),
-        (["info", "LunarLander-v3"], "gymnasium.make_vec('LunarLander-v3', num_envs)"),
+        (["info", "LunarLander-v3"], "batchenv.make('LunarLander-v3', num_envs) steps it, in Python"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["check", "CartPol-v1"], "did you mean CartPole-v1?"),
         (["check", "no_such_module:make"], "No module named 'no_such_module'"),

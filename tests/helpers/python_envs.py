@@ -129,3 +129,32 @@ class Awaited(gymnasium.Wrapper):
     async def close(self):
         await asyncio.sleep(0)
         self.env.close()
+
+
+class Counting(gymnasium.Env):
+    """Infos of numbers of all types. Some keys have several types, some come late, and there are very many."""
+
+    observation_space, action_space = spaces.Box(0, 9, (2,), np.float32), spaces.Discrete(3)
+    TYPES = (int, float, bool, np.float32, np.int8, np.uint64, np.float64, np.bool_, np.complex128, str)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return np.zeros(2, np.float32), {"begins": True, "started": self.np_random.random()}
+
+    def step(self, action):
+        self.count += 1
+        draw = self.np_random.integers
+        info = {"count": self.count, "inner": {"count": self.count}}
+        for kind in self.TYPES:
+            if draw(3):
+                info[f"a {kind.__name__}"] = kind(draw(99))
+        if not draw(4):
+            info["of several types"] = self.TYPES[draw(7)](draw(99))
+        if not draw(9):
+            info[f"one of many: {draw(60)}"] = float(self.count)
+        if not draw(9):
+            info |= {"large": 2**63 - 1, "larger": np.uint64(2**64 - 1)}
+        if action == 2:
+            info = {}
+        return np.ones(2, np.float32), 1.0, not draw(12), False, info

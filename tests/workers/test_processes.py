@@ -13,6 +13,8 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from batchenv.workers import crew
+from helpers.descent import descendants, ended
 from helpers.parity import assert_same
 from helpers.python_envs import ARRAYS, Anything
 
@@ -42,19 +44,22 @@ def processes(num_envs, num_workers=2, make_env=Deadly, **options):
     return batchenv.make_python(make_env, num_envs, workers="processes", num_workers=num_workers, **options)
 
 
-def children():
-    told = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,comm="], capture_output=True, text=True)
-    return {int(line.split()[0]): line.split(None, 1)[1] for line in told.stdout.splitlines() if "batchenv" in line}
+@pytest.fixture(params=["forkserver", "spawn", "fork"], autouse=True)
+def method(request, monkeypatch):
+    """However workers are started, everything in this file holds."""
+    monkeypatch.setattr(crew, "default_method", lambda: request.param)
+    return request.param
 
 
-def test_lanes_are_in_processes_that_say_which():
+def test_lanes_are_in_processes_that_say_which(method):
     env = processes(5)
     observations, _ = env.reset(seed=1)
     assert env.backend == "processes" and len(set(observations[:, 1])) == 2
-    assert sorted(children().values()) == ["batchenv 0-1", "batchenv 2-4"]
+    servers = ["batchenv server"] if method == "forkserver" else []
+    assert sorted(descendants().values()) == ["batchenv 0-1", "batchenv 2-4", *servers]
     assert os.getpid() not in observations[:, 1]
     env.close()
-    assert not children()
+    assert not descendants()
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
@@ -169,6 +174,20 @@ def test_ctrl_c_at_any_moment():
     env.close()
 
 
+def test_lanes_do_not_go_on_after_ctrl_c():
+    env = processes(2)
+    env.reset(seed=1)
+    env.step(np.zeros(2, int))
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        env.step(np.array([0, 3]))
+    with pytest.raises(gymnasium.error.ResetNeeded, match="interrupted"):
+        env.step(np.zeros(2, int))
+    env.reset(seed=1)
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    env.close()
+
+
 def test_the_first_that_are_ready_come_first():
     env = processes(2, batch_size=1)
     env.reset(seed=1)
@@ -214,7 +233,7 @@ def test_an_env_that_cannot_be_made():
     with pytest.raises(OSError, match="no display") as raised:
         processes(2, make_env=fails)
     assert "In the worker" in raised.value.__notes__[0]
-    assert not children()
+    assert not descendants()
     with pytest.raises(TypeError, match="make_env cannot be sent"):
         processes(2, make_env=lambda generator=(k for k in "ab"): generator)
 
@@ -250,23 +269,17 @@ class Mine(gymnasium.Env):
         while action == 1:
             pass
         return np.zeros(2, np.float32), 1.0, False, False, {}
-env = batchenv.make_python(Mine, 2, workers="processes", num_workers=2)
+env = batchenv.make_python(Mine, 2, workers="processes", num_workers=2, start_method="METHOD")
 env.reset(seed=1)
 """
 
 
-def ended(pids):
-    for _ in range(200):
-        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_workers_end_with_their_parent(end):
+def test_workers_end_with_their_parent(end, method):
     """Also in an endless step; the program has no `if __name__ == "__main__"`, and none is needed."""
-    code = PROGRAM + "print(*(w.process.pid for w in env._backend._crew._workers), flush=True)\n"
+    code = (
+        PROGRAM.replace("METHOD", method) + "print(*(w.process.pid for w in env._backend._crew._workers), flush=True)\n"
+    )
     code += "env.step(np.array([0, 1]))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         pids = [int(word) for word in program.stdout.readline().split()]

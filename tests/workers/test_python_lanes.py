@@ -219,6 +219,81 @@ def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_p
     assert env.get_attr("resets") == (1, 1, 2, 1)
 
 
+class Fragile(Troubled):
+    """Cannot be used any more after action 1, and cannot even be closed."""
+
+    made = 0
+
+    def __init__(self):
+        type(self).made += 1
+        self.number, self.broken = type(self).made, False
+
+    def reset(self, **keywords):
+        if self.broken:
+            raise RuntimeError("the simulator is gone")
+        return super().reset(**keywords)
+
+    def step(self, action):
+        self.broken = action == 1
+        return super().step(action)
+
+    def close(self):
+        if self.broken:
+            raise OSError("nothing to close")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_an_env_that_is_unusable_after_an_exception(kind, mode):
+    env = make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart")
+    env.reset(seed=1)
+    before = env.get_attr("number")
+    for _ in range(2):
+        with pytest.raises(batchenv.LaneError, match="lane 1: ZeroDivisionError"):
+            env.step(np.array([0, 1, 0]))
+        if mode != AutoresetMode.SAME_STEP:
+            assert env.get_attr("number") == before  # the new env is not made before it is needed
+        if mode == AutoresetMode.DISABLED:
+            env.reset(options={"reset_mask": np.array([False, True, False])})
+        observations, *_ = env.step(np.zeros(3, int))
+        after = env.get_attr("number")
+        assert after[1] > before[1] and after[::2] == before[::2]
+        assert env.get_attr("resets") == (1, 1, 1)
+        np.testing.assert_array_equal(observations[:, 0], [1, mode != AutoresetMode.NEXT_STEP, 1])
+        env.step(np.zeros(3, int))
+        before = after
+    env.close()
+    env = make_python(Fragile, 2, workers=kind, num_workers=2, autoreset_mode=mode)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match=r"ZeroDivisionError|the simulator is gone"):
+        env.step(np.array([0, 1]))
+    with pytest.raises(batchenv.LaneError, match="the simulator is gone"):
+        env.reset(seed=1)
+
+
+def test_an_env_that_cannot_be_made_anew():
+    """What its maker raises is the lane's failure, as often as it does."""
+    made = []
+
+    def make():
+        made.append(len(made))
+        if len(made) in (3, 4):
+            raise OSError(f"no licence {len(made)}")
+        return Fragile()
+
+    env = make_python(make, 2, on_failure="restart")
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match="ZeroDivisionError"):
+        env.step(np.array([0, 1]))
+    for count in (3, 4):
+        with pytest.raises(batchenv.LaneError, match=f"lane 1: OSError: no licence {count}"):
+            env.step(np.array([0, 1]))
+    env.step(np.array([0, 1]))
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
+    with pytest.raises(ValueError, match="on_failure='retry' must be 'raise' or 'restart'"):
+        make_python(make, 2, on_failure="retry")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_reset_that_fails(kind):
     env = make_python(Troubled, 2, workers=kind)
@@ -287,8 +362,9 @@ def test_threads_wait_together():
     env.close()
 
 
+@pytest.mark.parametrize("on_failure", ["raise", "restart"])
 @pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
-def test_ctrl_c_in_a_step(kind):
+def test_ctrl_c_in_a_step(kind, on_failure):
     """As for any call that is interrupted: lanes have to be reset before they go on."""
 
     class Interrupted(Troubled):
@@ -297,7 +373,7 @@ def test_ctrl_c_in_a_step(kind):
                 raise KeyboardInterrupt
             return super().step(action)
 
-    env = make_python(Interrupted, 3, workers=kind)
+    env = make_python(Interrupted, 3, workers=kind, on_failure=on_failure)
     env.reset(seed=1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.array([0, 6, 0]))
@@ -305,4 +381,5 @@ def test_ctrl_c_in_a_step(kind):
     with pytest.raises(gymnasium.error.ResetNeeded, match="interrupted"):
         env.step(np.zeros(3, int))
     env.reset(seed=1)
+    assert env.get_attr("resets") == ((2, 2, 2) if on_failure == "raise" else (2, 1, 2))  # one env is a new one
     np.testing.assert_array_equal(env.step(np.zeros(3, int))[1], [1, 1, 1])

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <time.h>
 
 #if defined(__linux__) && !defined(BE_NO_FUTEX)
@@ -123,12 +124,15 @@ int be_gate_spin(int (*ready)(void *), void *argument, be_spin *spin, int64_t li
     }
     int64_t until = be_deadline(limit < spin->ns ? limit : spin->ns);
     for (unsigned turn = 1;; turn++) {
-        relax();
+        if (spin->yields)
+            sched_yield();
+        else
+            relax();
         if (ready(argument)) {
             spin->penalty = 0;
             return 1;
         }
-        if (turn % TURNS_A_CLOCK) continue;
+        if (!spin->yields && turn % TURNS_A_CLOCK) continue;
         if (be_clock() >= until) break;
     }
     spin->penalty = spin->penalty == 0 ? 1 : spin->penalty < MAX_PENALTY ? 2 * spin->penalty : MAX_PENALTY;

@@ -46,11 +46,14 @@ static inline void be_gate_notify(be_gate *gate, int count) {
 
 /* How one waiter spins: for up to `ns`, if that was long enough lately. After it has spun in vain, it spins no more for
  * the next wait, then for the next two, and so on up to 32. So a thread whose waits are long does not spin, but still
- * notices when they become short. Nobody yields: when two threads share a core, sleeping hands the core over faster,
- * and the scheduler repays the sleeper on waking. */
+ * notices when they become short.
+ *
+ * Threads of one process do not yield while they spin: when two of them share a core, sleeping hands the core over
+ * faster, and the scheduler repays the sleeper on waking. Processes may (`yields`): there are often more of them than
+ * cores, and a core that they keep awake need not be woken, which takes a virtual machine a tenth of a millisecond. */
 typedef struct be_spin {
     int64_t ns;
-    int skip, penalty;
+    int skip, penalty, yields;
 } be_spin;
 
 /* Calls `ready(argument)` again and again until it returns non-zero, for at most `limit` ns, and returns its last

@@ -70,6 +70,9 @@ int be_ring_empty(be_ring *ring);
  * slot that is just being read. */
 int64_t be_ring_room(const be_ring *ring);
 
+/* Where consumers wait, for those that wait in their own way and call try_pop then. */
+static inline be_gate *be_ring_gate(be_ring *ring) { return &ring->filled; }
+
 /* After try_push: wakes up to `count` consumers asleep. */
 static inline void be_ring_wake(be_ring *ring, int count) { be_gate_notify(&ring->filled, count); }
 
