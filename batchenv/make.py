@@ -16,6 +16,7 @@ from batchenv.envs import translator
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import is_own, lookup
+from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _told: set[str] = set()  # ids of which it has been said that they run in Python
 ENV_TYPES = ("gymnasium", "gym", "dm")
+_OF_ONE_PLAYER = (DEFAULTS.keys() | {"batch_size"}) - {"record_episode_statistics"}
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
@@ -201,20 +203,31 @@ def make_python(
     return env
 
 
-def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None, **kwargs: Any) -> ParallelBatchEnv:
-    """Makes `num_envs` lanes (copies) of a game for several players, with PettingZoo's parallel API around them.
+def make_parallel(
+    env_id: Any, num_envs: int | None = None, *, players: int | None = None, **kwargs: Any
+) -> ParallelBatchEnv:
+    """Makes `num_envs` lanes (copies) of an environment for several players, with PettingZoo's parallel API around
+    them.
 
     Args:
-        env_id: an Atari id, such as "Pong-v5".
-        num_envs: number of lanes.
-        players: 2 to 4, as the game's modes allow; None: the id's own number, or else 2.
-        **kwargs: as `make`.
+        env_id: an Atari id, such as "Pong-v5"; or an environment written in Python with PettingZoo's parallel API: a
+            callable that makes one, such as `pistonball_v6.parallel_env`, the path of a module that has a parallel_env,
+            such as "pettingzoo.butterfly.pistonball_v6", a path "module:callable", or a list of callables, one per
+            lane.
+        num_envs: number of lanes; None: one, or as many as the list has.
+        players: of an Atari game: 2 to 4, as its modes allow; None: the id's own number, or else 2.
+        **kwargs: for an Atari game as `make`, for an environment written in Python as `make_python`: workers,
+            num_workers, env_kwargs and so on. See docs/python-envs.md.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
             to fix it.
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
     """
+    if not isinstance(env_id, str) or "." in env_id or ":" in env_id:
+        if players is not None:
+            raise TypeError(f"players={players!r} is for Atari games: pass what makes the env, or env_kwargs={{...}}")
+        return _parallel_python(env_id, num_envs, **kwargs)
     from batchenv.engines.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
@@ -227,7 +240,28 @@ def make_parallel(env_id: str, num_envs: int = 1, *, players: int | None = None,
         raise ValueError("players=1 has nobody to play with: use batchenv.make, or players=2")
     if kwargs.get("env_type", "gymnasium") != "gymnasium":
         raise TypeError(f"env_type={kwargs['env_type']!r} cannot be used with make_parallel")
-    return ParallelBatchEnv(make(name, num_envs, players=players, **kwargs))
+    return ParallelBatchEnv(make(name, 1 if num_envs is None else num_envs, players=players, **kwargs))
+
+
+def _parallel_python(make_env: Any, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
+    """`make_parallel` of environments written in Python."""
+    from batchenv.integrations.cast import WorkerCast
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
+    from batchenv.workers.players import LAYOUT, Maker
+
+    for name in kwargs:
+        if name in _OF_ONE_PLAYER:
+            raise TypeError(
+                f"{name}={kwargs[name]!r} cannot be used with several players in Python: let what makes the env wrap it"
+            )
+    several = isinstance(make_env, (list, tuple))
+    if not all(callable(one) or isinstance(one, str) for one in (make_env if several else [make_env])):
+        raise TypeError(
+            f"env_id={make_env!r} must be an Atari id, a callable that makes an env with PettingZoo's parallel API, "
+            "the path of a module that has a parallel_env, or a list of callables"
+        )
+    env = make_python([Maker(one) for one in make_env] if several else Maker(make_env), num_envs, **kwargs)
+    return ParallelBatchEnv(env, WorkerCast(env, env.metadata.pop(LAYOUT)))
 
 
 def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any):

@@ -161,8 +161,8 @@ class PythonBackend(CoreBackend):
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
-        scalars = any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is self._spaces()[0] and scalars
+        more = self.observations.objects or any(not port.shape for port in self.observations.ports)
+        self._says_more = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
@@ -254,7 +254,7 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = infos["final_obs"][row] if final is None else copy.deepcopy(final)
+                infos["final_obs"][row] = self.observations.missing() if final is None else copy.deepcopy(final)
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:

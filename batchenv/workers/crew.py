@@ -62,7 +62,7 @@ class Crew:
             raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
         self._owner, self._jobs, self._bounds, self._timeout = weakref.proxy(owner), jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
-        weakref.finalize(self, os.close, self._memory_fd)
+        self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
         self._letters: deque[tuple[int, int, int, int, int]] = deque()  # that have come, and have not been read
         self._under_way: int | None = None  # the worker to or from which a message is being sent
@@ -132,11 +132,14 @@ class Crew:
 
     def end(self) -> None:
         """Ends all at once. May be called again."""
+        if self.foreign:
+            return
         for worker in self._workers:
             worker.process.kill()  # all at the same time
         for worker in self._workers:
             worker.kill()
         self._starter.end()
+        self._close_memory()
 
     def close(self) -> None:
         """Lets envs close for a second, and then ends all that are left."""

@@ -12,6 +12,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
@@ -108,7 +109,7 @@ class Order:
         arrivals: where the lane is added when it is done.
     """
 
-    __slots__ = ("answers", "arrivals", "done", "lane", "overdue", "script")
+    __slots__ = ("__weakref__", "answers", "arrivals", "done", "lane", "overdue", "script")
 
     def __init__(self, lane: Lane, arrivals: Arrivals, script: Callable[[Order], Script]):
         self.lane, self.arrivals = lane, arrivals
@@ -245,14 +246,14 @@ class EventLoop:
         self.loop = asyncio.new_event_loop()
         self.lanes = [Lane(number, make, self) for number, make in enumerate(makers)]
         self._process, self._timeout, self._ended = os.getpid(), timeout, False
-        self._deadlines: deque[tuple[float, Order]] = deque()
+        self._deadlines: deque[tuple[float, weakref.ref[Order]]] = deque()  # of what is done, nothing is kept
         self._threads: list[queue.SimpleQueue[Order | None]] = []
         self._next = itertools.count()
         self._thread = threading.Thread(target=self._run, name="batchenv asyncio", daemon=True)
         self._thread.start()
         self._made = Arrivals()
-        self._making = [Order(lane, self._made, self._make) for lane in self.lanes]
-        self.loop.call_soon_threadsafe(self._give, self._making, None)
+        self._making: list[Any] = [Order(lane, self._made, self._make) for lane in self.lanes]
+        self.loop.call_soon_threadsafe(self._give, list(self._making), None)
 
     @property
     def foreign(self) -> bool:
@@ -260,13 +261,14 @@ class EventLoop:
         return os.getpid() != self._process
 
     def env(self, lane: int) -> Any:
-        """The env of a lane, as soon as all have been made.
+        """The env of a lane, as soon as all have been made. To be called once.
 
         Raises:
             Exception: what has come in its making.
         """
         self._made.wait(len(self.lanes))
-        return self._making[lane].answer()
+        order, self._making[lane] = self._making[lane], None
+        return order.answer()
 
     def _make(self, order: Order) -> Script:
         yield order.lane.make, (), {}
@@ -311,16 +313,16 @@ class EventLoop:
     def _watch(self, orders: list[Order]) -> None:
         first = not self._deadlines
         end = self.loop.time() + self._timeout
-        self._deadlines.extend((end, order) for order in orders)
+        self._deadlines.extend((end, weakref.ref(order)) for order in orders)
         if first:
             self.loop.call_at(end, self._look)
 
     def _look(self) -> None:
         """Ends what takes too long."""
         late = []
-        while self._deadlines and (self._deadlines[0][1].done or self._deadlines[0][0] <= self.loop.time()):
-            _, order = self._deadlines.popleft()
-            if order.done:
+        while self._deadlines and self._deadlines[0][0] <= self.loop.time():
+            order = self._deadlines.popleft()[1]()
+            if order is None or order.done:
                 continue
             why = TimeoutError(f"it took longer than step_timeout={self._timeout!r} s")
             if order.lane.cancel(order, why):

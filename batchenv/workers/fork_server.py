@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 from batchenv.workers import worker
-from batchenv.workers.starter import fork, reaped
+from batchenv.workers.starter import fork, reaped, received
 
 
 def main(control: int, parent: int) -> None:
@@ -30,7 +30,7 @@ def main(control: int, parent: int) -> None:
     while True:
         if watched in dict(poll.poll()):
             break
-        told, descriptors, _, _ = socket.recv_fds(questions, 4096, 2, socket.MSG_CMSG_CLOEXEC)
+        told, descriptors = received(questions, 2)
         if not told:
             break
         ticket, verb, number = pickle.loads(told)

@@ -3,6 +3,7 @@ gone, however they went."""
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from typing import Any, NamedTuple
@@ -48,14 +49,29 @@ class Memory:
         for dtype in (np.dtype(np.int64), np.dtype(np.bool_)):
             places.append((offset, dtype, (COLUMNS, plan.num_envs)))
             offset += _pages(COLUMNS * plan.num_envs * dtype.itemsize)
-        if create:
-            os.posix_fallocate(fd, 0, offset)  # an error here rather than a SIGBUS later
-        self._map = mmap.mmap(fd, offset)
+        try:
+            self._map = _mapped(fd, offset, create)
+        except (OSError, OverflowError) as problem:
+            raise MemoryError(
+                f"{plan.num_envs} lanes need {offset:,} bytes of shared memory, which cannot be had ({problem}): take "
+                "fewer lanes, or smaller observations"
+            ) from problem
         arrays = [np.ndarray(shape, dtype, self._map, place) for place, dtype, shape in places]
         self.columns: list[NDArray[Any]] = arrays[: len(plan.columns)]
         self.actions: list[NDArray[Any]] = arrays[len(plan.columns) : -2]
         self.numbers: list[NDArray[Any]] = arrays[-2:]
         self.mail = _core.Mail(self._map, plan.num_workers, plan.capacity, create)
+
+
+def _mapped(fd: int, size: int, create: bool) -> mmap.mmap:
+    if create:
+        if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+            raise OSError(errno.ENOMEM, "this machine has not so much memory")
+        os.ftruncate(fd, size)
+    mapped = mmap.mmap(fd, size)  # which RLIMIT_AS may not allow
+    if create:
+        os.posix_fallocate(fd, 0, size)  # an error here rather than a SIGBUS later
+    return mapped
 
 
 def _pages(size: int) -> int:

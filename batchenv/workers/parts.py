@@ -68,8 +68,14 @@ class Parts:
         rows: the objects of each lane; None where a lane has no value, because its env has failed."""
         parts = {port.path: arrays[port.name] for port in self.ports}
         for k, (path, space) in enumerate(self.objects):
-            items = [_nothing(space) if row is None else row[k] for row in rows]
+            items = [nothing(space) if row is None else row[k] for row in rows]
             parts[path] = concatenate(space, items, create_empty_array(space, len(items)))
+        return self._built(self.space, (), parts)
+
+    def missing(self) -> Any:
+        """What stands for the value of a lane that has none, because its env has failed."""
+        parts: dict[Any, Any] = {path: nothing(space) for path, space in self.objects}
+        parts.update((port.path, np.zeros(port.shape, port.dtype)[()]) for port in self.ports)
         return self._built(self.space, (), parts)
 
     def arrays(self, values: Any, rows: int) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
-def _nothing(space: spaces.Space) -> Any:
+def nothing(space: spaces.Space) -> Any:
     """What stands for an observation that there is not, since the lane's env has failed."""
     if isinstance(space, spaces.Text):
         return ""

@@ -35,14 +35,14 @@ class WorkerProcess:
     def __init__(self, number: int, memory_fd: int, job: bytes, starter: Any):
         self._why = ""
         ours, theirs = socket_pair()
+        self._channel = Channel(ours)
         try:
             self.process = starter.start(number, theirs.fileno(), memory_fd)
         except BaseException:
-            ours.close()
+            self._channel.close()
             raise
         finally:
             theirs.close()
-        self._channel = Channel(ours)
         self._end = weakref.finalize(self, _end, self.process, self._channel, os.getpid())
         self._send(job, None)
 

@@ -81,6 +81,15 @@ def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.s
     return socket.socket(fileno=high(one.detach())), socket.socket(fileno=high(other.detach()))
 
 
+def received(end: socket.socket, count: int) -> tuple[bytes, list[int]]:
+    """The next message, and up to `count` descriptors that come with it."""
+    told, descriptors, _, _ = socket.recv_fds(end, 4096, count)
+    descriptors = list(map(high, descriptors))
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return told, descriptors
+
+
 def refusal(problem: OSError, number: int, count: int) -> OSError:
     """Says which limit of the system does not let a worker start."""
     open_files, processes = (resource.getrlimit(which)[0] for which in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
@@ -191,10 +200,10 @@ class Forker:
 
     def start(self, number: int, channel: int, memory: int) -> Process:
         """See this module."""
-        parent = os.pidfd_open(os.getpid())
+        parent = high(os.pidfd_open(os.getpid()))
         try:
             pid = fork(lambda: self._run(number, channel, memory, parent))
-            return Forked(pid, os.pidfd_open(pid), reaped)
+            return Forked(pid, high(os.pidfd_open(pid)), reaped)
         finally:
             os.close(parent)
 
@@ -295,12 +304,12 @@ class ForkServer:
         ticket = next(self._tickets)
         socket.send_fds(self._control, [pickle.dumps((ticket, verb, number))], descriptors)
         while True:
-            told, come, _, _ = socket.recv_fds(self._control, 4096, 1, socket.MSG_CMSG_CLOEXEC)
+            told, come = received(self._control, 1)
             if not told:
                 raise BrokenPipeError
             its_ticket, answer = pickle.loads(told)
             if its_ticket == ticket:
-                return answer, list(map(high, come))
+                return answer, come
             for descriptor in come:  # of a question that Ctrl-C has cut short
                 os.close(descriptor)
 

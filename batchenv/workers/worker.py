@@ -283,6 +283,7 @@ def forked(number: int, channel: int, memory: int, parent: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
+    sys.stdin = open(0)  # noqa: SIM115
     np.random.seed()  # else all workers would draw the same numbers
     main(number, channel, memory, parent)
 

@@ -28,6 +28,7 @@ OBJECTS = {
     "text": spaces.Text(12),
     "mission": spaces.Dict(image=spaces.Box(0, 9, (3, 3), np.uint8), mission=spaces.Text(30), way=spaces.Discrete(4)),
     "text in the middle": spaces.Tuple([spaces.Discrete(3), spaces.Text(5), spaces.Box(0, 1, (2,), np.float32)]),
+    "text beside an array": spaces.Dict(image=spaces.Box(0, 9, (3, 3), np.uint8), mission=spaces.Text(30)),
     "sequence": spaces.Sequence(spaces.Discrete(4)),
     "graph": spaces.Graph(spaces.Box(0, 1, (2,)), spaces.Discrete(3)),
     "small integers": spaces.Box(0, 100, (3,), np.int16),
@@ -108,29 +109,6 @@ class Troubled(gymnasium.Env):
         return np.ones(3 if action == 2 else 2, np.float32), 1.0, False, False, {}
 
 
-class Awaited(gymnasium.Wrapper):
-    """An env whose methods are coroutines."""
-
-    async def reset(self, *, seed=None, options=None):
-        await asyncio.sleep(0)
-        return self.env.reset(seed=seed, options=options)
-
-    async def step(self, action):
-        await asyncio.sleep(0)
-        return self.env.step(action)
-
-    async def render(self):
-        return self.env.render()
-
-    async def double(self, number, plus=0):
-        await asyncio.sleep(0)
-        return self.env.double(number, plus)
-
-    async def close(self):
-        await asyncio.sleep(0)
-        self.env.close()
-
-
 class Counting(gymnasium.Env):
     """Infos of numbers of all types. Some keys have several types, some come late, and there are very many."""
 
@@ -158,3 +136,26 @@ class Counting(gymnasium.Env):
         if action == 2:
             info = {}
         return np.ones(2, np.float32), 1.0, not draw(12), False, info
+
+
+class Awaited(gymnasium.Wrapper):
+    """An env whose methods are coroutines."""
+
+    async def reset(self, *, seed=None, options=None):
+        await asyncio.sleep(0)
+        return self.env.reset(seed=seed, options=options)
+
+    async def step(self, action):
+        await asyncio.sleep(0)
+        return self.env.step(action)
+
+    async def render(self):
+        return self.env.render()
+
+    async def double(self, number, plus=0):
+        await asyncio.sleep(0)
+        return self.env.double(number, plus)
+
+    async def close(self):
+        await asyncio.sleep(0)
+        self.env.close()

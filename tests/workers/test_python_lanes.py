@@ -242,7 +242,7 @@ class Fragile(Troubled):
             raise OSError("nothing to close")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
 @pytest.mark.parametrize("mode", MODES)
 def test_an_env_that_is_unusable_after_an_exception(kind, mode):
     env = make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart")
@@ -292,6 +292,26 @@ def test_an_env_that_cannot_be_made_anew():
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
     with pytest.raises(ValueError, match="on_failure='retry' must be 'raise' or 'restart'"):
         make_python(make, 2, on_failure="retry")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["mission", "text beside an array", "text"])
+def test_the_final_observation_of_a_lane_that_fails(kind, name):
+    """It has the form that the env's space says, with nothing in it."""
+
+    class Failing(Anything):
+        def step(self, action):
+            if action == 2:
+                raise ZeroDivisionError
+            return super().step(action)
+
+    env = make_python(lambda: Failing(SPACES[name]), 2, workers=kind, autoreset_mode="SameStep")
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError) as raised:
+        env.step(np.array([0, 2]))
+    nothing = {"image": np.zeros((3, 3), np.uint8), "mission": "", "way": np.int64(0)}
+    expected = {key: nothing[key] for key in SPACES[name].spaces} if name != "text" else ""
+    assert_same(raised.value.result[4]["final_obs"][1], expected, name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -362,8 +382,9 @@ def test_threads_wait_together():
     env.close()
 
 
-@pytest.mark.parametrize("on_failure", ["raise", "restart"])
-@pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
+@pytest.mark.parametrize(
+    ("kind", "on_failure"), [("serial", "raise"), ("serial", "restart"), ("asyncio", "raise"), ("coroutines", "raise")]
+)
 def test_ctrl_c_in_a_step(kind, on_failure):
     """As for any call that is interrupted: lanes have to be reset before they go on."""
 

@@ -1,0 +1,398 @@
+"""Worker processes come to be in several ways, and get the same in each. Hangs, and limits of the system."""
+
+import gc
+import multiprocessing.connection
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import batchenv
+from batchenv.workers import starter
+from batchenv.workers.channel import Channel
+from helpers.descent import descendants, ended, zombies
+
+METHODS = starter.METHODS
+
+
+class Telling(gymnasium.Env):
+    """Tells what its process is like."""
+
+    observation_space, action_space = spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 1.0, False, False, {"large": bytes(1 << 22)} if action else {}
+
+    def tell(self):
+        return {
+            "pid": os.getpid(),
+            "variable": os.environ.get("BATCHENV_TEST_OF_WORKERS"),
+            "folder": os.getcwd(),
+            "path": list(sys.path),
+            "files": sorted(
+                os.readlink(f"/proc/self/fd/{n}") for n in range(100) if os.path.exists(f"/proc/self/fd/{n}")
+            ),
+            "inherited": [n for n in range(3, 100) if os.path.exists(f"/proc/self/fd/{n}") and os.get_inheritable(n)],
+            "input": sys.stdin.read(),
+            "interrupt": signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+            "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+            "random": np.random.random(),
+        }
+
+    def take(self, value):
+        return len(value)
+
+    def stop(self):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def make(method, num_envs=2, num_workers=2, **options):
+    return batchenv.make_python(Telling, num_envs, num_workers=num_workers, start_method=method, **options)
+
+
+def pids(env):
+    return [told["pid"] for told in env.call("tell")]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_workers_get(method, monkeypatch, tmp_path):
+    monkeypatch.setenv("BATCHENV_TEST_OF_WORKERS", "set just before")
+    monkeypatch.syspath_prepend(str(tmp_path / "added"))
+    monkeypatch.chdir(tmp_path)
+    env = make(method, 3, 3)
+    env.reset(seed=1)
+    told = env.call("tell")
+    for one in told:
+        assert one["variable"] == "set just before" and one["folder"] == str(tmp_path)
+        assert str(tmp_path / "added") in one["path"]
+        assert one["input"] == "" and one["interrupt"] and not one["blocked"]
+        kinds = [name.split(":[")[0].split(" ")[0] for name in one["files"]]
+        assert kinds.count("socket") == kinds.count("/memfd:batchenv") == kinds.count("anon_inode") == 1
+        if method != "fork":  # which has what the program has
+            assert len(kinds) == 6 and not one["inherited"]
+    numbers = {one["random"] for one in told}
+    assert len(numbers) == 3, "workers draw the same numbers"
+    env.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_left_of_workers_that_came_and_went(method):
+    def files():
+        return len(os.listdir("/proc/self/fd"))
+
+    make(method).close()
+    before = files()
+    for _ in range(2):
+        env = make(method)
+        env.reset(seed=1)
+        for _ in range(2):
+            os.kill(pids(env)[0], signal.SIGKILL)
+            with pytest.raises(batchenv.LaneError, match="was ended by signal 9"):
+                env.step(np.zeros(2, int))
+            env.step(np.zeros(2, int))
+        assert len(descendants()) == 2 + (method == "forkserver")
+        env.close()
+        del env
+        gc.collect()
+        assert files() == before and not descendants() and not zombies()
+
+
+def test_a_server_that_is_killed():
+    """Its workers live on. When one of them dies, nobody knows how; another server starts the next one."""
+    env = make("forkserver")
+    env.reset(seed=1)
+    workers = pids(env)
+    (server,) = (pid for pid, name in descendants().items() if name == "batchenv server")
+    os.kill(server, signal.SIGKILL)
+    assert ended([server])
+    env.step(np.zeros(2, int))
+    assert pids(env) == workers
+    os.kill(workers[1], signal.SIGKILL)
+    with pytest.raises(batchenv.LaneError, match="nobody knows how"):
+        env.step(np.zeros(2, int))
+    env.step(np.zeros(2, int))
+    assert pids(env)[0] == workers[0] and pids(env)[1] != workers[1]
+    os.kill(pids(env)[1], signal.SIGKILL)
+    with pytest.raises(batchenv.LaneError, match="was ended by signal 9"):
+        env.step(np.zeros(2, int))
+    env.close()
+    assert ended(workers) and not descendants()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_forked_child_that_ends_leaves_the_workers_alone(method):
+    env = make(method)
+    env.reset(seed=1)
+    child = os.fork()
+    if child == 0:
+        env._backend._crew._workers[0]._end()  # as the end of a program does
+        env._backend._crew.end()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    env.step(np.zeros(2, int))
+    env.close()
+
+
+def run(code, *arguments, shell="", **options):
+    """Runs a program; `shell` may redirect."""
+    path = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    if shell:
+        command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=200, text=True, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_program_without_stdin_stdout_and_stderr(method, tmp_path):
+    code = """
+        import sys, numpy as np, batchenv
+        def chatty():
+            import gymnasium
+            class Chatty(gymnasium.Wrapper):
+                def step(self, action):
+                    import os
+                    os.write(1, b"text"), os.write(2, b"text")
+                    return super().step(action)
+            return Chatty(gymnasium.make("CartPole-v1"))
+        env = batchenv.make_python(chatty, 2, num_workers=2, start_method=sys.argv[1])
+        env.reset(seed=1)
+        for _ in range(30):
+            rewards = env.step(np.ones(2, int))[1]
+        env.close()
+        open(sys.argv[2], "w").write("done")
+        """
+    run(code, method, str(tmp_path / "out"), shell="<&- >&- 2>&-")
+    assert (tmp_path / "out").read_text() == "done"
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_a_forked_child_of_a_program_with_threads_makes_envs(method):
+    code = """
+        import os, sys, threading, numpy as np, batchenv
+        native = batchenv.make("CartPole-v1", 4096, num_threads=2)
+        native.reset(seed=1), native.step(np.zeros(4096, int))
+        threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
+        child = os.fork()
+        env = batchenv.make_python("CartPole-v1", 2, num_workers=2, start_method=sys.argv[1])
+        env.reset(seed=1)
+        assert env.step(np.zeros(2, int))[1].tolist() == [1, 1]
+        env.close()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+        os._exit(0)
+        """
+    assert run(code, method, stderr=subprocess.PIPE).returncode == 0
+
+
+# ---- hangs -------------------------------------------------------------------------------------------------------
+
+
+def stopped(env):
+    """Stops the worker of lane 1, as if it hung, between two messages."""
+    pid = pids(env)[1]
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def test_a_large_question_to_a_worker_that_hangs():
+    env = make(None, step_timeout=1.0)
+    env.reset(seed=1)
+    pid = stopped(env)
+    with pytest.raises(RuntimeError, match=r"took longer than step_timeout=1\.0 s"):
+        env.call("take", bytes(1 << 24))
+    assert ended([pid])
+    with pytest.raises(batchenv.LaneError, match="step_timeout"):
+        env.step(np.zeros(2, int))
+    env.step(np.zeros(2, int))
+    assert env.call("take", bytes(1 << 24)) == (1 << 24, 1 << 24)
+    env.close()
+
+
+def test_ctrl_c_while_a_worker_that_hangs_is_asked():
+    env = make(None)
+    env.reset(seed=1)
+    pid = stopped(env)
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        env.call("take", bytes(1 << 24))
+    env.reset(seed=1)
+    assert ended([pid]) and env.call("take", bytes(1 << 24)) == (1 << 24, 1 << 24)
+    env.close()
+
+
+def test_large_reports():
+    env = make(None, 4, 2)
+    env.reset(seed=1)
+    *_, infos = env.step(np.ones(4, int))
+    assert [len(large) for large in infos["large"]] == [1 << 22] * 4
+    env.close()
+
+
+def test_a_channel_whose_other_end_stops_in_the_middle():
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    looks = []
+
+    def look():
+        looks.append(None)
+        if len(looks) == 3:
+            raise TimeoutError
+
+    theirs.sendall(b"\0\0\1\0half of it")
+    with pytest.raises(TimeoutError):
+        channel.recv(look)
+    looks.clear()
+    with pytest.raises(TimeoutError):
+        channel.send(bytes(1 << 24), look)
+    theirs.close()
+    with pytest.raises((EOFError, OSError)):
+        channel.recv(look)
+
+
+def test_a_channel_of_which_both_ends_have_much_to_say():
+    """Neither end reads before it has written: the one that is ours does both at once."""
+    ours, theirs = socket.socketpair()
+    channel, other = Channel(ours), multiprocessing.connection.Connection(theirs.detach())
+    messages = [bytes([k]) * (1 << 23) for k in range(3)]
+    heard = []
+
+    def talk():
+        for message in messages:
+            other.send_bytes(message)
+        heard.extend(other.recv_bytes() for _ in messages)
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    for message in messages:
+        channel.send(message[::-1], time.monotonic)
+    assert [channel.recv(time.monotonic) for _ in messages] == messages
+    thread.join(60)
+    assert heard == messages
+
+
+def test_two_threads_in_one_env():
+    env = make(None)
+    env.reset(seed=1)
+    pid = stopped(env)
+    thread = threading.Thread(target=env.step, args=(np.zeros(2, int),))
+    thread.start()
+    time.sleep(0.3)
+    for call in (lambda: env.step(np.zeros(2, int)), env.reset, lambda: env.get_attr("spec"), env.close):
+        with pytest.raises(RuntimeError, match="used by another thread"):
+            call()
+    os.kill(pid, signal.SIGCONT)
+    thread.join(60)
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
+    env.close()
+
+
+# ---- limits ------------------------------------------------------------------------------------------------------
+
+LIMITED = """
+import os, resource, sys, gymnasium, numpy as np, batchenv
+from gymnasium import spaces
+class Wide(gymnasium.Env):
+    def __init__(self, size):
+        self.observation_space, self.action_space = spaces.Box(0, 255, (size,), np.uint8), spaces.Discrete(2)
+make = lambda count, size, **options: batchenv.make_python(lambda: Wide(size), count, num_workers=count, **options)
+make(1, 2).close()
+before = os.listdir("/proc/self/fd")
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_too_few_descriptors(method):
+    code = LIMITED + textwrap.dedent("""
+        from helpers.descent import descendants
+        resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+        try:
+            make(60, 2, start_method=sys.argv[1])
+        except OSError as problem:
+            text = str(problem)
+            assert "of 60 cannot be started: 60 workers need 120 descriptors" in text and "RLIMIT_NOFILE is 30" in text
+        else:
+            raise AssertionError
+        assert os.listdir("/proc/self/fd") == before and not descendants()
+        make(3, 2, start_method=sys.argv[1]).close()
+        """)
+    done = run(code, method, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+
+
+def test_too_little_memory():
+    code = """
+        import os, resource, numpy as np
+        from batchenv.workers.memory import Memory, Plan
+        def wide(size):
+            fd = os.memfd_create("test")
+            try:
+                return len(Memory(fd, Plan(2, 1, 20, [(np.dtype("uint8"), (size,))], []), True).columns[0])
+            except MemoryError as problem:
+                return str(problem)
+            finally:
+                os.close(fd)
+        assert wide(1 << 20) == 2
+        assert "2 lanes need 2,199,0" in wide(1 << 40) and "this machine has not so much" in wide(1 << 40)
+        assert "2 lanes need" in wide(1 << 62)
+        used = int(open("/proc/self/statm").read().split()[0]) * 4096
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), -1))
+        assert "Cannot allocate memory" in wide(1 << 28) and wide(1 << 20) == 2
+        """
+    done = run(code, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+
+
+def may_mount():
+    mount = ["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"]
+    return shutil.which("unshare") and not subprocess.run(mount, capture_output=True, check=False).returncode
+
+
+@pytest.mark.skipif(not may_mount(), reason="needs the right to mount another /dev/shm")
+@pytest.mark.parametrize("options", ["ro", "size=4k,nr_inodes=1"])
+def test_a_useless_dev_shm(options, tmp_path):
+    code = """
+        import os, sys, numpy as np, batchenv
+        try:
+            open("/dev/shm/file", "wb").write(bytes(10000))
+        except OSError:
+            pass
+        else:
+            sys.exit(3)
+        env = batchenv.make_python("CartPole-v1", 2, num_workers=2)
+        env.reset(seed=1), env.step(np.zeros(2, int))
+        env.close()
+        """
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(code))
+    path = os.pathsep.join(filter(None, sys.path))
+    shell = f'mount -t tmpfs -o {options} tmpfs /dev/shm && exec "$0" "$1"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", shell, sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+def test_wrong_methods():
+    with pytest.raises(ValueError, match="start_method='vfork' must be None or one of 'forkserver', 'spawn', 'fork'"):
+        make("vfork")
+    with pytest.raises(ValueError, match="start_method='fork' is for workers='processes'"):
+        batchenv.make_python(Telling, 2, workers="threads", start_method="fork")
+    assert "num_workers" in str(starter.refusal(OSError(11, "x"), 3, 9)) and resource.getrlimit(resource.RLIMIT_NPROC)
