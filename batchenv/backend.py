@@ -68,7 +68,7 @@ class Backend(Protocol):
         num_envs, num_threads: the number of lanes, and of threads or processes that may step them.
         closed: whether `close` has ended it.
         needs_reset: whether lanes have to be reset before anything else.
-        kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads", "processes".
+        kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads", "processes", "asyncio".
         has_envs: whether each lane is an env of its own, with attributes and methods for `call` and `set_attribute`.
     """
 

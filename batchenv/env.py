@@ -278,8 +278,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @property
     def backend(self) -> str:
-        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads" or
-        "processes"."""
+        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads",
+        "processes" or "asyncio"."""
         return self._open().kind
 
     def __len__(self) -> int:

@@ -173,14 +173,16 @@ def make_python(
             callables, one per lane (other parameters in each; the spaces have to be equal).
         num_envs: number of lanes; None: one, or as many as the list has.
         workers: "processes": lanes are stepped in `num_workers` processes (Linux). "threads": in as many threads, for
-            envs that wait, or compute without the GIL. "serial": in this thread, one after the other, for envs whose
-            steps take microseconds, and for debugging. See docs/python-envs.md.
-        num_workers: how many threads or processes; None: one per CPU.
+            envs that wait, or compute without the GIL. "asyncio": in one event loop, for envs that wait, and whose
+            reset and step are coroutines; plain ones have a thread each. "serial": in this thread, one after the other,
+            for envs whose steps take microseconds, and for debugging. See docs/python-envs.md.
+        num_workers: how many threads or processes; None: one per CPU. Not for "asyncio".
         start_method: with "processes", how they are started. "forkserver": as forks of a new interpreter, which has
             imported what they need. "spawn": each as a new interpreter. "fork": as forks of this process, which is not
             safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
-            is ended and replaced, and its lanes have failed. None: as long as it takes.
+            is ended and replaced, and its lanes have failed. With "asyncio", those that a call of an env may take; one
+            that takes longer is cancelled, and its lane has failed. None: as long as it takes.
         on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
             "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
         snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not

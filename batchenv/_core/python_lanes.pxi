@@ -109,7 +109,7 @@ cdef class PythonLanes:
     cdef list last, final, infos, final_infos, objects, problems
     cdef list stepped  # whether a lane's step came last, not its reset
     cdef set touched  # lanes that have something for `take`
-    cdef set broken  # lanes whose env is to be made anew
+    cdef readonly set broken  # lanes whose env is to be made anew
     cdef object __weakref__
 
     def __init__(self, str name, list observations, list actions, int64_t num_lanes, build_action=None,

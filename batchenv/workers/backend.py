@@ -100,7 +100,7 @@ class PythonBackend(CoreBackend):
     Args:
         env_id: used in messages.
         makers: a function per lane that makes its env.
-        kind: "serial" or "threads".
+        kind: "serial", "threads", or what a backend that inherits from this one is called.
         on_failure: "restart": an env that has raised an exception is closed, and made anew before its next reset.
             "raise": it is just reset.
         snapshots: one of `saved.KINDS`, or None.

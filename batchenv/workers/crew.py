@@ -174,7 +174,8 @@ class Crew:
         return self.memory.mail.post_to_all(verb, self._letters, _LOOK)
 
     def mend(self) -> None:
-        """Replaces a worker if Ctrl-C has cut a message to or from it in two: the rest cannot be told from the next."""
+        """Replaces a worker if Ctrl-C has come between it and this process: a message may be cut in two, of which the
+        rest cannot be told from the next, or a report may have been dropped half read."""
         if self._under_way is not None:
             number = self._under_way
             self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
@@ -195,7 +196,7 @@ class Crew:
             if self._letters:
                 number, verb, lane, more, numbers = self._letters[0]
                 said = None
-                self._under_way = number if more else None
+                self._under_way = number
                 if more:
                     try:
                         said = self._workers[number].hear(self._timeout)
@@ -204,9 +205,9 @@ class Crew:
                         self._replace(number, str(death))
                         continue
                 self._letters.popleft()
-                self._under_way = None
                 self._since[number] = time.monotonic()
                 yield Report(number, verb, lane, said, numbers)
+                self._under_way = None  # not before it has been read whole
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
                 self.memory.mail.collect(self._letters, wait)

@@ -109,7 +109,8 @@ class ProcessBackend(CoreBackend, Owner):
         self._numbers = [self._reader(number) for number in range(num_workers)]
         self._said: dict[int, dict[str, Any]] = {}  # per first lane, what was reported beside arrays
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
-        self._flying = np.zeros(count, np.bool_)  # sent and not received
+        self._flying = np.zeros(count, np.uint8)  # sent and not received
+        self._num_flying = 0
         self._landed: list[int] = []  # of these, what has been reported, in this order
         self._last: NDArray[np.int64] | None = None  # lanes that were received last
         self._renewed = np.zeros(count, np.bool_)  # in a new process, and not reset there
@@ -137,7 +138,7 @@ class ProcessBackend(CoreBackend, Owner):
         lanes = list(self._crew.lanes_of(number))
         owed = [lane for lane in lanes if self._flying[lane] and lane not in self._landed]
         self._calm = False
-        self._clear(owed if self._flying.any() else lanes)
+        self._clear(owed if self._num_flying else lanes)
         for lane in lanes:
             self._objects[lane] = None
         self._renewed[lanes] = True
@@ -159,7 +160,7 @@ class ProcessBackend(CoreBackend, Owner):
         """Waits for all that workers owe, and drops it."""
         for report in self._crew.reports(self._crew.nothing_due):
             self._learn(report)
-        self._flying[:] = False
+        self._flying[:], self._num_flying = False, 0
         self._landed.clear()
         self._said.clear()
         self._lost.clear()
@@ -235,9 +236,8 @@ class ProcessBackend(CoreBackend, Owner):
             self._refuse_flying(lanes)
 
     def _refuse_flying(self, doing: str) -> None:
-        if self._flying.any():
-            lanes = np.flatnonzero(self._flying)
-            raise _core.lanes_in_flight(doing, len(lanes), lanes[:5].tolist())
+        if self._num_flying:
+            raise _core.lanes_in_flight(doing, self._num_flying, np.flatnonzero(self._flying)[:5].tolist())
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
@@ -303,7 +303,7 @@ class ProcessBackend(CoreBackend, Owner):
         with self._whole():
             self._submit(lanes, taken)
             self._hear()
-        self._flying[:] = False
+        self._flying[:], self._num_flying = False, 0
         return self._raised(self._told(lanes, out), lanes)
 
     def _take(self, actions: Any, lanes: NDArray[np.int64] | None, out: Any) -> tuple[Any, list[Any] | None]:
@@ -317,8 +317,9 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _submit(self, lanes: NDArray[np.int64], taken: list[Any] | None) -> None:
         self._calm = False
+        self._flying[lanes] = True
+        self._num_flying += len(lanes)
         for k, lane in enumerate(lanes.tolist()):
-            self._flying[lane] = True
             self._order_lane(lane, taken and taken[k])
 
     def _order_lane(self, lane: int, taken: Any) -> None:
@@ -339,7 +340,7 @@ class ProcessBackend(CoreBackend, Owner):
             if self._last is None:
                 raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
             env_id = self._last
-        return _core.lanes_given(self.core, env_id, self._flying.view(np.uint8), ending)
+        return _core.lanes_given(self.core, env_id, self._flying, ending)
 
     def _refuse_pending(self, lanes: NDArray[np.int64] | None, doing: str, ending: str) -> None:
         if self._mode is not AutoresetMode.DISABLED:
@@ -381,12 +382,12 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _raised(self, result: Any, lanes: NDArray[np.int64] | None) -> Any:
         """`result`, or a LaneError that holds it, if lanes have failed."""
-        if self._calm:
-            return result
         asked = range(self.num_envs) if lanes is None else lanes.tolist()
-        lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost}
-        self._lost.update({lane: self._gone.pop(lane) for lane in asked if lane in self._gone})
-        self._calm = self._ready and not (self._lost or self._flying.any() or self._renewed.any())
+        lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost} if self._lost else None
+        if self._gone:
+            self._lost.update({lane: self._gone.pop(lane) for lane in asked if lane in self._gone})
+        if not self._calm and not self._num_flying:
+            self._calm = self._ready and not (self._lost or self._gone or self._renewed.any())
         if not lost:
             return result
         failed = sorted(lost)
@@ -404,41 +405,49 @@ class ProcessBackend(CoreBackend, Owner):
         lanes = self._read_lanes(env_id, "nothing was sent")
         self._refuse_pending(lanes, "sending", "nothing was sent")
         _, taken = self._take(actions, lanes, None)
-        self._submit(lanes, taken)
+        with self._whole():
+            self._submit(lanes, taken)
         return lanes
 
     def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
         """See `Backend.send_reset`."""
         self._settle()
-        self._order_resets(seeds, None, options, one_by_one=True)
-        self._flying[:] = True
+        with self._whole():
+            self._order_resets(seeds, None, options, one_by_one=True)
+        self._flying[:], self._num_flying = True, self.num_envs
         self._pending[:] = False
         self._renewed[:] = False
         self._ready, self._torn = True, ""
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
-        flying = int(self._flying.sum())
-        if flying < self._batch_size:
-            raise _core.batch_starved(flying, self._batch_size)
+        if self._torn:
+            self._check("recv()")
+        if self._num_flying < self._batch_size:
+            raise _core.batch_starved(self._num_flying, self._batch_size)
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            for report in self._crew.reports(lambda: len(self._landed) >= self._batch_size, deadline):
+            for report in self._crew.reports(self._batch_has_landed, deadline):
                 self._note(report)
         except TimeoutError:
             raise _core.batch_late(self._batch_size, timeout) from None
-        lanes = np.array(self._landed[: self._batch_size])
-        if self._batch_size == self.num_envs:
-            lanes.sort()
-        result = self._told(lanes, None)
-        del self._landed[: self._batch_size]
-        self._flying[lanes] = False
-        self._last = lanes
+        with self._whole():
+            lanes = np.array(self._landed[: self._batch_size])
+            if self._batch_size == self.num_envs:
+                lanes.sort()
+            result = self._told(lanes, None)
+            del self._landed[: self._batch_size]
+            self._flying[lanes] = False
+            self._num_flying -= len(lanes)
+            self._last = lanes
         return self._raised(result, lanes)
+
+    def _batch_has_landed(self) -> bool:
+        return len(self._landed) >= self._batch_size
 
     def in_flight(self) -> int:
         """See `Backend.in_flight`."""
-        return int(self._flying.sum())
+        return self._num_flying
 
     def fileno(self) -> int:
         """See `Backend.fileno`."""

@@ -106,6 +106,11 @@ static void write_frame(const be_batch *batch, int64_t lane, const void *raw, vo
     const be_space *space = &batch->space[batch->driver->observation];
     const be_dtype dtype = be_frame_dtype(space, transform);
     const int64_t size = be_space_row_size(space);
+    if (!transform->rescale && !transform->time_aware && dtype == space->dtype) {
+        /* By way of doubles pictures would take long, and large integers would become others. */
+        memcpy(frame, raw, batch->driver->raw_bytes);
+        return;
+    }
     const int is_one_hot = space->kind != BE_SPACE_BOX && space->kind != BE_SPACE_MULTI_BINARY;
     int64_t next = 0;
     for (int64_t j = 0; j < size; j++) {

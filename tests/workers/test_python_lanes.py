@@ -126,6 +126,19 @@ def test_core_options_apply(kind, mode, repeat):
                 np.testing.assert_array_equal(info["episode"][name], same_info["episode"][name])
 
 
+def test_frames_are_stacked_bit_for_bit():
+    """Also integers that no float64 has."""
+
+    class Large(Anything):
+        def _look(self):
+            return np.full(2, 2**62 + 1 + self.count)
+
+    ours = make_python(lambda: Large(gymnasium.spaces.Box(0, 2**63 - 1, (2,), np.int64)), 1, frame_stack=2)
+    np.testing.assert_array_equal(ours.reset(seed=1)[0], np.full((1, 2, 2), 2**62 + 1))
+    observations = ours.step(np.zeros(1, int))[0]
+    np.testing.assert_array_equal(observations, [[[2**62 + 1] * 2, [2**62 + 2] * 2]])
+
+
 @pytest.mark.parametrize("kind", ["serial", "coroutines"])
 def test_rollouts(kind):
     ours, theirs = pair(lambda: Anything(SPACES["mission"]), kind)

@@ -1,0 +1,69 @@
+"""What workers for environments written in Python cost and gain, in turns in one run; medians.
+
+python tools/bench_python_envs.py [--rounds 9] [--only cartpole busy uneven pictures trip learner]
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "asv_bench"))
+
+from benchmarks import python_figures as figures
+
+
+def cartpole(rounds):
+    """Gymnasium's CartPole class."""
+    for lanes in (1, 8, 64, 256):
+        took = figures.cartpole(lanes, rounds)
+        rates = ", ".join(f"{name} {lanes / seconds:,.0f}" for name, seconds in took.items())
+        ratios = ", ".join(
+            f"{kind} {took[peer] / took[kind]:.2f} of {peer}"
+            for kind in ("serial", "processes")
+            for peer in ("Sync", "Async")
+        )
+        print(f"CartPole's class, {lanes} lanes, steps/s: {rates}; {ratios}", flush=True)
+
+
+def busy(rounds):
+    """Steps of a millisecond."""
+    for waits in (True, False):
+        share = figures.busy(1e-3, waits, rounds)
+        print(f"steps of 1 ms that {'wait' if waits else 'compute'}: {share:.3f} of the ideal", flush=True)
+
+
+def uneven(rounds):
+    """One step in ten takes ten times as long."""
+    print(f"uneven steps, batches of a quarter: {figures.uneven(rounds):.2f} times step()", flush=True)
+
+
+def pictures(rounds):
+    """84 x 84 x 4 bytes per lane."""
+    took = figures.pictures(rounds)
+    for name in ("processes", "stacked"):
+        print(f"84 x 84 x 4, 64 lanes, {name}: {took['Async'] / took[name]:.2f} times AsyncVectorEnv", flush=True)
+
+
+def trip(rounds):
+    """A lane there and back."""
+    taken, work = figures.round_trip(rounds)
+    print(f"send and recv of one lane: {1e6 * (taken - work):.1f} us beyond its step", flush=True)
+
+
+def learner(rounds):
+    """Beside a busy program."""
+    print(f"beside a program that is busy half of the time: {figures.beside_a_learner(rounds):.2f} times as long")
+
+
+def main():
+    parts = {part.__name__: part for part in (cartpole, busy, uneven, pictures, trip, learner)}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+    arguments = parser.parse_args()
+    for name in arguments.only:
+        parts[name](arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
