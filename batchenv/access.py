@@ -75,7 +75,7 @@ def snapshot(self: Any, lanes: Any = None) -> Snapshot:
     if not len(indices):
         raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
     with self._hold():
-        return Snapshot(self._backend.snapshot(indices))
+        return self._backend.snapshot(indices)
 
 
 def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: Any = None):
@@ -108,11 +108,10 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
     if not isinstance(snapshot, Snapshot):
         raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
     with self._hold():
-        data = bytes(snapshot)
-        sources, targets = pairs(rows, lanes, self._backend.check_snapshot(data), self.num_envs)
+        sources, targets = pairs(rows, lanes, self._backend.check_snapshot(snapshot), self.num_envs)
         if self._seeder.known is None and len(targets) != self.num_envs:
             raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
-        observations = self._backend.restore(data, sources, targets)
+        observations = self._backend.restore(snapshot, sources, targets)
         self._set_spaces()
         if self._seeder.known is None:
             self._seeder.note(entropy(), None)

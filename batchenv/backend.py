@@ -18,6 +18,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from batchenv._core import LaneError, LanePendingError
+from batchenv.snapshot import Snapshot
 
 __all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "Layout", "ResetNeeded", "Shortcuts"]
 
@@ -67,7 +68,7 @@ class Backend(Protocol):
         num_envs, num_threads: the number of lanes, and of threads or processes that may step them.
         closed: whether `close` has ended it.
         needs_reset: whether lanes have to be reset before anything else.
-        kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads", "processes".
+        kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads", "processes", "asyncio".
         has_envs: whether each lane is an env of its own, with attributes and methods for `call` and `set_attribute`.
     """
 
@@ -173,15 +174,15 @@ class Backend(Protocol):
         """
         raise self._lacks("rollout()")
 
-    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
-        """Everything that decides what these lanes do next, as bytes."""
+    def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
+        """Everything that decides what these lanes do next."""
         raise self._lacks("snapshot()")
 
-    def check_snapshot(self, data: bytes) -> int:
+    def check_snapshot(self, saved: Snapshot) -> int:
         """How many lanes a snapshot holds. Raises ValueError if it is damaged or belongs to another environment."""
         raise self._lacks("restore()")
 
-    def restore(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """Puts rows of a checked snapshot into as many lanes; returns observations (num_envs, ...)."""
         raise self._lacks("restore()")
 

@@ -14,6 +14,7 @@ from batchenv import _core, nested
 from batchenv.backend import Backend, Drawer, Layout, Shortcuts
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import spread
+from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS, Transforms, flag
 from batchenv.translator import Translator
 
@@ -196,16 +197,17 @@ class CoreBackend(Backend):
 
     # ---- snapshots -----------------------------------------------------------------------------------------------
 
-    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
+    def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """See `Backend.snapshot`."""
-        return self.core.snapshot(lanes)
+        return Snapshot(self.core.snapshot(lanes))
 
-    def check_snapshot(self, data: bytes) -> int:
+    def check_snapshot(self, saved: Snapshot) -> int:
         """See `Backend.check_snapshot`."""
-        return self.core.check_snapshot(data)
+        return self.core.check_snapshot(bytes(saved))
 
-    def restore(self, data: bytes, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`. Parameters come along."""
+        data = bytes(saved)
         chosen = np.zeros(self.num_envs, np.uint8)
         chosen[lanes] = 1
         self.core.refuse_in_flight("restore()", chosen)

@@ -21,7 +21,6 @@ from batchenv.origins import CoreOrigin, Origin
 from batchenv.results import converted
 from batchenv.rollout import ActionStream
 from batchenv.seeds import Seeder, check_seed
-from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
 from batchenv.waiting import Waiter
@@ -279,8 +278,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     @property
     def backend(self) -> str:
-        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads" or
-        "processes"."""
+        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads",
+        "processes" or "asyncio"."""
         return self._open().kind
 
     def __len__(self) -> int:
@@ -501,7 +500,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             "id": self._id,
             "library": self._origin(),
             "arguments": {**self._arguments, **backend.keywords()},
-            "snapshot": None if backend.needs_reset else Snapshot(backend.snapshot(np.arange(self.num_envs))),
+            "snapshot": None if backend.needs_reset else backend.snapshot(np.arange(self.num_envs)),
             "seeds": self._seeder.known,
             "action_stream": self._actions.position,
             "normalizers": {"normalizer": self.normalizer, "reward_normalizer": self.reward_normalizer},

@@ -162,6 +162,7 @@ def make_python(
     start_method: str | None = None,
     step_timeout: float | None = None,
     on_failure: str = "raise",
+    snapshots: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> BatchEnv:
@@ -172,16 +173,20 @@ def make_python(
             callables, one per lane (other parameters in each; the spaces have to be equal).
         num_envs: number of lanes; None: one, or as many as the list has.
         workers: "processes": lanes are stepped in `num_workers` processes (Linux). "threads": in as many threads, for
-            envs that wait, or compute without the GIL. "serial": in this thread, one after the other, for envs whose
-            steps take microseconds, and for debugging. See docs/python-envs.md.
-        num_workers: how many threads or processes; None: one per CPU.
+            envs that wait, or compute without the GIL. "asyncio": in one event loop, for envs that wait, and whose
+            reset and step are coroutines; plain ones have a thread each. "serial": in this thread, one after the other,
+            for envs whose steps take microseconds, and for debugging. See docs/python-envs.md.
+        num_workers: how many threads or processes; None: one per CPU. Not for "asyncio".
         start_method: with "processes", how they are started. "forkserver": as forks of a new interpreter, which has
             imported what they need. "spawn": each as a new interpreter. "fork": as forks of this process, which is not
             safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
-            is ended and replaced, and its lanes have failed. None: as long as it takes.
+            is ended and replaced, and its lanes have failed. With "asyncio", those that a call of an env may take; one
+            that takes longer is cancelled, and its lane has failed. None: as long as it takes.
         on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
             "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
+        snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not
+            with "processes". "state": by its own get_state(), and restored by set_state(state). None: not at all.
         env_kwargs: keywords for each env.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
@@ -194,7 +199,7 @@ def make_python(
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, None)
     origin = PythonOrigin(
-        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, env_kwargs or {}
+        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
     )
     env = BatchEnv(origin, num_envs, **kwargs)
     env.spec = origin.spec

@@ -142,9 +142,7 @@ def measure_requests(name, make_env, lanes, seconds=4.0):
 
 
 def tell(name, lanes, speed):
-    print(
-        f"{name:<42} {lanes:>4} lanes {speed:>6.0f} steps/s = {speed * WAIT / lanes:.2f} of lanes / {1000 * WAIT:.0f} ms"
-    )
+    print(f"{name:<42} {lanes:>4} lanes {speed:>6.0f} steps/s: {speed * WAIT / lanes:.2f} of one per lane and {WAIT} s")
 
 
 def main():

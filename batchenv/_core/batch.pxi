@@ -180,6 +180,11 @@ cdef class Batch:
         """Steps since each lane's last reset, int32."""
         return _column(self.batch.elapsed, np.dtype(np.int32), self.num_lanes, 1)
 
+    def waiting(self):
+        """Whether each lane has finished and waits for its reset: bool."""
+        cdef int64_t k
+        return np.array([be_batch_first_pending(self.batch, k, k + 1) >= 0 for k in range(self.num_lanes)])
+
     def picture(self, int64_t lane):
         """The picture of a lane that the C type draws: uint8 (rows, columns, 3)."""
         if self.batch.type.picture == NULL:

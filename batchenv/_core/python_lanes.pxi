@@ -74,10 +74,11 @@ cdef class Part:
 
 @cython.final
 cdef class PythonLanes:
-    """Environments with Gymnasium's API as the lanes of a batch. `name` is the env type's; make a Batch of that type
-    with `source` as its engine.
+    """Environments with Gymnasium's API as the lanes of a batch. Make a Batch of the env type `name` with
+    `source` as its engine.
 
     Args:
+        name: ends with a number that no other lanes have. In snapshots it goes without.
         observations, actions: rows (path, port's name, kind, dtype, shape, low, high), where low and high have a number
             per value, or one for all of them.
         num_lanes: how many there are.
@@ -108,7 +109,7 @@ cdef class PythonLanes:
     cdef list last, final, infos, final_infos, objects, problems
     cdef list stepped  # whether a lane's step came last, not its reset
     cdef set touched  # lanes that have something for `take`
-    cdef set broken  # lanes whose env is to be made anew
+    cdef readonly set broken  # lanes whose env is to be made anew
     cdef object __weakref__
 
     def __init__(self, str name, list observations, list actions, int64_t num_lanes, build_action=None,
@@ -116,7 +117,7 @@ cdef class PythonLanes:
         cdef int port = 0, k
         if len(observations) + len(actions) > BE_MAX_PORTS:
             raise ValueError(f"{len(observations) + len(actions)} parts, but an env type has at most {BE_MAX_PORTS}")
-        self.name, self.texts = name, [name.encode()]
+        self.name, self.texts = name, [name.rpartition(" ")[0].encode()]
         self.observations, self.taken = [], []
         for role, rows, parts in ((BE_OBSERVATION, observations, self.observations), (BE_ACTION, actions, self.taken)):
             for path, text, kind, dtype, shape, low, high in rows:
@@ -185,6 +186,23 @@ cdef class PythonLanes:
         """The exception that a lane's env has raised."""
         problem, self.problems[lane] = self.problems[lane], None
         return problem
+
+    def held(self, int64_t lane):
+        """What a lane has beside its env, for `hold` of these lanes or others."""
+        return self.last[lane], self.stepped[lane], lane in self.broken
+
+    def hold(self, int64_t lane, object env, object held):
+        """Puts another env, and what it came with, into a lane."""
+        self.envs[lane] = env
+        self.last[lane], self.stepped[lane], broken = held
+        self.broken.discard(lane)
+        if broken and self.renew is not None:
+            self.broken.add(lane)
+        self.infos[lane] = self.final_infos[lane] = self.final[lane] = self.orders[lane] = None
+        self.objects[lane] = None
+        self.touched.discard(lane)
+        if self.objects_of is not None and self.last[lane] is not None:
+            self.objects[lane] = self.objects_of(self.last[lane])
 
     def objects_of_lane(self, int64_t lane):
         """The parts of a lane's present observation that go through no port; None: its env has failed."""

@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend import Drawer, LaneError, Shortcuts
 from batchenv.core_backend import CoreBackend
+from batchenv.snapshot import Snapshot
 from batchenv.translator import Translator
+from batchenv.workers import saved
 from batchenv.workers.parts import Parts
+from batchenv.workers.saved import Row, Saved
 from batchenv.workers.stepwise import stepwise
 
 _numbers = itertools.count()
@@ -97,9 +100,10 @@ class PythonBackend(CoreBackend):
     Args:
         env_id: used in messages.
         makers: a function per lane that makes its env.
-        kind: "serial" or "threads".
+        kind: "serial", "threads", or what a backend that inherits from this one is called.
         on_failure: "restart": an env that has raised an exception is closed, and made anew before its next reset.
             "raise": it is just reset.
+        snapshots: one of `saved.KINDS`, or None.
         gathers: whether what envs say is put into infos; else it comes there as NOTES, for somebody else to do it.
         **options: as `CoreBackend`.
     """
@@ -113,14 +117,17 @@ class PythonBackend(CoreBackend):
         kind: str,
         gathers: bool = True,
         on_failure: str = "raise",
+        snapshots: str | None = None,
         **options: Any,
     ):
-        self.kind, self.gathers = kind, gathers
+        self.kind, self.gathers, self._snapshots = kind, gathers, snapshots
         self.envs: list[Any] = []
         try:
             for lane, make in enumerate(makers):
                 self.envs.append(make())
                 check_spaces(self.envs[lane], self.envs[0], lane)
+            if snapshots == "state":
+                saved.check_states(self.envs[0])
             space, action_space = self.envs[0].observation_space, self.envs[0].action_space
             self.metadata = getattr(self.envs[0], "metadata", None) or {}
             self.render_mode = getattr(self.envs[0], "render_mode", None)
@@ -171,7 +178,11 @@ class PythonBackend(CoreBackend):
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         self._order(seeds, mask, options)
-        return self._told(super().reset, None, mask, {})
+        return self._told(super().reset, self._stream(), mask, {})
+
+    def _stream(self) -> int | None:
+        """The seed of the C core's random streams, which nobody draws from; snapshots need them to be sound."""
+        return 0 if self.core.needs_reset else None
 
     def _order(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> None:
         """Notes what the next reset of each lane gets."""
@@ -203,7 +214,7 @@ class PythonBackend(CoreBackend):
         """See `Backend.send_reset`."""
         self.core.drop()
         self._order(seeds, None, options)
-        super().send_reset(None, {})
+        super().send_reset(self._stream(), {})
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
@@ -265,13 +276,58 @@ class PythonBackend(CoreBackend):
 
     # ---- what lanes have and do ----------------------------------------------------------------------------------
 
-    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
+    def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """See `Backend.snapshot`."""
-        raise self._lacks("snapshot()")
+        return self.save(lanes).snapshot()
 
-    def check_snapshot(self, data: bytes) -> int:
+    def save(self, lanes: NDArray[np.int64]) -> Saved:
+        """A snapshot in parts."""
+        if self._snapshots is None:
+            raise saved.not_kept("snapshot()")
+        self.core.refuse_in_flight("snapshot()", _mask(lanes, self.num_envs))
+        block, waits = self.core.snapshot(lanes), self.core.waiting()
+        rows = []
+        for row, lane in enumerate(lanes.tolist()):
+            env = saved.keep(self._snapshots, self.envs[lane], self.lanes.held(lane))
+            rows.append(Row(0, row, bool(waits[lane]), env))
+        return Saved(self._snapshots, self._spaces(), [block], rows)
+
+    def check_snapshot(self, snapshot: Snapshot) -> int:
         """See `Backend.check_snapshot`."""
-        raise self._lacks("restore()")
+        return self.check_blocks(saved.apart(snapshot, self._snapshots, self._spaces()))
+
+    def check_blocks(self, parts: Saved) -> int:
+        """As `check_snapshot`, of what has been taken apart."""
+        counts = [self.core.check_snapshot(block) for block in parts.blocks]
+        if any(row.row >= counts[row.block] for row in parts.rows):
+            raise ValueError("the snapshot is damaged: some of its lanes are missing")
+        return len(parts.rows)
+
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        """See `Backend.restore`."""
+        self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
+        return self.load(saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist()), lanes)
+
+    def load(self, parts: Saved, lanes: NDArray[np.int64]) -> Any:
+        """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...)."""
+        given = [saved.give(parts.kind, row.env) for row in parts.rows]
+        if self.core.needs_reset:  # the C core lets only some lanes go on if all have been reset
+            self.reset(None, None, {})
+        try:
+            for lane, one in zip(lanes.tolist(), given, strict=True):
+                env, held = saved.put(parts.kind, one, self.envs[lane])
+                if env is not self.envs[lane]:
+                    with contextlib.suppress(Exception):  # nobody needs it any more
+                        self.envs[lane].close()
+                self.lanes.hold(lane, env, held)
+        except BaseException:
+            self.core.tear("restore() has failed, and some lanes have been restored, others have not")
+            raise
+        for number, block in enumerate(parts.blocks):
+            chosen = [k for k, row in enumerate(parts.rows) if row.block == number]
+            rows = np.array([parts.rows[k].row for k in chosen])
+            observations = self.core.load(block, rows, np.ascontiguousarray(lanes[chosen]))
+        return self._completed(observations, {})[0]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""
@@ -301,6 +357,12 @@ class PythonBackend(CoreBackend):
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
         return self.observations.arrays(observations, self.num_envs)
+
+
+def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
+    mask = np.zeros(count, np.uint8)
+    mask[lanes] = 1
+    return mask
 
 
 def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
@@ -108,7 +109,7 @@ class Order:
         arrivals: where the lane is added when it is done.
     """
 
-    __slots__ = ("answers", "arrivals", "done", "lane", "overdue", "script")
+    __slots__ = ("__weakref__", "answers", "arrivals", "done", "lane", "overdue", "script")
 
     def __init__(self, lane: Lane, arrivals: Arrivals, script: Callable[[Order], Script]):
         self.lane, self.arrivals = lane, arrivals
@@ -130,8 +131,8 @@ class Lane:
 
     env: Any = None
 
-    def __init__(self, number: int, loop: EventLoop):
-        self.number, self._loop = number, loop
+    def __init__(self, number: int, make: Callable[[], Any], loop: EventLoop):
+        self.number, self.make, self._loop = number, make, loop
         self.orders: deque[Order] = deque()
         self._doing: Order | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -243,16 +244,16 @@ class EventLoop:
 
     def __init__(self, makers: Sequence[Callable[[], Any]], timeout: float | None):
         self.loop = asyncio.new_event_loop()
-        self.lanes = [Lane(number, self) for number in range(len(makers))]
+        self.lanes = [Lane(number, make, self) for number, make in enumerate(makers)]
         self._process, self._timeout, self._ended = os.getpid(), timeout, False
-        self._deadlines: deque[tuple[float, Order]] = deque()
+        self._deadlines: deque[tuple[float, weakref.ref[Order]]] = deque()  # of what is done, nothing is kept
         self._threads: list[queue.SimpleQueue[Order | None]] = []
         self._next = itertools.count()
         self._thread = threading.Thread(target=self._run, name="batchenv asyncio", daemon=True)
         self._thread.start()
         self._made = Arrivals()
-        self._making = [Order(lane, self._made, self._make(lane, makers[lane.number])) for lane in self.lanes]
-        self.loop.call_soon_threadsafe(self._give, self._making, None)
+        self._making: list[Any] = [Order(lane, self._made, self._make) for lane in self.lanes]
+        self.loop.call_soon_threadsafe(self._give, list(self._making), None)
 
     @property
     def foreign(self) -> bool:
@@ -260,24 +261,22 @@ class EventLoop:
         return os.getpid() != self._process
 
     def env(self, lane: int) -> Any:
-        """The env of a lane, as soon as all have been made.
+        """The env of a lane, as soon as all have been made. To be called once.
 
         Raises:
             Exception: what has come in its making.
         """
         self._made.wait(len(self.lanes))
-        return self._making[lane].answer()
+        order, self._making[lane] = self._making[lane], None
+        return order.answer()
 
-    def _make(self, lane: Lane, make: Callable[[], Any]) -> Callable[[Order], Script]:
-        def script(order: Order) -> Script:
-            yield make, (), {}
-            _, problem, env = order.answers[0]
-            if problem is None:
-                lane.env = env
-                if not _has_coroutines(env):
-                    lane.thread = self._thread_for_one()
-
-        return script
+    def _make(self, order: Order) -> Script:
+        yield order.lane.make, (), {}
+        _, problem, env = order.answers[0]
+        if problem is None:
+            order.lane.env = env
+            if not _has_coroutines(env):
+                order.lane.thread = self._thread_for_one()
 
     # ---- orders --------------------------------------------------------------------------------------------------
 
@@ -314,16 +313,16 @@ class EventLoop:
     def _watch(self, orders: list[Order]) -> None:
         first = not self._deadlines
         end = self.loop.time() + self._timeout
-        self._deadlines.extend((end, order) for order in orders)
+        self._deadlines.extend((end, weakref.ref(order)) for order in orders)
         if first:
             self.loop.call_at(end, self._look)
 
     def _look(self) -> None:
         """Ends what takes too long."""
         late = []
-        while self._deadlines and (self._deadlines[0][1].done or self._deadlines[0][0] <= self.loop.time()):
-            _, order = self._deadlines.popleft()
-            if order.done:
+        while self._deadlines and self._deadlines[0][0] <= self.loop.time():
+            order = self._deadlines.popleft()[1]()
+            if order is None or order.done:
                 continue
             why = TimeoutError(f"it took longer than step_timeout={self._timeout!r} s")
             if order.lane.cancel(order, why):
@@ -405,6 +404,17 @@ class EventLoop:
             if lane.busy and lane._doing is not None:
                 lane.cancel(lane._doing, RuntimeError("the env was closed"))
             lane.give(order)
+
+
+def renewing(order: Order) -> Script:
+    """Closes an env that has failed, and makes a new one. The answer is called "renew"."""
+    yield "close", (), {}
+    order.answers.pop()  # the env has failed already, and that is reported
+    yield order.lane.make, (), {}
+    _, problem, env = order.answers.pop()
+    if problem is None:
+        order.lane.env = env
+    order.answers.append(("renew", problem, env))
 
 
 def _closing(order: Order) -> Script:

@@ -15,6 +15,7 @@ from batchenv.values import integer, number
 from batchenv.workers.backend import PythonBackend
 from batchenv.workers.registered import find, make_lane
 from batchenv.workers.remote import ProcessBackend
+from batchenv.workers.saved import KINDS as SNAPSHOTS
 from batchenv.workers.starter import METHODS
 from batchenv.workers.waiting import WaitingBackend
 
@@ -33,7 +34,7 @@ class PythonOrigin(Origin):
         num_workers: how many threads or processes; None: one per CPU.
         step_timeout: see `ProcessBackend` and `WaitingBackend`.
         start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
-        on_failure: see `PythonBackend`.
+        on_failure, snapshots: see `PythonBackend`.
         keywords: for each env.
 
     Attributes:
@@ -51,6 +52,7 @@ class PythonOrigin(Origin):
         step_timeout: float | None,
         start_method: str | None,
         on_failure: str,
+        snapshots: str | None,
         keywords: dict[str, Any],
     ):
         if workers not in KINDS:
@@ -70,6 +72,11 @@ class PythonOrigin(Origin):
             raise ValueError(f"start_method={start_method!r} is for workers='processes', not for workers={workers!r}")
         if on_failure not in ("raise", "restart"):
             raise ValueError(f"on_failure={on_failure!r} must be 'raise' or 'restart'")
+        if snapshots is not None and snapshots not in SNAPSHOTS:
+            raise ValueError(f"snapshots={snapshots!r} must be None or one of {', '.join(map(repr, SNAPSHOTS))}")
+        if snapshots == "deepcopy" and workers == "processes":
+            raise ValueError("snapshots='deepcopy' makes copies in one process: with workers='processes' take 'pickle'")
+        self._snapshots = snapshots
         self._step_timeout = step_timeout
         self._start_method = start_method
         self._on_failure = on_failure
@@ -90,7 +97,7 @@ class PythonOrigin(Origin):
         """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
-        options["on_failure"] = self._on_failure
+        options.update(on_failure=self._on_failure, snapshots=self._snapshots)
         if self._kind == "processes":
             workers = min(options["threads"], num_envs)
             options.update(threads=1, start_method=self._start_method)

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend import Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
+from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
+from batchenv.workers import saved
 from batchenv.workers.backend import (
     NOTES,
     Notes,
@@ -33,6 +35,7 @@ from batchenv.workers.merge import merged
 from batchenv.workers.numbers import Reader, together
 from batchenv.workers.parts import Parts
 from batchenv.workers.process import WorkerDied, pack, revived
+from batchenv.workers.saved import Saved
 from batchenv.workers.stepwise import stepwise
 from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb
 
@@ -50,7 +53,7 @@ class ProcessBackend(CoreBackend, Owner):
         num_workers: how many processes there are.
         step_timeout: see `Crew`.
         start_method: see `Crew`.
-        on_failure: see `PythonBackend`.
+        on_failure, snapshots: see `PythonBackend`.
         **options: as `CoreBackend`.
     """
 
@@ -65,11 +68,13 @@ class ProcessBackend(CoreBackend, Owner):
         step_timeout: float | None,
         start_method: str | None,
         on_failure: str,
+        snapshots: str | None,
         **options: Any,
     ):
         count = len(makers)
         self._mode: AutoresetMode = options["autoreset_mode"]
         theirs = {**options, "threads": 1, "cpus": None, "copy": True, "on_failure": on_failure}
+        theirs["snapshots"] = self._snapshots = snapshots
         theirs["transforms"] = {**options["transforms"], **{name: DEFAULTS[name] for name in _PARENTS}}
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
         jobs = []
@@ -111,6 +116,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._renewed = np.zeros(count, np.bool_)  # in a new process, and not reset there
         self._pending = np.zeros(count, np.bool_)  # ended, and not reset: autoreset mode Disabled
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
+        self._gone: dict[int, BaseException] = {}  # lanes whose result comes first, and then a failure
         self._calm = False  # nothing of all this is so
         self._ready, self._torn = False, ""
 
@@ -137,7 +143,11 @@ class ProcessBackend(CoreBackend, Owner):
             self._objects[lane] = None
         self._renewed[lanes] = True
         self._numbers[number] = self._reader(number)
-        self._lost.update(dict.fromkeys(lanes, why))
+        for lane in lanes:
+            if lane not in self._landed:
+                self._lost[lane] = why
+            elif lane not in self._lost:  # its result has come before
+                self._gone[lane] = why
         self._landed += owed
 
     def _clear(self, lanes: list[int]) -> None:
@@ -154,6 +164,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._landed.clear()
         self._said.clear()
         self._lost.clear()
+        self._gone.clear()
 
     def _hear(self) -> None:
         """Waits for all that workers owe."""
@@ -373,8 +384,10 @@ class ProcessBackend(CoreBackend, Owner):
         """`result`, or a LaneError that holds it, if lanes have failed."""
         asked = range(self.num_envs) if lanes is None else lanes.tolist()
         lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost} if self._lost else None
+        if self._gone:
+            self._lost.update({lane: self._gone.pop(lane) for lane in asked if lane in self._gone})
         if not self._calm and not self._num_flying:
-            self._calm = self._ready and not (self._lost or self._renewed.any())
+            self._calm = self._ready and not (self._lost or self._gone or self._renewed.any())
         if not lost:
             return result
         failed = sorted(lost)
@@ -494,10 +507,60 @@ class ProcessBackend(CoreBackend, Owner):
         """See `Backend.generators`."""
         return tuple(self.call("np_random", (), {}))
 
-    def snapshot(self, lanes: NDArray[np.int64]) -> bytes:
+    def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """See `Backend.snapshot`."""
-        raise self._lacks("snapshot()")
+        if self._snapshots is None:
+            raise saved.not_kept("snapshot()")
+        self._check("env.snapshot()", "snapshot()")
+        gone = lanes[self._renewed[lanes]]
+        if len(gone):
+            raise ResetNeeded(f"env.snapshot(): the process of lane {gone[0]} has died: step or reset this lane first")
+        chosen = self._by_worker(lanes)
+        answers = self._ask({k: ("save", (lanes[own] - self._crew.lanes_of(k).start,)) for k, own in chosen.items()})
+        blocks, rows = [], [None] * len(lanes)
+        for number, own in chosen.items():
+            for k, row in zip(own.tolist(), answers[number].rows, strict=True):
+                rows[k] = row._replace(block=len(blocks))
+            blocks += answers[number].blocks
+        return Saved(self._snapshots, self._spaces(), blocks, rows).snapshot()
 
-    def check_snapshot(self, data: bytes) -> int:
+    def check_snapshot(self, snapshot: Snapshot) -> int:
         """See `Backend.check_snapshot`."""
-        raise self._lacks("restore()")
+        parts = saved.apart(snapshot, self._snapshots, self._spaces())
+        for block in parts.blocks:
+            self.core.check_snapshot(block)
+        return len(parts.rows)
+
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        """See `Backend.restore`."""
+        if self.normalizers:
+            raise NotImplementedError(
+                "restore() of processes is not possible with normalize_observation or normalize_reward: take "
+                "workers='serial'"
+            )
+        if len(lanes) < self.num_envs or self._crew.foreign:
+            self._check("env.restore() of some lanes")
+        self._refuse_flying("restore()")
+        if not self._ready:
+            self._settle()
+        self._calm = False
+        parts = saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist())
+        chosen = self._by_worker(lanes)
+        orders = {}
+        for number, own in chosen.items():
+            orders[number] = ("load", (parts.chosen(own.tolist()), lanes[own] - self._crew.lanes_of(number).start))
+        with self._whole():
+            answers = self._ask(orders)
+        for number, own in chosen.items():
+            for lane, objects in zip(lanes[own].tolist(), answers[number], strict=True):
+                self._objects[lane] = objects
+                self._lost.pop(lane, None)
+        self._pending[lanes] = self._memory.columns[-1][lanes] = [row.waits for row in parts.rows]
+        self._renewed[lanes] = False
+        self._ready, self._torn = True, ""
+        return self._told(None, None)[0]
+
+    def _by_worker(self, lanes: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+        """{worker: places in `lanes` of its lanes}."""
+        workers = np.array(self._worker_of)[lanes]
+        return {int(number): np.flatnonzero(workers == number) for number in np.unique(workers)}

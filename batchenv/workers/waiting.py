@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from batchenv import _core, nested
 from batchenv.backend import LaneError
-from batchenv.workers.backend import PythonBackend, call_env, set_attribute
-from batchenv.workers.event_loop import Arrivals, EventLoop, Order, Script
+from batchenv.workers.backend import PythonBackend, call_env, check_spaces, set_attribute
+from batchenv.workers.event_loop import Arrivals, EventLoop, Order, Script, renewing
 
 
 class WaitingBackend(PythonBackend):
@@ -27,15 +27,15 @@ class WaitingBackend(PythonBackend):
         env_id: used in messages.
         makers: a function per lane that makes its env.
         step_timeout: seconds that a call of an env may take; None: as long as it takes.
-        **options: as `CoreBackend`.
+        **options: as `PythonBackend`.
     """
 
     def __init__(self, env_id: str, makers: Sequence[Callable[[], Any]], step_timeout: float | None, **options: Any):
         count = len(makers)
         self._same_step = options["autoreset_mode"] is AutoresetMode.SAME_STEP
-        self._limit = options["limit"]
+        self._limit, self._restarts = options["limit"], options["on_failure"] == "restart"
         self._loop = EventLoop(makers, step_timeout)
-        self._finalizer = weakref.finalize(self, self._loop.end)
+        self._finalizer = weakref.finalize(self, _end, self._loop)
         super().__init__(
             env_id, [functools.partial(self._loop.env, k) for k in range(count)], "asyncio", **{**options, "threads": 1}
         )
@@ -46,6 +46,8 @@ class WaitingBackend(PythonBackend):
         ask = weakref.WeakMethod(self._ask_lane)
         self._stands = [_core.Answers(functools.partial(_call_method, ask, lane)) for lane in range(count)]
         self.lanes.envs = self._stands
+        if self._restarts:
+            self.lanes.renew = functools.partial(_call_method, weakref.WeakMethod(self._renew))
         self._orders: list[Any] = [None] * count  # the last one of each lane
         self._batch_size = options["batch_size"]
         self._landed = Arrivals(self._batch_size)
@@ -66,7 +68,7 @@ class WaitingBackend(PythonBackend):
         """A reset, with what the user has ordered for it."""
         ordered = self.lanes.orders[lane]
         keywords = {} if ordered is None else {"seed": ordered[0], "options": ordered[1]}
-        return lambda order: iter([("reset", (), keywords)])
+        return _reset_script(keywords, lane in self.lanes.broken)
 
     def _order_steps(self, lanes: Sequence[int], arrivals: Arrivals) -> list[Order]:
         """Sends lanes to be stepped with the actions that have been taken, or to be reset where that is due."""
@@ -80,7 +82,7 @@ class WaitingBackend(PythonBackend):
                 scripts.append(self._reset_script(lane))
             else:
                 left = 0 if elapsed is None else max(1, self._limit - int(elapsed[lane]))
-                scripts.append(_step_script(action, self._repeat, left, self._same_step))
+                scripts.append(_step_script(action, self._repeat, left, self._same_step, self._restarts))
         return self._send_off(lanes, scripts, arrivals)
 
     def _send_off(self, lanes: Iterable[int], scripts: Iterable[Any], arrivals: Arrivals) -> list[Order]:
@@ -123,10 +125,23 @@ class WaitingBackend(PythonBackend):
         if self._loop.lanes[lane].busy:  # with what was given up
             raise last.answers[0][1]
         arrivals = Arrivals()
-        order = Order(self._loop.lanes[lane], arrivals, lambda order: iter([(name, arguments, keywords)]))
+        script = renewing if name == "renew" else lambda order: iter([(name, arguments, keywords)])
+        order = Order(self._loop.lanes[lane], arrivals, script)
         self._loop.start([order])
         arrivals.wait(1)
         return order.answer()
+
+    def _renew(self, lane: int) -> None:
+        """Lets the C core have the new env of a lane."""
+        known = self._stands[lane].known
+        if known and known[0][0] in ("renew", ""):
+            _, problem, env = known.pop(0)
+            if problem is not None:
+                raise problem
+        else:
+            env = self._ask_lane(lane, "renew", (), {})
+        check_spaces(env, self.envs[0], lane)
+        self.envs[lane] = env
 
     # ---- what BatchEnv calls -------------------------------------------------------------------------------------
 
@@ -265,17 +280,26 @@ class WaitingBackend(PythonBackend):
 
     def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         """See `Backend.call`."""
-        return self._ask(range(self.num_envs), [(call_env, (env, name, arguments, keywords), {}) for env in self.envs])
+        return self._ask(
+            range(self.num_envs), [(call_env, (lane.env, name, arguments, keywords), {}) for lane in self._loop.lanes]
+        )
 
     def set_attribute(self, name: str, values: Sequence[Any]) -> None:
         """See `Backend.set_attribute`."""
-        calls = [(set_attribute, (env, name, value), {}) for env, value in zip(self.envs, values, strict=True)]
+        envs = [lane.env for lane in self._loop.lanes]
+        calls = [(set_attribute, (env, name, value), {}) for env, value in zip(envs, values, strict=True)]
         self._ask(range(self.num_envs), calls)
 
     def pictures(self, lanes: Iterable[int]) -> list[Any]:
         """What the envs of these lanes draw."""
         lanes = list(lanes)
         return self._ask(lanes, [("render", (), {}) for _ in lanes])
+
+
+def _end(loop: EventLoop) -> None:
+    """Ends a loop that nobody has closed, so that there is nobody to be told how that went."""
+    with contextlib.suppress(Exception):
+        loop.end()
 
 
 def _call_method(method: weakref.WeakMethod[Any], *arguments: Any) -> Any:
@@ -285,9 +309,9 @@ def _call_method(method: weakref.WeakMethod[Any], *arguments: Any) -> Any:
 # Scripts are held by the loop, so they must not hold the backend: it ends the loop when nobody needs it any more.
 
 
-def _step_script(action: Any, repeat: int, left: int, resets: bool) -> Callable[[Order], Script]:
+def _step_script(action: Any, repeat: int, left: int, resets: bool, restarts: bool) -> Callable[[Order], Script]:
     """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
-    resets: whether the next one begins at once."""
+    resets: whether the next one begins at once; restarts: in a new env, if this one has failed."""
 
     def script(order: Order) -> Script:
         ended = False
@@ -297,7 +321,20 @@ def _step_script(action: Any, repeat: int, left: int, resets: bool) -> Callable[
             if ended:
                 break
         if ended and resets and _copied(order):
-            yield "reset", (), {}
+            yield from _reset_script({}, restarts and order.answers[-1][1] is not None)(order)
+
+    return script
+
+
+def _reset_script(keywords: dict[str, Any], restarts: bool) -> Callable[[Order], Script]:
+    """A reset. restarts: of a new env."""
+
+    def script(order: Order) -> Script:
+        if restarts:
+            yield from renewing(order)
+            if order.answers[-1][1] is not None:
+                return
+        yield "reset", (), keywords
 
     return script
 

@@ -27,6 +27,7 @@ from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
 from batchenv.workers.numbers import Writer
+from batchenv.workers.saved import Saved
 
 FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
@@ -85,7 +86,6 @@ class Worker:
 
     def __init__(self, number: int, channel: Connection, memory_fd: int):
         self.number, self.channel, self._fd = number, channel, memory_fd
-        self.fresh = True  # no lane has been reset
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
@@ -191,27 +191,35 @@ class Worker:
     def reset(self, seeds: Any, mask: Any, options: dict[str, Any], lanes: list[int] | None) -> None:
         """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
         chosen = np.ones(self.count, np.bool_) if mask is None else mask
-        if self.fresh:  # in the place of a worker that has died; other lanes will be asked for, too
+        if self.backend.needs_reset:  # in the place of a worker that has died; other lanes will be asked for, too
             mask = None
         rows = slice(0, self.count)
         observations, infos = self.attempt(rows, self.backend.reset, seeds, mask, options)
-        self.fresh = False
-        if self.backend.observations.objects:
-            observations = self.backend.arrays_of(observations)
-        for column, array in zip(self.columns, nested.split(self.tree, observations, "observations"), strict=False):
-            column[chosen] = array[chosen]
-        for column in self.columns[-3:]:
-            column[chosen] = 0
+        self.show(observations, chosen)
         if lanes is None:
             self.tell(Verb.STEP, self.first, infos)
             return
         for lane in lanes:
             self.tell(Verb.LANE, lane, row_of(infos, lane - self.first, lane))
 
+    def show(self, observations: Any, chosen: Any) -> None:
+        """Writes observations of chosen lanes, of which no step has come yet."""
+        if self.backend.observations.objects:
+            observations = self.backend.arrays_of(observations)
+        for column, array in zip(self.columns, nested.split(self.tree, observations, "observations"), strict=False):
+            column[chosen] = array[chosen]
+        for column in self.columns[-3:]:
+            column[chosen] = 0
+
+    def load(self, parts: Saved, lanes: Any) -> list[Any]:
+        """Puts a snapshot into lanes; returns what of their observations goes through no array."""
+        self.show(self.backend.load(parts, lanes), lanes)
+        return [self.backend.lanes.objects_of_lane(lane) for lane in lanes]
+
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """Answers a question."""
+        """Answers a question, by a method of the backend's or one of ours."""
         try:
-            said: Any = ("said", getattr(self.backend, name)(*arguments))
+            said: Any = ("said", getattr(self if name == "load" else self.backend, name)(*arguments))
             pickle.dumps(said)
         except Exception as problem:
             said = ("failed", failure(problem))

@@ -16,6 +16,28 @@ def test_a_short_soak():
     assert done.stdout.count("ok ") == 9 and "BROKEN" not in done.stdout
 
 
+def test_a_short_soak_of_processes():
+    done = python(ROOT / "tools" / "soak_processes.py", "--faults", 24)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "results that followed one another" in done.stdout and "ok     files, processes" in done.stdout
+
+
+def test_the_soak_of_processes_sees_a_lost_step():
+    code = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import soak_processes
+step = soak_processes.Walk.step
+def forgetful(self, action):
+    self.count += self.count == 3
+    return step(self, action)
+soak_processes.Walk.step = forgetful
+sys.exit(soak_processes.main())
+"""
+    done = python("-c", code, ROOT / "tools", "--faults", 24)
+    assert done.returncode == 1 and "BROKEN lane" in done.stdout
+
+
 def test_the_soak_sees_a_leak():
     code = """
 import os, sys

@@ -131,6 +131,30 @@ def test_lanes_in_flight_of_a_process_that_dies():
     env.close()
 
 
+def test_a_result_that_came_before_its_process_died():
+    """It is a result as any other; the next one of this lane is a failure."""
+    env = processes(3, 1, batch_size=2)
+    env.reset(seed=1)
+    env.send(np.array([0, 1]), [0, 1])
+    with pytest.raises(batchenv.LaneError) as raised:
+        env.recv()
+    observations, rewards, _, truncations, infos = raised.value.result
+    assert raised.value.env_id.tolist() == [1] and infos["env_id"].tolist() == [0, 1]
+    assert (
+        observations[:, 0].tolist() == [1, 0] and rewards.tolist() == [1, 0] and truncations.tolist() == [False, True]
+    )
+    env.send(np.array([0, 0]), [0, 1])
+    with pytest.raises(batchenv.LaneError, match=r"lane 0: WorkerDied.*status 3") as raised:
+        env.recv()
+    observations, _, _, truncations, infos = raised.value.result
+    rows = dict(zip(infos["env_id"].tolist(), zip(observations[:, 0], truncations, strict=True), strict=True))
+    assert raised.value.env_id.tolist() == [0] and rows == {0: (0, True), 1: (0, False)}
+    env.send(np.array([0, 0]), [0, 1])
+    observations, *_, infos = env.recv()
+    assert dict(zip(infos["env_id"].tolist(), observations[:, 0], strict=True)) == {0: 0, 1: 1}
+    env.close()
+
+
 def test_lanes_of_a_process_that_dies_while_they_wait_for_actions():
     env = processes(4, batch_size=1)
     observations, _ = env.reset(seed=1)

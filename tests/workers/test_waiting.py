@@ -433,3 +433,15 @@ def test_wrong_arguments():
         with pytest.raises(batchenv.LaneError, match=r"returned an object of type coroutine, .* workers='asyncio'"):
             env.reset()
         env._backend.envs.clear()
+
+
+def test_what_has_been_done_is_not_kept(waiting):
+    """A long step_timeout must not keep the observations of all steps until it is over."""
+    from batchenv.workers.event_loop import Order
+
+    env = waiting(2, step_timeout=1000)
+    env.reset()
+    for _ in range(50):
+        env.step(np.zeros(2, int))
+    gc.collect()
+    assert sum(isinstance(thing, Order) for thing in gc.get_objects()) < 20
