@@ -1,9 +1,9 @@
 """Two players duel in each lane, in Doom: pip install vizdoom.
 
 A lane is a game that one player hosts and the other joins over the loopback network. Each player's engine is a process
-of its own and waits for the other's, so a thread for each player steps it. If an engine ends or hangs, that lane fails with
-a message that names the player, and starts a new game. Games with the same seed begin alike, but do not stay the same:
-that depends on when packets arrive.
+of its own and waits for the other's, so a thread for each player steps it. If an engine ends or hangs, that lane fails
+with a message that names the player, and starts a new game. Games with the same seed begin alike, but do not stay the
+same: that depends on when packets arrive.
 
     python examples/vizdoom_duel.py --lanes 4
 """

@@ -130,8 +130,8 @@ cdef class Mail:
 
     def post_to_all(self, int64_t verb, letters, double timeout):
         """Writes the same letter to all workers, which owe nothing, and waits for an answer of each. Returns True if
-        the second and third numbers of all are 0. Else, or if not all answers have come in so many seconds, appends those that have
-        to `letters`, as `collect` does, and returns False."""
+        the second and third numbers of all are 0. Else, or if not all answers have come in so many seconds, appends
+        those that have to `letters`, as `collect` does, and returns False."""
         cdef int k
         cdef bint plain = True
         for k in range(self.rings.count):
@@ -168,8 +168,8 @@ cdef class Mail:
         be_gate_notify(self.bell, 1)
 
     def collect(self, letters, double timeout):
-        """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many seconds. No
-        signal can come between, so none is lost."""
+        """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many
+        seconds. No signal can come between, so none is lost."""
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         with nogil:
             be_gate_wait(self.bell, _has_mail, &self.rings, &self.spin, ns)
