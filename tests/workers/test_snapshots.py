@@ -186,9 +186,6 @@ def test_refusals():
         env.close()
     with pytest.raises(ValueError, match="snapshots='all' must be None or one of 'deepcopy', 'pickle', 'state'"):
         make("serial", "all")
-    for options in ({"snapshots": "pickle"}, {"on_failure": "restart"}):
-        with pytest.raises(ValueError, match="are not for workers='asyncio'"):
-            batchenv.make_python(limited, 2, workers="asyncio", **options)
     with pytest.raises(ValueError, match="take 'pickle'"):
         make("processes", "deepcopy")
     for kind in ("serial", "processes"):
