@@ -255,7 +255,7 @@ class Fragile(Troubled):
             raise OSError("nothing to close")
 
 
-@pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", MODES)
 def test_an_env_that_is_unusable_after_an_exception(kind, mode):
     env = make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart")
