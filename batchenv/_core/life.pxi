@@ -17,7 +17,9 @@ cdef extern from *:
         (void)nothing;
         for (;;) {
             int count = poll(be_life, 2, -1);
-            if (count > 0 || (count < 0 && errno != EINTR)) _exit(1);
+            if (count == 0 || (count < 0 && errno == EINTR)) continue;
+            if (getpgrp() == getpid()) kill(0, SIGKILL); /* what envs have started, too */
+            _exit(1);
         }
         return NULL;
     }

@@ -60,6 +60,13 @@ def _has_pidfd() -> bool:
     return True
 
 
+def end_group(leader: int) -> None:
+    """Ends what a worker and its envs have started. The worker may have ended, but nobody may have asked how: as long
+    as it is a zombie, no other process has its number."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
 def starter(method: str) -> Any:
     """What starts workers by this method."""
     return {"forkserver": ForkServer, "spawn": Spawner, "fork": Forker}[method]()
@@ -129,19 +136,27 @@ class Spawned:
 
     def alive(self) -> bool:
         """See `Process`."""
-        return self._process.poll() is None
+        return self._process.returncode is None and not self._has_ended(os.WNOHANG)
+
+    def _has_ended(self, options: int) -> bool:
+        with contextlib.suppress(ChildProcessError):  # somebody else has asked
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options) is not None
+        return True
 
     def status(self) -> int | None:
         """See `Process`."""
+        if self._process.returncode is None and self._has_ended(0):
+            end_group(self.pid)
         return self._process.wait()
 
     def kill(self) -> None:
         """See `Process`."""
-        self._process.kill()
+        if self.alive():
+            os.kill(self.pid, signal.SIGKILL)  # Popen's own would first ask how it has ended
 
     def close(self) -> None:
         """See `Process`."""
-        self._process.wait()
+        self.status()
 
 
 class Spawner:
@@ -177,6 +192,7 @@ class Forked:
     def status(self) -> int | None:
         """See `Process`."""
         if self._reap is not None:
+            end_group(self.pid)
             status, self._reap = self._reap(self.pid), None
             self._status = None if status is None else os.waitstatus_to_exitcode(status)
         return self._status

@@ -297,7 +297,9 @@ def forked(number: int, channel: int, memory: int, parent: int) -> None:
 
 
 def main(number: int, channel: int, memory: int, parent: int) -> None:
-    """Runs a worker, and ends its process."""
+    """Runs a worker, and ends its process. It leads a group, so that what envs start can be ended together with it."""
+    with contextlib.suppress(PermissionError):  # it leads a session
+        os.setpgid(0, 0)
     _core.end_with(channel, parent)
     ignore_ctrl_c()
     worker = Worker(number, Connection(channel), memory)

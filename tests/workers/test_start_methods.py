@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -396,3 +397,45 @@ def test_wrong_methods():
     with pytest.raises(ValueError, match="start_method='fork' is for workers='processes'"):
         batchenv.make_python(Telling, 2, workers="threads", start_method="fork")
     assert "num_workers" in str(starter.refusal(OSError(11, "x"), 3, 9)) and resource.getrlimit(resource.RLIMIT_NPROC)
+
+
+class Parent(gymnasium.Env):
+    """Starts a program of its own, and never ends it."""
+
+    observation_space, action_space = spaces.Box(0, 2**31, (2,), np.float64), spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.program = subprocess.Popen(["sleep", "1000"])
+        return np.array([os.getpid(), self.program.pid], float), {}
+
+    def step(self, action):
+        return np.zeros(2), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("end", ["close", "kill", "parent"])
+def test_what_envs_have_started_ends_with_their_worker(method, end):
+    code = f"""
+import signal, sys
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
+import test_start_methods as tests
+import batchenv
+env = batchenv.make_python(tests.Parent, 1, workers="processes", start_method={method!r})
+print(*env.reset()[0][0].astype(int), flush=True)
+signal.pause()
+"""
+    if end == "parent":
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
+            pids = list(map(int, program.stdout.readline().split()))
+            program.kill()
+        assert len(pids) == 2 and ended(pids)
+        return
+    env = batchenv.make_python(Parent, 1, workers="processes", start_method=method)
+    worker, program = map(int, env.reset()[0][0])
+    if end == "kill":
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(batchenv.LaneError):
+            env.step(np.zeros(1, int))
+        assert ended([worker, program])
+    env.close()
+    assert ended([worker, program])
