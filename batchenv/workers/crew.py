@@ -17,7 +17,7 @@ from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
 from batchenv.workers.process import WorkerDied, WorkerProcess, late, revived
 from batchenv.workers.starter import default_method, high, refusal, starter
-from batchenv.workers.worker import Like, Verb
+from batchenv.workers.worker import Failure, Like, Verb
 
 _LOOK = 0.05  # seconds between looks for signals, and for workers that have died
 
@@ -203,6 +203,11 @@ class Crew:
                     except WorkerDied as death:  # in the midst of its report
                         self._under_way = None
                         self._replace(number, str(death))
+                        continue
+                    if isinstance(said, Failure):
+                        self._under_way = None
+                        why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
+                        self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
                         continue
                 self._letters.popleft()
                 self._since[number] = time.monotonic()

@@ -77,10 +77,11 @@ class ProcessBackend(CoreBackend, Owner):
         theirs["snapshots"] = self._snapshots = snapshots
         theirs["transforms"] = {**options["transforms"], **{name: DEFAULTS[name] for name in _PARENTS}}
         bounds = np.linspace(0, count, num_workers + 1).round().astype(int).tolist()
+        cpus = options["cpus"] or [None] * num_workers
         jobs = []
-        for first, end in itertools.pairwise(bounds):
+        for cpu, (first, end) in zip(cpus, itertools.pairwise(bounds), strict=False):
             own = {**theirs, "batch_size": end - first}
-            jobs.append(pack(Job(env_id, list(makers[first:end]), first, own)))
+            jobs.append(pack(Job(env_id, list(makers[first:end]), first, cpu, own)))
         self._worker_of = np.repeat(np.arange(num_workers), np.diff(bounds)).tolist()
         self._crew = Crew(self, jobs, bounds, step_timeout, start_method)
         try:

@@ -19,6 +19,7 @@ from enum import IntEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from gymnasium import spaces
 
@@ -49,6 +50,7 @@ class Job(NamedTuple):
     env_id: str
     makers: Sequence[Any]
     first: int
+    cpu: int | None  # on which it runs; None: the system decides
     options: dict[str, Any]
 
 
@@ -81,6 +83,17 @@ def failure(problem: BaseException) -> Failure:
     return Failure(type(problem).__name__, str(problem), trace, pickled)
 
 
+def pickled(said: Any) -> bytes:
+    """What goes to the parent: if it cannot go there, the Failure that says why."""
+    try:
+        return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        try:
+            return cloudpickle.dumps(said)  # functions, and classes of the main module
+        except Exception as problem:
+            return pickle.dumps(failure(problem))
+
+
 class Worker:
     """See above."""
 
@@ -91,6 +104,8 @@ class Worker:
         """Makes the envs, and tells the parent what they are like."""
         job: Job = pickle.loads(self.channel.recv_bytes())
         self.first, self.count = job.first, len(job.makers)
+        if job.cpu is not None:
+            os.sched_setaffinity(0, {job.cpu})
         name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
         try:
             self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
@@ -135,9 +150,10 @@ class Worker:
 
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
+        message = pickled(said) if said else b""
         self.memory.mail.reply(self.number, verb, lane, int(bool(said)), numbers)
-        if said:
-            self.channel.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
+        if message:
+            self.channel.send_bytes(message)
 
     def attempt(self, rows: slice, call: Any, *arguments: Any) -> tuple[Any, dict[str, Any]]:
         """What a call returns: its first array, and its infos. In these, FAILED has the failures of lanes, and OBJECTS

@@ -336,3 +336,34 @@ def test_a_forked_child_gets_an_error():
     assert os.waitpid(child, 0)[1] == 0
     env.step(np.zeros(2, int))
     env.close()
+
+
+class Telling(Deadly):
+    """Says what `action` says: 1 a function of its own, 2 something that cannot go to another process."""
+
+    def step(self, action):
+        info = {1: {"function": lambda: self.count}, 2: {"lock": threading.Lock()}}.get(int(action), {})
+        return *super().step(0)[:4], info
+
+    def cpus(self):
+        return os.sched_getaffinity(0)
+
+
+def test_infos_that_cannot_be_pickled():
+    env = processes(2, make_env=Telling)
+    env.reset(seed=1)
+    assert env.step(np.array([1, 0]))[4]["function"][0]() == 1
+    with pytest.raises(
+        batchenv.LaneError, match=r"lane 1: WorkerDied: what its envs have said cannot be pickled .*lock"
+    ):
+        env.step(np.array([0, 2]))
+    env.step(np.zeros(2, int))
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [4, 1])
+    env.close()
+
+
+def test_workers_on_cpus_of_ones_choice():
+    cpus = sorted(os.sched_getaffinity(0))
+    env = processes(3, 3, make_env=Telling, thread_affinity=[cpus[-1], cpus[0]])
+    assert env.call("cpus") == ({cpus[-1]}, {cpus[0]}, {cpus[-1]})
+    env.close()
