@@ -6,6 +6,7 @@ of its own. The same requests are then made by plain environments in SyncVectorE
     python examples/waiting_envs.py
 """
 
+import argparse
 import asyncio
 import contextlib
 import http.client
@@ -99,7 +100,7 @@ class Plain(Counting):
             self.connection.close()
 
 
-def measure(name, env, seconds=4.0):
+def measure(name, env, seconds):
     """Steps all lanes for so long, and says how fast that was."""
     lanes = env.num_envs
     env.reset(seed=0)
@@ -113,7 +114,7 @@ def measure(name, env, seconds=4.0):
     env.close()
 
 
-def measure_first_come(name, env, seconds=4.0):
+def measure_first_come(name, env, seconds):
     """The same with send and recv: lanes that are ready go on, while others wait."""
     env.async_reset(seed=0)
     received, start = 0, time.perf_counter()
@@ -125,7 +126,7 @@ def measure_first_come(name, env, seconds=4.0):
     env.close()
 
 
-def measure_requests(name, make_env, lanes, seconds=4.0):
+def measure_requests(name, make_env, lanes, seconds):
     """The same requests without any vector environment: what this computer can do at most."""
 
     async def run():
@@ -146,18 +147,21 @@ def tell(name, lanes, speed):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long each is measured")
+    seconds = parser.parse_args().seconds
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
     server.start()
     port = ours.recv()
     waiting, plain = partial(Waiting, port), partial(Plain, port)
     make = partial(batchenv.make_python, workers="asyncio")
-    measure_requests("the requests alone, asyncio.gather", waiting, 256)
-    measure("batchenv, coroutines, step", make(waiting, 256))
-    measure_first_come("batchenv, coroutines, send and recv of 32", make(waiting, 256, batch_size=32))
-    measure("batchenv, plain envs in a thread each, step", make(plain, 256))
-    measure("SyncVectorEnv", SyncVectorEnv([plain] * 16))
-    measure("AsyncVectorEnv", AsyncVectorEnv([plain] * 16, context="spawn"))
+    measure_requests("the requests alone, asyncio.gather", waiting, 256, seconds)
+    measure("batchenv, coroutines, step", make(waiting, 256), seconds)
+    measure_first_come("batchenv, coroutines, send and recv of 32", make(waiting, 256, batch_size=32), seconds)
+    measure("batchenv, plain envs in a thread each, step", make(plain, 256), seconds)
+    measure("SyncVectorEnv", SyncVectorEnv([plain] * 16), seconds)
+    measure("AsyncVectorEnv", AsyncVectorEnv([plain] * 16, context="spawn"), seconds)
     server.terminate()
 
 

@@ -23,6 +23,20 @@ def test_quickstart():
     assert episodes > 100_000 and 21 < mean < 23.5  # random actions keep the pole up for 22 steps
 
 
+def test_an_environment_in_python():
+    result = run("python_env.py")
+    assert result.returncode == 0, result.stderr
+    episodes, mean, failures = numbers(result.stdout)[:3]
+    assert episodes > 500 and -0.3 < mean < 0.3 and failures > 5
+
+
+def test_environments_that_wait():
+    result = run("waiting_envs.py", "--seconds", 0.5)
+    assert result.returncode == 0, result.stderr
+    speeds = {line.split("  ")[0]: numbers(line.split(" lanes ")[1])[0] for line in result.stdout.splitlines()}
+    assert len(speeds) == 6 and speeds["batchenv, coroutines, step"] > 5 * speeds["SyncVectorEnv"]
+
+
 def test_branching():
     result = run("branching.py", "--quick")
     assert result.returncode == 0, result.stderr
