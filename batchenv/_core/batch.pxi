@@ -282,7 +282,7 @@ cdef class Batch:
         """Runs the call. If it fails, or if a signal handler raises, the lanes must be reset before they can go on."""
         self.runner.run(call)
         if self.runner.signal is not None:
-            self.calls.tear("the last call was interrupted, and some lanes have done it, others have not")
+            self.calls.tear(INTERRUPTED)
             _take_failures(self.batch)  # nobody is told about them
             self.runner.raise_signal()
         if call.error.status != BE_OK:

@@ -7,6 +7,8 @@ cimport numpy as cnp
 cdef enum:
     TOLD_FAILURES = 5  # how many lanes' reasons a message has
 
+INTERRUPTED = "the last call was interrupted, and some lanes have done it, others have not"
+
 
 cdef cnp.ndarray _take_failures(be_batch *batch):
     """The lanes whose simulators have failed since the last call of this function."""

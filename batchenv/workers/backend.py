@@ -251,7 +251,7 @@ class PythonBackend(CoreBackend):
                 error.causes = {int(lane): self.lanes.take_problem(lane) for lane in error.env_id}
                 raise error from next(iter(error.causes.values()))
         interrupt, self.lanes.interrupt = self.lanes.interrupt, None
-        self.core.tear("the last call was interrupted, and some lanes have done it, others have not")
+        self.core.tear(_core.INTERRUPTED)
         raise interrupt
 
     def _completed(self, *result: Any) -> Any:

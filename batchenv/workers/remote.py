@@ -207,7 +207,7 @@ class ProcessBackend(CoreBackend, Owner):
             yield
         except BaseException:
             self._ready = self._calm = False
-            self._torn = "the last call was interrupted, and some lanes have done it, others have not"
+            self._torn = _core.INTERRUPTED
             raise
 
     # ---- what BatchEnv calls -------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class WaitingBackend(PythonBackend):
         except LaneError:
             raise
         except BaseException:
-            self.core.tear("the last call was interrupted, and some lanes have done it, others have not")
+            self.core.tear(_core.INTERRUPTED)
             raise
 
     def _ask_lane(self, lane: int, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
