@@ -49,17 +49,19 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     """
     wrap = _wrapper(env_type)
     env_id, registered = _meant(env_id)
-    entry = None if registered is not None else lookup(env_id)[1]
-    kwargs = keywords(entry and entry.extra, kwargs)
+    name, extra = env_id, None
+    if registered is None:
+        name, entry = lookup(env_id)
+        extra = entry.extra
+    kwargs = keywords(extra, kwargs)
     if wrap is not None:
         kwargs = {**wrap.DEFAULTS, **kwargs}
-    env = _make_core(env_id, num_envs, kwargs) if registered is None else _make_registered(registered, num_envs, kwargs)
+    env = _make_core(name, num_envs, kwargs) if registered is None else _make_registered(registered, num_envs, kwargs)
     return env if wrap is None else wrap(env)
 
 
-def _make_core(env_id: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
-    """Lanes of a C type."""
-    name, _ = lookup(env_id)
+def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
+    """Lanes of a C type, of which this is the plain id."""
     env = BatchEnv(name, num_envs, **kwargs)
     # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
     env.spec = spec(name)
