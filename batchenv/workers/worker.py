@@ -150,8 +150,11 @@ class Worker:
 
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
-        message = pickled(said) if said else b""
-        self.memory.mail.reply(self.number, verb, lane, int(bool(said)), numbers)
+        self.send(verb, lane, pickled(said) if said else b"", numbers)
+
+    def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
+        """Reports, with a pickled message; empty: there is none."""
+        self.memory.mail.reply(self.number, verb, lane, int(bool(message)), numbers)
         if message:
             self.channel.send_bytes(message)
 
@@ -235,11 +238,11 @@ class Worker:
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
-            said: Any = ("said", getattr(self if name == "load" else self.backend, name)(*arguments))
-            pickle.dumps(said)
+            answer = getattr(self if name == "load" else self.backend, name)(*arguments)
+            message = pickle.dumps(("said", answer), pickle.HIGHEST_PROTOCOL)
         except Exception as problem:
-            said = ("failed", failure(problem))
-        self.tell(Verb.CALL, 0, said)
+            message = pickle.dumps(("failed", failure(problem)))
+        self.send(Verb.CALL, 0, message)
 
 
 def row_of(infos: dict[str, Any], row: int, lane: int) -> dict[str, Any]:
