@@ -6,13 +6,14 @@ import contextlib
 import inspect
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
+from batchenv.integrations import find_wrapper
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import is_own, lookup
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
 _told: set[str] = set()  # ids of which it has been said that they run in Python
-ENV_TYPES = ("gymnasium", "gym", "dm")
 _OF_ONE_PLAYER = (DEFAULTS.keys() | {"batch_size"}) - {"record_episode_statistics"}
 
 
@@ -36,7 +36,7 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
             too: in processes, or one lane in this process. `env.backend` says what steps the lanes.
         num_envs: number of lanes, at least 1.
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
-            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Both wrap a BatchEnv, their `.env`.
+            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. These wrap a BatchEnv, their `.env`.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
             understood where they can be honoured (docs/from-envpool.md). For an id in Python, all others go to its
@@ -47,17 +47,12 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
             to fix it.
         ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'; no module for "module:id".
     """
-    wrap = _wrapper(env_type)
+    find_wrapper(env_type)  # its faults are told first
     env_id, registered = _meant(env_id)
-    name, extra = env_id, None
-    if registered is None:
-        name, entry = lookup(env_id)
-        extra = entry.extra
-    kwargs = keywords(extra, kwargs)
-    if wrap is not None:
-        kwargs = {**wrap.DEFAULTS, **kwargs}
-    env = _make_core(name, num_envs, kwargs) if registered is None else _make_registered(registered, num_envs, kwargs)
-    return env if wrap is None else wrap(env)
+    if registered is not None:
+        return _wrapped(env_type, keywords(None, kwargs), lambda rest: _make_registered(registered, num_envs, rest))
+    name, entry = lookup(env_id)
+    return _wrapped(env_type, keywords(entry.extra, kwargs), lambda rest: _make_core(name, num_envs, rest))
 
 
 def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
@@ -104,29 +99,23 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
         warnings.warn(
             f"{spec.id} is written in Python, and steps {where} (workers={chosen!r}). Say workers= to choose, and to "
             "leave out this note: docs/python-envs.md",
-            stacklevel=3,
+            stacklevel=5,
         )
     return env
 
 
-def _wrapper(env_type: Any) -> Any:
-    """The class that `make(env_type=...)` wraps around a BatchEnv, or None for "gymnasium".
-
-    Raises:
-        ValueError: there is no such env_type.
-        ImportError: "dm" without the package dm_env.
-    """
-    if not isinstance(env_type, str) or env_type not in ENV_TYPES:
-        raise ValueError(f"env_type={env_type!r} must be 'gymnasium', 'gym' or 'dm'")
-    if env_type == "gym":
-        from batchenv.integrations.gym import GymBatchEnv
-
-        return GymBatchEnv
-    if env_type == "dm":
-        from batchenv.integrations.dm import DmBatchEnv
-
-        return DmBatchEnv
-    return None
+def _wrapped(env_type: Any, kwargs: dict[str, Any], make_env: Callable[[dict[str, Any]], BatchEnv]) -> Any:
+    """What `make_env` makes of those of `kwargs` that are not the wrapper's own, with the API that env_type names."""
+    wrap = find_wrapper(env_type)
+    if wrap is None:
+        return make_env(kwargs)
+    own = {name: value for name, value in kwargs.items() if name in wrap.KEYWORDS}
+    env = make_env({**wrap.DEFAULTS, **{name: value for name, value in kwargs.items() if name not in own}})
+    try:
+        return wrap(env, **own)
+    except BaseException:
+        env.close()
+        raise
 
 
 def make_mujoco(
@@ -166,8 +155,9 @@ def make_python(
     on_failure: str = "raise",
     snapshots: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
+    env_type: str = "gymnasium",
     **kwargs: Any,
-) -> BatchEnv:
+):
     """Makes lanes of an environment that is written in Python, with Gymnasium's API.
 
     Args:
@@ -190,10 +180,12 @@ def make_python(
         snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not
             with "processes". "state": by its own get_state(), and restored by set_state(state). None: not at all.
         env_kwargs: keywords for each env.
+        env_type: the API of what is returned, as with `make`.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value.
+        ImportError: the package of the API that `env_type` names is missing.
     """
     from batchenv.workers.origin import PythonOrigin
 
@@ -203,9 +195,13 @@ def make_python(
     origin = PythonOrigin(
         make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
     )
-    env = BatchEnv(origin, num_envs, **kwargs)
-    env.spec = origin.spec
-    return env
+
+    def of_kwargs(kwargs: dict[str, Any]) -> BatchEnv:
+        env = BatchEnv(origin, num_envs, **kwargs)
+        env.spec = origin.spec
+        return env
+
+    return _wrapped(env_type, kwargs, of_kwargs)
 
 
 def make_parallel(

@@ -14,9 +14,11 @@ class Wrapper:
     """Another API around a BatchEnv, which is its `.env`.
 
     DEFAULTS: keywords of the BatchEnv that have other defaults with this API than with `make`.
+    KEYWORDS: names of keywords of `make` that this class takes, and not the BatchEnv.
     """
 
     DEFAULTS: dict[str, Any] = {}
+    KEYWORDS: tuple[str, ...] = ()
 
     def __init__(self, env: BatchEnv):
         self.env = env

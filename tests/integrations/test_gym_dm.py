@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
@@ -308,3 +309,12 @@ def test_lanes_in_flight(env_type):
             again.extend(ids.tolist())
         assert sorted(again) == list(range(6))
         ours.send(np.full(6, t % 2), again)
+
+
+def test_python_envs_take_env_type():
+    """make_python gives another API, with that API's defaults, as make does."""
+    with batchenv.make_python(CartPoleEnv, 2, workers="serial", env_type="gym", seed=3) as env:
+        assert type(env).__name__ == "GymBatchEnv"
+        assert env.autoreset_mode == AutoresetMode.SAME_STEP
+        expected, _ = batchenv.make("CartPole-v1", 2, seed=3).reset()
+        assert np.array_equal(env.reset(), expected)

@@ -17,7 +17,7 @@ MOVED = [
     ("batchenv.parallel", "make_parallel", "batchenv"),
     ("batchenv.single_env", "SingleEnv", "batchenv.integrations.single_env"),
     ("batchenv.patch", "patch_gymnasium", "batchenv.integrations.patch"),
-    ("batchenv.faces", "ENV_TYPES", "batchenv.make"),
+    ("batchenv.faces", "ENV_TYPES", "batchenv.integrations"),
     ("batchenv.faces.gym", "GymBatchEnv", "batchenv.integrations.gym"),
     ("batchenv.faces.dm", "DmBatchEnv", "batchenv.integrations.dm"),
     ("batchenv.faces.envpool", "PoolSpec", "batchenv.integrations.envpool"),

@@ -1,3 +1,3 @@
 from batchenv._moved import moved
 
-__getattr__ = moved(__name__, "", ENV_TYPES="batchenv.make")
+__getattr__ = moved(__name__, "", ENV_TYPES="batchenv.integrations")
