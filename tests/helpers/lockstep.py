@@ -6,14 +6,14 @@ from gymnasium.vector import AutoresetMode
 from helpers.parity import assert_same
 
 
-def lockstep(ours, theirs, steps, where="", options=None, some=False):
+def lockstep(ours, theirs, steps, where="", options=None, every=0):
     """Takes both through the same resets and actions, and requires that they return the same, bit for bit. With
     autoreset disabled, lanes whose episode has ended are reset by masks.
 
     Args:
         where: what messages begin with.
         options: of the first reset.
-        some: whether a lane is reset now and then although its episode has not ended.
+        every: after how many steps a lane is reset although its episode has not ended; 0: never.
 
     Returns:
         How many episodes have ended, and what the last step has returned.
@@ -30,8 +30,8 @@ def lockstep(ours, theirs, steps, where="", options=None, some=False):
     theirs.action_space.seed(1)
     ends, result, mask = 0, None, np.zeros(lanes, bool)
     for step in range(steps):
-        if some and not disabled:
-            mask = (np.arange(lanes) == step % lanes) & (step % 23 == 22)
+        if every and not disabled:
+            mask = (np.arange(lanes) == step % lanes) & (step % every == every - 1)
         if mask.any():
             resets = (env.reset(options={"reset_mask": mask.copy()}) for env in both)
             same(resets, f"reset of some lanes before step {step}")

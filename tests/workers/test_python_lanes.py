@@ -35,7 +35,7 @@ def pair(make_env, kind="serial", mode=AutoresetMode.NEXT_STEP, lanes=LANES, **o
 
 
 def follow(ours, theirs, steps, where=""):
-    lockstep(ours, theirs, steps, where, options={"a": 1}, some=True)
+    lockstep(ours, theirs, steps, where, options={"a": 1}, every=23)
 
 
 @pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
