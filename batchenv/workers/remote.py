@@ -19,7 +19,7 @@ from batchenv.backend import Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
-from batchenv.workers import saved
+from batchenv.workers import saved, trial
 from batchenv.workers.backend import (
     NOTES,
     Notes,
@@ -131,6 +131,22 @@ class ProcessBackend(CoreBackend, Owner):
         if not self.closed:
             super().close()
             self._crew.close()
+
+    def measured(self, num_envs: int, cpus: int) -> int:
+        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped."""
+        seconds = trial.SECONDS if self._crew.timeout is None else min(trial.SECONDS, self._crew.timeout / 4)
+        cost = self._ask({0: ("measure", (seconds,))})[0]
+        return trial.suitable(cost, self._overhead(), num_envs, cpus)
+
+    def _overhead(self) -> float:
+        """The seconds that it takes to ask a worker for something and to get its answer: the median of a few."""
+        took = []
+        for _ in range(31):
+            start = time.perf_counter()
+            if not self._crew.post_to_all(Verb.NOTHING):  # it is late
+                self._settle()
+            took.append(time.perf_counter() - start)
+        return sorted(took)[len(took) // 2]
 
     # ---- reports -------------------------------------------------------------------------------------------------
 
