@@ -26,6 +26,7 @@ from batchenv.workers.backend import (
     PythonDrawer,
     PythonTranslator,
     gather,
+    generators,
     new_name,
     rows_of_actions,
 )
@@ -491,28 +492,25 @@ class ProcessBackend(CoreBackend, Owner):
                 raise revived(answers[number][1])
         return {number: said for number, (_, said) in answers.items()}
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """See `Backend.call`."""
-        answers = self._ask({number: ("call", (name, arguments, keywords)) for number in range(len(self._crew))})
-        return [value for number in range(len(self._crew)) for value in answers[number]]
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """See `Backend.set_attribute`."""
-        lanes = {number: self._crew.lanes_of(number) for number in range(len(self._crew))}
-        self._ask({k: ("set_attribute", (name, list(values[own.start : own.stop]))) for k, own in lanes.items()})
-
-    def pictures(self, lanes: list[int]) -> list[Any]:
-        """What the envs of these lanes draw."""
-        asked: dict[int, list[int]] = {}
-        for lane in lanes:
-            asked.setdefault(self._worker_of[lane], []).append(lane - self._crew.lanes_of(self._worker_of[lane]).start)
-        answers = self._ask({number: ("pictures", (own,)) for number, own in asked.items()})
-        drawn = {number: iter(pictures) for number, pictures in answers.items()}
-        return [next(drawn[self._worker_of[lane]]) for lane in lanes]
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> list[Any]:
+        """See `Backend.apply`."""
+        chosen = self._by_worker(np.array(lanes, np.int64))
+        questions = {}
+        for number, own in chosen.items():
+            first = self._crew.lanes_of(number).start
+            told = [arguments[k] for k in own], [lanes[k] - first for k in own]
+            questions[number] = ("apply", (function, *told))
+        answers = self._ask(questions)
+        values = {
+            k: value for number, own in chosen.items() for k, value in zip(own.tolist(), answers[number], strict=True)
+        }
+        return [values[k] for k in range(len(lanes))]
 
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
-        return PythonDrawer(self.pictures)
+        return PythonDrawer(self)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""
@@ -522,7 +520,7 @@ class ProcessBackend(CoreBackend, Owner):
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
-        return tuple(self.call("np_random", (), {}))
+        return generators(self)
 
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """See `Backend.snapshot`."""
