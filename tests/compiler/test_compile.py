@@ -487,7 +487,7 @@ def test_new_compile_and_check(tmp_path, cache):
     ],
     ids=["null pointer", "out of bounds", "endless loop", "loop in a header", "bad in a header", "bad in the core"],
 )
-def test_check_says_where_the_c_code_breaks(walk, sanitizers, mistake, words):
+def test_check_says_where_the_c_code_breaks(walk, baseline, sanitizers, mistake, words):
     edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
     line = walk.read_text().splitlines().index(f"        {mistake}") + 1
     result = run("check", walk, "-q", "--timeout", "2" if "hung" in words else "5")  # a loop runs for all of it
