@@ -22,6 +22,7 @@ from batchenv.core_backend import CoreBackend
 from batchenv.snapshot import Snapshot
 from batchenv.translator import Translator
 from batchenv.workers import saved
+from batchenv.workers.asked import call_env, get_attribute
 from batchenv.workers.parts import Parts
 from batchenv.workers.saved import Row, Saved
 from batchenv.workers.stepwise import stepwise
@@ -333,26 +334,19 @@ class PythonBackend(CoreBackend):
         """See `Backend.state`."""
         return {"elapsed_steps": self.core.elapsed()}
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """See `Backend.call`."""
-        return [call_env(env, name, arguments, keywords) for env in self.envs]
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """See `Backend.set_attribute`."""
-        for env, value in zip(self.envs, values, strict=True):
-            set_attribute(env, name, value)
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> list[Any]:
+        """See `Backend.apply`."""
+        return [function(self.envs[lane], *own) for lane, own in zip(lanes, arguments, strict=True)]
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
-        return tuple(self.call("np_random", (), {}))
+        return generators(self)
 
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
-        return PythonDrawer(self.pictures)
-
-    def pictures(self, lanes: Iterable[int]) -> list[Any]:
-        """What the envs of these lanes draw."""
-        return [self.envs[lane].render() for lane in lanes]
+        return PythonDrawer(self)
 
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
@@ -365,17 +359,6 @@ def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
     return mask
 
 
-def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """The attribute of this name of an env or, if it can be called, what it returns."""
-    value = getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name)
-    return value(*arguments, **keywords) if callable(value) else value
-
-
-def set_attribute(env: Any, name: str, value: Any) -> None:
-    """Sets an attribute of an env, or of the one below its wrappers that has it."""
-    getattr(env, "set_wrapper_attr", functools.partial(setattr, env))(name, value)
-
-
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
     """The action of each lane, as SyncVectorEnv takes them from those of all."""
     rows = list(iterate(batch_space(space, count), actions))
@@ -384,12 +367,18 @@ def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
     return rows
 
 
-class PythonDrawer(Drawer):
-    """Draws lanes by their own `render`. pictures: a function that does it for a list of lanes."""
+def generators(backend: Any) -> tuple[np.random.Generator, ...]:
+    """The random generators of a backend's envs."""
+    return tuple(backend.apply(get_attribute, [("np_random",)] * backend.num_envs, range(backend.num_envs)))
 
-    def __init__(self, pictures: Callable[[list[int]], list[Any]]):
-        self._pictures = pictures
+
+class PythonDrawer(Drawer):
+    """Draws the lanes of a backend by their own `render`."""
+
+    def __init__(self, backend: Any):
+        self._backend = backend
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """See `Drawer.draw`."""
-        return tuple(self._pictures(list(lanes)))
+        chosen = list(lanes)
+        return tuple(self._backend.apply(call_env, [("render", (), {})] * len(chosen), chosen))

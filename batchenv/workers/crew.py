@@ -53,6 +53,7 @@ class Crew:
     Attributes:
         like: what the first worker says of its envs.
         memory: what all processes share; from `share`.
+        timeout: as the argument.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Crew:
     ):
         if not hasattr(os, "memfd_create"):
             raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
-        self._owner, self._jobs, self._bounds, self._timeout = weakref.proxy(owner), jobs, bounds, timeout
+        self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
@@ -123,12 +124,12 @@ class Crew:
         self._workers[number] = worker
 
     def _look_after(self) -> None:
-        latest = time.monotonic() - (self._timeout or math.inf)
+        latest = time.monotonic() - (self.timeout or math.inf)
         for number, worker in enumerate(self._workers):
             if not worker.alive():
                 self._replace(number, worker.obituary())
             elif self.memory.mail.due(number) and self._since[number] < latest:
-                self._replace(number, late(self._timeout))
+                self._replace(number, late(self.timeout))
 
     def end(self) -> None:
         """Ends all at once. May be called again."""
@@ -164,7 +165,7 @@ class Crew:
             return
         self._under_way = number
         self.memory.mail.post(number, verb, lane, 1, reports)
-        self._workers[number].say(said, self._timeout)  # if it dies or hangs, that is noticed later
+        self._workers[number].say(said, self.timeout)  # if it dies or hangs, that is noticed later
         self._under_way = None
 
     def post_to_all(self, verb: Verb) -> bool:
@@ -199,7 +200,7 @@ class Crew:
                 self._under_way = number
                 if more:
                     try:
-                        said = self._workers[number].hear(self._timeout)
+                        said = self._workers[number].hear(self.timeout)
                     except WorkerDied as death:  # in the midst of its report
                         self._under_way = None
                         self._replace(number, str(death))

@@ -19,13 +19,14 @@ from batchenv.backend import Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
-from batchenv.workers import saved
+from batchenv.workers import saved, trial
 from batchenv.workers.backend import (
     NOTES,
     Notes,
     PythonDrawer,
     PythonTranslator,
     gather,
+    generators,
     new_name,
     rows_of_actions,
 )
@@ -131,6 +132,22 @@ class ProcessBackend(CoreBackend, Owner):
         if not self.closed:
             super().close()
             self._crew.close()
+
+    def measured(self, num_envs: int, cpus: int) -> int:
+        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped."""
+        seconds = trial.SECONDS if self._crew.timeout is None else min(trial.SECONDS, self._crew.timeout / 4)
+        cost = self._ask({0: ("measure", (seconds,))})[0]
+        return trial.suitable(cost, self._overhead(), num_envs, cpus)
+
+    def _overhead(self) -> float:
+        """The seconds that it takes to ask a worker for something and to get its answer: the median of a few."""
+        took = []
+        for _ in range(31):
+            start = time.perf_counter()
+            if not self._crew.post_to_all(Verb.NOTHING):  # it is late
+                self._settle()
+            took.append(time.perf_counter() - start)
+        return sorted(took)[len(took) // 2]
 
     # ---- reports -------------------------------------------------------------------------------------------------
 
@@ -475,28 +492,25 @@ class ProcessBackend(CoreBackend, Owner):
                 raise revived(answers[number][1])
         return {number: said for number, (_, said) in answers.items()}
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """See `Backend.call`."""
-        answers = self._ask({number: ("call", (name, arguments, keywords)) for number in range(len(self._crew))})
-        return [value for number in range(len(self._crew)) for value in answers[number]]
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """See `Backend.set_attribute`."""
-        lanes = {number: self._crew.lanes_of(number) for number in range(len(self._crew))}
-        self._ask({k: ("set_attribute", (name, list(values[own.start : own.stop]))) for k, own in lanes.items()})
-
-    def pictures(self, lanes: list[int]) -> list[Any]:
-        """What the envs of these lanes draw."""
-        asked: dict[int, list[int]] = {}
-        for lane in lanes:
-            asked.setdefault(self._worker_of[lane], []).append(lane - self._crew.lanes_of(self._worker_of[lane]).start)
-        answers = self._ask({number: ("pictures", (own,)) for number, own in asked.items()})
-        drawn = {number: iter(pictures) for number, pictures in answers.items()}
-        return [next(drawn[self._worker_of[lane]]) for lane in lanes]
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> list[Any]:
+        """See `Backend.apply`."""
+        chosen = self._by_worker(np.array(lanes, np.int64))
+        questions = {}
+        for number, own in chosen.items():
+            first = self._crew.lanes_of(number).start
+            told = [arguments[k] for k in own], [lanes[k] - first for k in own]
+            questions[number] = ("apply", (function, *told))
+        answers = self._ask(questions)
+        values = {
+            k: value for number, own in chosen.items() for k, value in zip(own.tolist(), answers[number], strict=True)
+        }
+        return [values[k] for k in range(len(lanes))]
 
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
-        return PythonDrawer(self.pictures)
+        return PythonDrawer(self)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""
@@ -506,7 +520,7 @@ class ProcessBackend(CoreBackend, Owner):
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
-        return tuple(self.call("np_random", (), {}))
+        return generators(self)
 
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         """See `Backend.snapshot`."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core, nested
 from batchenv.backend import LaneError
-from batchenv.workers.backend import PythonBackend, call_env, check_spaces, set_attribute
+from batchenv.workers.backend import PythonBackend, check_spaces
 from batchenv.workers.event_loop import Arrivals, EventLoop, Order, Script, renewing
 
 
@@ -278,22 +278,12 @@ class WaitingBackend(PythonBackend):
             raise
         return [order.answer() for order in orders]
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """See `Backend.call`."""
-        return self._ask(
-            range(self.num_envs), [(call_env, (lane.env, name, arguments, keywords), {}) for lane in self._loop.lanes]
-        )
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """See `Backend.set_attribute`."""
-        envs = [lane.env for lane in self._loop.lanes]
-        calls = [(set_attribute, (env, name, value), {}) for env, value in zip(envs, values, strict=True)]
-        self._ask(range(self.num_envs), calls)
-
-    def pictures(self, lanes: Iterable[int]) -> list[Any]:
-        """What the envs of these lanes draw."""
-        lanes = list(lanes)
-        return self._ask(lanes, [("render", (), {}) for _ in lanes])
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> list[Any]:
+        """See `Backend.apply`."""
+        envs = [self._loop.lanes[lane].env for lane in lanes]
+        return self._ask(lanes, [(function, (env, *own), {}) for env, own in zip(envs, arguments, strict=True)])
 
 
 def _end(loop: EventLoop) -> None:

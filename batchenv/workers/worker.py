@@ -29,6 +29,7 @@ from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
 from batchenv.workers.numbers import Writer
 from batchenv.workers.saved import Saved
+from batchenv.workers.trial import Cost, measure
 
 FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
@@ -42,6 +43,7 @@ class Verb(IntEnum):
     RESET = 3  # the arguments of `Worker.reset` come over the socket
     CALL = 4  # those of `Worker.call` do
     END = 5
+    NOTHING = 6  # but an answer
 
 
 class Job(NamedTuple):
@@ -143,6 +145,8 @@ class Worker:
                 self.call(*said)
             elif verb == Verb.RESET:
                 self.reset(*said)
+            elif verb == Verb.NOTHING:
+                self.send(verb, self.first, b"")
             elif verb == Verb.LANE:
                 self.step(Verb.LANE, slice(lane - self.first, lane - self.first + 1), said)
             else:
@@ -235,10 +239,14 @@ class Worker:
         self.show(self.backend.load(parts, lanes), lanes)
         return [self.backend.lanes.objects_of_lane(lane) for lane in lanes]
 
+    def measure(self, seconds: float) -> Cost:
+        """What a step of the first env costs."""
+        return measure(self.backend.envs[0], seconds)
+
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
-            answer = getattr(self if name == "load" else self.backend, name)(*arguments)
+            answer = getattr(self if name in ("load", "measure") else self.backend, name)(*arguments)
             message = pickle.dumps(("said", answer), pickle.HIGHEST_PROTOCOL)
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from helpers.parity import assert_same
+from helpers.lockstep import lockstep
 from helpers.processes import python, succeeded
 from helpers.project import ROOT
 
@@ -41,20 +41,9 @@ def test_scenarios(env_id, kind, mode, keywords):
     )
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, **keywords)] * LANES, autoreset_mode=mode)
     assert isinstance(ours.single_observation_space, gymnasium.spaces.Dict)
-    assert_same(ours.reset(seed=5), theirs.reset(seed=5), "reset")
-    theirs.action_space.seed(2)
-    ends, done = 0, np.zeros(LANES, bool)
-    for step in range(200):
-        if mode is AutoresetMode.DISABLED and done.any():
-            one, other = (env.reset(options={"reset_mask": done.copy()}) for env in (ours, theirs))
-            assert_same(one, other, f"reset before step {step}")
-        actions = theirs.action_space.sample()
-        one, other = ours.step(actions), theirs.step(actions)
-        assert_same(one, other, f"step {step}")
-        done = one[2] | one[3]
-        ends += int(done.sum())
+    ends, last = lockstep(ours, theirs, 200, env_id)
     assert ends or "Deathmatch" in env_id
-    assert np.unique(one[0]["screen"]).size > 20
+    assert np.unique(last[0]["screen"]).size > 20
     ours.close(), theirs.close()
 
 
