@@ -1,7 +1,7 @@
 """Compares environments written in Python with SyncVectorEnv, bit for bit: many kinds of env, in every kind of workers
 and autoreset mode. The tests do this, too, for fewer steps.
 
-python tools/compare_python_envs.py [--steps 20000] [--only NAME] [--kinds serial,threads]
+python tools/compare_python_envs.py [--steps 20000] [--only NAME] [--kinds serial,threads] [--modes SameStep]
 
 It needs gymnasium[box2d] and minigrid. Exit status 1: something differs.
 """
@@ -67,10 +67,12 @@ def main():
     parser.add_argument("--steps", type=int, default=20000, help="of each of CartPole's lanes (%(default)s)")
     parser.add_argument("--only", default="", help="only envs whose name contains this")
     parser.add_argument("--kinds", default=",".join(KINDS), help="default %(default)s")
+    parser.add_argument("--modes", default=",".join(mode.value for mode in AutoresetMode), help="default %(default)s")
     options = parser.parse_args()
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     differ = count = total = 0
-    for (name, (make, part)), kind, mode in itertools.product(envs().items(), options.kinds.split(","), AutoresetMode):
+    kinds, modes = options.kinds.split(","), map(AutoresetMode, options.modes.split(","))
+    for (name, (make, part)), kind, mode in itertools.product(envs().items(), kinds, modes):
         if options.only not in name:
             continue
         if name == "CarRacing-v3" and kind in ("threads", "asyncio"):

@@ -69,16 +69,19 @@ class Crew:
         self._under_way: int | None = None  # the worker to or from which a message is being sent
         self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
+        start = time.monotonic()
         try:
             for number in range(len(jobs)):
                 self._workers.append(self._start(number))
-            likes = [_hear_like(worker) for worker in self._workers]
+            likes = [_like(worker.hear()) for worker in self._workers]
             self.like = likes[0]
             for number, like in enumerate(likes):
                 check_spaces(like, self.like, bounds[number])
         except BaseException:
             self.end()
             raise
+        took = time.monotonic() - start
+        self._patience = None if timeout is None else timeout + 2 * took  # with the envs of a new worker
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -108,21 +111,25 @@ class Crew:
             worker.say(plan)
 
     def _replace(self, number: int, why: str) -> None:
-        """Puts a new worker in the place of one that has died."""
+        """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
+        `timeout`."""
         self._workers[number].kill()
         self.memory.mail.empty(number)
         others = [letter for letter in self.letters if letter[0] != number]
         self.letters.clear()
         self.letters.extend(others)
         self._owner.lose(number, WorkerDied(why))
-        worker = self._start(number)
+        worker = self._workers[number] = self._start(number)
+        late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
         try:
-            _hear_like(worker)
+            check_spaces(_like(worker.hear(self._patience, late)), self.like, self._bounds[number])
             worker.say(self._plan)
+        except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
+            worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
+            worker.kill()
         except BaseException:
             worker.kill()
             raise
-        self._workers[number] = worker
 
     def _look_after(self) -> None:
         for number, worker in enumerate(self._workers):
@@ -214,9 +221,8 @@ class Crew:
                         raise TimeoutError
 
 
-def _hear_like(worker: WorkerProcess) -> Like:
-    """What a new worker says of its envs."""
-    like = worker.hear()
-    if isinstance(like, Like):
-        return like
-    raise revived(like)
+def _like(said: Any) -> Like:
+    """What a new worker says of its envs, unless it has failed to make them."""
+    if isinstance(said, Like):
+        return said
+    raise revived(said)

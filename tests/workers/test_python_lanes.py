@@ -1,5 +1,8 @@
 """Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
 
+import asyncio
+import time
+
 import gymnasium
 import numpy as np
 import pytest
@@ -294,6 +297,38 @@ def test_an_env_that_cannot_be_made_anew():
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
     with pytest.raises(ValueError, match="on_failure='retry' must be 'raise' or 'restart'"):
         make_python(make, 2, on_failure="retry")
+
+
+@pytest.mark.parametrize("kind", ["processes", "asyncio", "coroutines"])
+def test_an_env_whose_making_anew_hangs(tmp_path, kind):
+    """It takes part in a step, so step_timeout ends it: that is the lane's failure, and the other lane goes on."""
+    file = tmp_path / "file"
+
+    async def make_coroutines():
+        if file.exists():
+            await asyncio.sleep(3600)
+        return Awaited(Fragile())
+
+    def make():
+        if file.exists():
+            time.sleep(3600)
+        return Fragile()
+
+    if kind == "coroutines":
+        make, kind = make_coroutines, "asyncio"
+    options = {"num_workers": 2} if kind == "processes" else {}
+    env = batchenv.make_python(make, 2, workers=kind, on_failure="restart", step_timeout=1.0, **options)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match="ZeroDivisionError"):
+        env.step(np.array([0, 1]))
+    file.touch()
+    with pytest.raises(batchenv.LaneError, match=r"lane 1: .* it took longer than step_timeout=1\.0 s") as raised:
+        env.step(np.zeros(2, int))
+    np.testing.assert_array_equal(raised.value.result[1], [1, 0])
+    file.unlink()
+    if make is make_coroutines:
+        env.step(np.zeros(2, int))
+        np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
