@@ -11,6 +11,8 @@ from typing import Any
 _WRAPPERS = {
     "gym": ("gym", "GymBatchEnv"),
     "dm": ("dm", "DmBatchEnv"),
+    "torch": ("torch", "TorchBatchEnv"),
+    "torchrl": ("torchrl", "TorchRLBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)
 
