@@ -58,6 +58,20 @@ def _dtype(space: spaces.Space) -> torch.dtype:
     return torch.from_numpy(np.empty(0, space.dtype)).dtype
 
 
+class Present:
+    """What is known of the lanes; apart from the EnvBase, where setting an attribute takes long.
+
+    observations: of their present states. begun: lanes of which these are the first ones of an episode, while nobody
+    has been told so; or None.
+    """
+
+    __slots__ = ("begun", "observations")
+
+    def __init__(self) -> None:
+        self.observations: Any = None
+        self.begun: torch.Tensor | None = None
+
+
 class TorchRLBatchEnv(EnvBase):
     """A BatchEnv as one EnvBase of batch size (num_envs,); `.env` is the BatchEnv.
 
@@ -107,8 +121,7 @@ class TorchRLBatchEnv(EnvBase):
         flag = Categorical(2, shape=(count, 1), dtype=torch.bool, device=device)
         self.done_spec = Composite({name: flag.clone() for name in _DONE}, shape=(count,), device=device)
         self._seed_of_reset: int | None = None
-        self._observations: Any = None  # of the lanes' present states
-        self._begun: torch.Tensor | None = None  # lanes of which these are the first ones, and nobody was told; or None
+        self._present = Present()
 
     @property
     def num_envs(self) -> int:
@@ -137,18 +150,18 @@ class TorchRLBatchEnv(EnvBase):
 
     def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         mask = None if tensordict is None else tensordict.get("_reset", None)
-        if mask is None or self._observations is None:
-            self._observations, _ = self._lanes.reset(seed=self._seed_of_reset)
-            self._seed_of_reset = self._begun = None
+        if mask is None or self._present.observations is None:
+            self._present.observations, _ = self._lanes.reset(seed=self._seed_of_reset)
+            self._seed_of_reset = self._present.begun = None
         else:
             mask = mask.reshape(self.num_envs)
             # A lane that has just ended has begun its next episode already.
-            waiting = mask if self._begun is None else mask & ~self._begun
+            waiting = mask if self._present.begun is None else mask & ~self._present.begun
             if waiting.any():
-                self._observations, _ = self._lanes.reset(options={"reset_mask": waiting})
-            if self._begun is not None:
-                self._begun = self._begun & ~mask
-        return self._tensordict(self._told(self._observations), **self._not_done())
+                self._present.observations, _ = self._lanes.reset(options={"reset_mask": waiting})
+            if self._present.begun is not None:
+                self._present.begun = self._present.begun & ~mask
+        return self._tensordict(self._told(self._present.observations), **self._not_done())
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         return self._stepped(tensordict)[0]
@@ -171,9 +184,9 @@ class TorchRLBatchEnv(EnvBase):
         tensordict.set("next", result)
         following = self._step_mdp(tensordict)
         if ended:
-            for name, value in {**self._told(self._observations), **self._not_done()}.items():
+            for name, value in {**self._told(self._present.observations), **self._not_done()}.items():
                 following.set(name, value)
-            self._begun = None
+            self._present.begun = None
         return tensordict, following
 
     # ---- TensorDicts -------------------------------------------------------------------------------------------------
@@ -184,13 +197,13 @@ class TorchRLBatchEnv(EnvBase):
         if isinstance(action, TensorDictBase):
             action = action.to_dict()
         observations, rewards, terminated, truncated, infos = self._lanes.step(action)
-        self._observations, self._begun = observations, None
+        self._present.observations, self._present.begun = observations, None
         last, done = observations, terminated | truncated
         ended = "final_rows" in infos
         if ended:
             lanes, rows = infos["final_rows"]
             last = _replaced(observations, lanes, rows)
-            self._begun = done
+            self._present.begun = done
         flags = {"done": done, "terminated": terminated, "truncated": truncated}
         columns = {name: flag.unsqueeze(-1) for name, flag in flags.items()}
         return self._tensordict(self._told(last), reward=rewards.unsqueeze(-1), **columns), ended
