@@ -58,7 +58,7 @@ def network(size, outputs):
     return nn.Sequential(nn.Linear(size, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, outputs))
 
 
-def train(lanes=64, steps=64, total=1_500_000, seed=0):
+def train(lanes=64, steps=64, total=360 * 4096, seed=0):
     """Trains, and returns the best mean return of a batch's episodes."""
     torch.manual_seed(seed)
     env = batchenv.make("CartPole-v1", lanes, env_type="torchrl")
@@ -107,7 +107,7 @@ def train(lanes=64, steps=64, total=1_500_000, seed=0):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=1_500_000, help="the most steps of training")
+    parser.add_argument("--steps", type=int, default=360 * 4096, help="the most steps of training")
     parser.add_argument("--lanes", type=int, default=64)
     options = parser.parse_args()
     torch.set_num_threads(1)
