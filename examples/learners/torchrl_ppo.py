@@ -3,7 +3,7 @@
     pip install -e ".[torchrl]" && python examples/learners/torchrl_ppo.py
 
 First prints how many steps per second TorchRL's collector makes with random actions, over batchenv and over TorchRL's
-own SerialEnv, in turns. Then trains until the mean return of a batch's episodes is 475, which takes a minute or two.
+own SerialEnv, in turns. Then trains until the mean return of a batch's episodes is 475, or until the steps are used up.
 """
 
 import argparse
