@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
 _told: set[str] = set()  # ids of which it has been said that they run in Python
-_OF_ONE_PLAYER = (DEFAULTS.keys() | {"batch_size"}) - {"record_episode_statistics"}
+_OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
