@@ -108,7 +108,7 @@ class CoreBackend(Backend):
         self.core.set_queue(batch_size, cpus)
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
-        stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
+        stage = self._stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
         self.core.set_stage(stage, self._transforms.reward_dtype)
         self.normalizers = stage.normalizers() if stage is not None else {}
 
