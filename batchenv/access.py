@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from batchenv.backend import ResetNeeded
 from batchenv.lanes import lane_indices, pairs
 from batchenv.seeds import entropy
 from batchenv.snapshot import Snapshot
+from batchenv.workers.asked import call_env, set_attribute
 
 
 def get_params(self: Any) -> dict[str, Any]:
@@ -161,9 +163,15 @@ def call(self: Any, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     else:
         with self._hold():
             if self._backend.has_envs:
-                return tuple(self._backend.call(name, args, kwargs))
+                return tuple(self._apply(call_env, name, args, kwargs))
             values = self._lane_values(name)
     return tuple(value(*args, **kwargs) if callable(value) else value for value in values)
+
+
+def _apply(self: Any, function: Callable[..., Any], *arguments: Any, lanes: Sequence[int] | None = None) -> list[Any]:
+    """`function(env, *arguments)` of the env of each of these lanes (None: of all), while the batch is held."""
+    chosen = range(self.num_envs) if lanes is None else lanes
+    return list(self._backend.apply(function, [arguments] * len(chosen), chosen))
 
 
 def _lane_values(self: Any, name: str) -> tuple[Any, ...]:
@@ -206,7 +214,8 @@ def set_attr(self: Any, name: str, values: Any) -> None:
     with self._hold(settle=False):
         known = self._backend.get_params()
         if self._backend.has_envs:
-            self._backend.set_attribute(name, values if len(values) > 1 else list(values) * self.num_envs)
+            each = values if len(values) > 1 else list(values) * self.num_envs
+            self._backend.apply(set_attribute, [(name, value) for value in each], range(self.num_envs))
             return
     if name not in known:
         raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")

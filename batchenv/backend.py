@@ -69,7 +69,7 @@ class Backend(Protocol):
         closed: whether `close` has ended it.
         needs_reset: whether lanes have to be reset before anything else.
         kind: what steps the lanes, for `BatchEnv.backend`: "C", "serial", "threads", "processes", "asyncio".
-        has_envs: whether each lane is an env of its own, with attributes and methods for `call` and `set_attribute`.
+        has_envs: whether each lane is an env of its own, with attributes and methods, for `apply`.
     """
 
     num_envs: int
@@ -210,17 +210,12 @@ class Backend(Protocol):
         """The value of one of `attributes` in each lane."""
         raise KeyError(name)
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
-        """The attribute of this name of each lane's env or, if it can be called, what it returns.
-
-        Raises:
-            AttributeError: envs have no such attribute.
-        """
-        raise self._lacks(f"call({name!r})")
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """Sets an attribute of each lane's env, one value per lane."""
-        raise self._lacks("set_attr()")
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> Sequence[Any]:
+        """What `function(env, *arguments[k])` returns for the env of lane `lanes[k]`, called where this env is, which
+        may be another process. `workers.asked` has functions for it."""
+        raise self._lacks("a question to the envs")
 
     @abstractmethod
     def generators(self) -> tuple[np.random.Generator, ...]:

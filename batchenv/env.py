@@ -441,7 +441,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     get_params, set_params, state = access.get_params, access.set_params, access.state
     snapshot, restore = access.snapshot, access.restore
     np_random, np_random_seed = access.np_random, access.np_random_seed
-    get_attr, set_attr, call, _lane_values = access.get_attr, access.set_attr, access.call, access._lane_values
+    get_attr, set_attr, call = access.get_attr, access.set_attr, access.call
+    _lane_values, _apply = access._lane_values, access._apply
 
     # ---- pictures ---------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from batchenv.core_backend import CoreBackend
 from batchenv.snapshot import Snapshot
 from batchenv.translator import Translator
 from batchenv.workers import saved
+from batchenv.workers.asked import call_env, get_attribute
 from batchenv.workers.parts import Parts
 from batchenv.workers.saved import Row, Saved
 from batchenv.workers.stepwise import stepwise
@@ -178,7 +179,7 @@ class PythonBackend(CoreBackend):
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         self._order(seeds, mask, options)
-        return self._told(super().reset, self._stream(), mask, {})
+        return self.complete(super().reset, self._stream(), mask, {})
 
     def _stream(self) -> int | None:
         """The seed of the C core's random streams, which nobody draws from; snapshots need them to be sound."""
@@ -196,7 +197,7 @@ class PythonBackend(CoreBackend):
 
     def step_taken(self, actions: Any, out: Any) -> Any:
         """`step` with actions for the C core."""
-        return self._told(super().step, actions, out)
+        return self.complete(super().step, actions, out)
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
@@ -204,7 +205,7 @@ class PythonBackend(CoreBackend):
 
     def step_some_taken(self, actions: Any, env_id: Any, out: Any) -> Any:
         """`step_some` with actions for the C core."""
-        return self._told(super().step_some, actions, env_id, out)
+        return self.complete(super().step_some, actions, env_id, out)
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
@@ -218,7 +219,7 @@ class PythonBackend(CoreBackend):
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
-        return self._told(super().recv, timeout)
+        return self.complete(super().recv, timeout)
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""
@@ -239,7 +240,7 @@ class PythonBackend(CoreBackend):
         self.lanes.actions = taken
         return {self.actions.ports[0].name: np.zeros(len(lanes), np.uint8)}
 
-    def _told(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def complete(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """What a call returns, with what does not go through ports."""
         try:
             result = call(*arguments)
@@ -333,26 +334,19 @@ class PythonBackend(CoreBackend):
         """See `Backend.state`."""
         return {"elapsed_steps": self.core.elapsed()}
 
-    def call(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """See `Backend.call`."""
-        return [call_env(env, name, arguments, keywords) for env in self.envs]
-
-    def set_attribute(self, name: str, values: Sequence[Any]) -> None:
-        """See `Backend.set_attribute`."""
-        for env, value in zip(self.envs, values, strict=True):
-            set_attribute(env, name, value)
+    def apply(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
+    ) -> list[Any]:
+        """See `Backend.apply`."""
+        return [function(self.envs[lane], *own) for lane, own in zip(lanes, arguments, strict=True)]
 
     def generators(self) -> tuple[np.random.Generator, ...]:
         """See `Backend.generators`."""
-        return tuple(self.call("np_random", (), {}))
+        return generators(self)
 
     def drawer(self, mode: str) -> Drawer:
         """See `Backend.drawer`."""
-        return PythonDrawer(self.pictures)
-
-    def pictures(self, lanes: Iterable[int]) -> list[Any]:
-        """What the envs of these lanes draw."""
-        return [self.envs[lane].render() for lane in lanes]
+        return PythonDrawer(self)
 
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
@@ -365,17 +359,6 @@ def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
     return mask
 
 
-def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """The attribute of this name of an env or, if it can be called, what it returns."""
-    value = getattr(env, "get_wrapper_attr", functools.partial(getattr, env))(name)
-    return value(*arguments, **keywords) if callable(value) else value
-
-
-def set_attribute(env: Any, name: str, value: Any) -> None:
-    """Sets an attribute of an env, or of the one below its wrappers that has it."""
-    getattr(env, "set_wrapper_attr", functools.partial(setattr, env))(name, value)
-
-
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
     """The action of each lane, as SyncVectorEnv takes them from those of all."""
     rows = list(iterate(batch_space(space, count), actions))
@@ -384,12 +367,18 @@ def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
     return rows
 
 
-class PythonDrawer(Drawer):
-    """Draws lanes by their own `render`. pictures: a function that does it for a list of lanes."""
+def generators(backend: Any) -> tuple[np.random.Generator, ...]:
+    """The random generators of a backend's envs."""
+    return tuple(backend.apply(get_attribute, [("np_random",)] * backend.num_envs, range(backend.num_envs)))
 
-    def __init__(self, pictures: Callable[[list[int]], list[Any]]):
-        self._pictures = pictures
+
+class PythonDrawer(Drawer):
+    """Draws the lanes of a backend by their own `render`."""
+
+    def __init__(self, backend: Any):
+        self._backend = backend
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """See `Drawer.draw`."""
-        return tuple(self._pictures(list(lanes)))
+        chosen = list(lanes)
+        return tuple(self._backend.apply(call_env, [("render", (), {})] * len(chosen), chosen))

@@ -4,7 +4,6 @@ of one that has died."""
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 import weakref
@@ -54,6 +53,7 @@ class Crew:
         like: what the first worker says of its envs.
         memory: what all processes share; from `share`.
         timeout: as the argument.
+        letters: those that have come, and have not been read.
     """
 
     def __init__(
@@ -65,9 +65,8 @@ class Crew:
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
-        self._letters: deque[tuple[int, int, int, int, int]] = deque()  # that have come, and have not been read
+        self.letters: deque[tuple[int, int, int, int, int]] = deque()
         self._under_way: int | None = None  # the worker to or from which a message is being sent
-        self._since = [0.0] * len(jobs)  # when it got the oldest request that it has not answered
         self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
         start = time.monotonic()
@@ -116,7 +115,9 @@ class Crew:
         `timeout`."""
         self._workers[number].kill()
         self.memory.mail.empty(number)
-        self._letters = deque(letter for letter in self._letters if letter[0] != number)
+        others = [letter for letter in self.letters if letter[0] != number]
+        self.letters.clear()
+        self.letters.extend(others)
         self._owner.lose(number, WorkerDied(why))
         worker = self._workers[number] = self._start(number)
         late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
@@ -131,11 +132,10 @@ class Crew:
             raise
 
     def _look_after(self) -> None:
-        latest = time.monotonic() - (self.timeout or math.inf)
         for number, worker in enumerate(self._workers):
             if not worker.alive():
                 self._replace(number, worker.obituary())
-            elif self.memory.mail.due(number) and self._since[number] < latest:
+            elif self.timeout is not None and self.memory.mail.overdue(number, self.timeout):
                 self._replace(number, late(self.timeout))
 
     def end(self) -> None:
@@ -165,8 +165,6 @@ class Crew:
 
     def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
         """Asks a worker for something, which it answers with so many reports."""
-        if not self.memory.mail.due(number):
-            self._since[number] = time.monotonic()
         if said is None:
             self.memory.mail.post(number, verb, lane, 0, reports)
             return
@@ -174,12 +172,6 @@ class Crew:
         self.memory.mail.post(number, verb, lane, 1, reports)
         self._workers[number].say(said, self.timeout)  # if it dies or hangs, that is noticed later
         self._under_way = None
-
-    def post_to_all(self, verb: Verb) -> bool:
-        """Asks all workers, who owe nothing, for something that needs no words. Returns True if all have done it and
-        have nothing to say; else there are `reports` to read."""
-        self._since = [time.monotonic()] * len(self)
-        return self.memory.mail.post_to_all(verb, self._letters, _LOOK)
 
     def mend(self) -> None:
         """Replaces a worker if Ctrl-C has come between it and this process: a message may be cut in two, of which the
@@ -191,7 +183,7 @@ class Crew:
 
     def nothing_due(self) -> bool:
         """Whether no worker owes a report, and none waits to be read."""
-        return not self._letters and self.memory.mail.nothing_due()
+        return not self.letters and self.memory.mail.nothing_due()
 
     def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
         """Reports as they come, until there are enough.
@@ -201,8 +193,8 @@ class Crew:
         """
         self.mend()
         while not enough():
-            if self._letters:
-                number, verb, lane, more, numbers = self._letters[0]
+            if self.letters:
+                number, verb, lane, more, numbers = self.letters[0]
                 said = None
                 self._under_way = number
                 if more:
@@ -217,14 +209,13 @@ class Crew:
                         why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
                         self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
                         continue
-                self._letters.popleft()
-                self._since[number] = time.monotonic()
+                self.letters.popleft()
                 yield Report(number, verb, lane, said, numbers)
                 self._under_way = None  # not before it has been read whole
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
-                self.memory.mail.collect(self._letters, wait)
-                if not self._letters:
+                self.memory.mail.collect(self.letters, wait)
+                if not self.letters:
                     self._look_after()
                     if deadline is not None and time.monotonic() >= deadline and not enough():
                         raise TimeoutError

@@ -39,6 +39,10 @@ class Deadly(gymnasium.Env):
             time.sleep(1.5)
         return np.float32([self.count, os.getpid()]), 1.0, False, False, {}
 
+    def wait(self, seconds):
+        time.sleep(seconds)
+        return self.count
+
 
 def processes(num_envs, num_workers=2, make_env=Deadly, **options):
     return batchenv.make_python(make_env, num_envs, workers="processes", num_workers=num_workers, **options)
@@ -260,6 +264,22 @@ def test_lanes_do_not_go_on_after_ctrl_c():
         env.step(np.zeros(2, int))
     env.reset(seed=1)
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    env.close()
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_the_answer_to_an_interrupted_question_is_dropped(sent):
+    env = processes(2, batch_size=1 if sent else 2)
+    env.reset(seed=1)
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        env.call("wait", 0.6)
+    if sent:
+        env.send(np.zeros(2, int), [0, 1])
+        assert sorted(env.recv()[4]["env_id"].item() for _ in range(2)) == [0, 1]
+    else:
+        np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    assert env.call("wait", 0.0) == (1, 1)
     env.close()
 
 

@@ -47,7 +47,7 @@ class Slow(Anything):
             file.write(f"{id(self)} {what}\n")
 
     def step(self, action):
-        time.sleep(0.02)
+        time.sleep(0.1)
         self.note("stepped")
         return super().step(action)
 
