@@ -264,7 +264,9 @@ class ProcessBackend(CoreBackend, Owner):
         if lanes:
             self._flight.refuse(lanes)
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         if mask is None:
             if self._crew.foreign:
@@ -283,7 +285,7 @@ class ProcessBackend(CoreBackend, Owner):
         observations, _, _, _, infos = self._told(None, None, True if mask is None else mask)
         return self._raised((observations, infos), None)
 
-    def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any], one_by_one: bool) -> None:
+    def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any] | None, one_by_one: bool) -> None:
         self._remote.calm = False
         for number in range(len(self._crew)):
             lanes = self._crew.lanes_of(number)
@@ -355,7 +357,7 @@ class ProcessBackend(CoreBackend, Owner):
         elif self._renewed[lane]:
             self._renewed[lane] = False
             own = np.array(self._crew.lanes_of(number)) == lane
-            self._crew.post(number, Verb.RESET, lane, (None, own, {}, [lane]))
+            self._crew.post(number, Verb.RESET, lane, (None, own, None, [lane]))
         else:
             self._crew.post(number, Verb.LANE, lane, None if taken is None else [taken])
 
@@ -443,7 +445,7 @@ class ProcessBackend(CoreBackend, Owner):
             self._submit(lanes, taken)
         return lanes
 
-    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._settle()
         self.core.expect_resets()
