@@ -151,7 +151,7 @@ def make_python(
     num_envs: int | None = None,
     *,
     workers: str = "processes",
-    num_workers: int | None = None,
+    num_workers: int | str | None = None,
     start_method: str | None = None,
     step_timeout: float | None = None,
     on_failure: str = "raise",
@@ -170,7 +170,9 @@ def make_python(
             envs that wait, or compute without the GIL. "asyncio": in one event loop, for envs that wait, and whose
             reset and step are coroutines; plain ones have a thread each. "serial": in this thread, one after the other,
             for envs whose steps take microseconds, and for debugging. See docs/python-envs.md.
-        num_workers: how many threads or processes; None: one per CPU. Not for "asyncio".
+        num_workers: how many threads or processes; None: one per CPU. "measured", for processes: as many as suit the
+            cost of a step: one more env is made for this, stepped with random actions for a moment, and closed. Not for
+            "asyncio".
         start_method: with "processes", how they are started. "forkserver": as forks of a new interpreter, which has
             imported what they need. "spawn": each as a new interpreter. "fork": as forks of this process, which is not
             safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.

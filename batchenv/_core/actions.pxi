@@ -27,6 +27,8 @@ cdef class ActionPart:
     cdef int64_t num_lanes, row_size
     cdef void *buffer  # room for num_lanes rows, once values of another dtype have come
     cdef cnp.ndarray array  # what was read last, where that is no array of the caller's
+    cdef type tensors  # what was looked at last, and is no array
+    cdef const DlExchange *exchange  # its interface; NULL: it has none
 
     cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip, dict row) except -1:
         cdef const be_space *space
@@ -56,30 +58,36 @@ cdef class ActionPart:
         cdef be_error error
         cdef be_dtype dtype
         cdef void *canonical = NULL
-        cdef int status
+        cdef int status, bytes
         cdef int64_t row
-        cdef const char *data
-        if type(actions) is cnp.ndarray and self._fits(<cnp.ndarray>actions, rows):
-            array = <cnp.ndarray>actions
+        cdef const char *data = NULL
+        if not self.floats and type(actions) is not cnp.ndarray:
+            data = <const char *>self._look(actions, rows, &bytes)
+        if data != NULL:
+            dtype = BE_I32 if bytes == 4 else BE_I64
             self.array = None
         else:
-            array = self._readable(actions, (rows, *self.shape), lanes)
-            self.array = array  # it lives no longer than this call otherwise
-        dtype = self._dtype_of(array)
+            if type(actions) is cnp.ndarray and self._fits(<cnp.ndarray>actions, rows):
+                array = <cnp.ndarray>actions
+                self.array = None
+            else:
+                array = self._readable(actions, (rows, *self.shape), lanes)
+                self.array = array  # it lives no longer than this call otherwise
+            dtype = self._dtype_of(array)
+            data = <const char *>cnp.PyArray_DATA(array)
+            bytes = cnp.PyArray_ITEMSIZE(array)
         if dtype != self.own:
             if self.buffer == NULL:
                 self.buffer = PyMem_Calloc(self.num_lanes * self.row_size, self.dtype.itemsize)
                 if self.buffer == NULL:
                     raise MemoryError()
             canonical = self.buffer
-        data = <const char *>cnp.PyArray_DATA(array)
         with nogil:
             status = self._check(data, dtype, 0, rows, canonical, &error)
         if status != BE_OK:
             if lanes != NULL and error.lane >= 0:  # a row: once more, for the message to name its lane
                 row = error.lane
-                self._check(data + row * self.row_size * cnp.PyArray_ITEMSIZE(array), dtype, lanes[row], 1, NULL,
-                            &error)
+                self._check(data + row * self.row_size * bytes, dtype, lanes[row], 1, NULL, &error)
             _raise(&error)
         if canonical != NULL:
             return canonical
@@ -117,6 +125,13 @@ cdef class ActionPart:
         if not self.floats:  # NumPy has several types of 64 bits
             return BE_I32 if cnp.PyArray_ITEMSIZE(array) == 4 else BE_I64
         return BE_F32 if cnp.PyArray_TYPE(array) == cnp.NPY_FLOAT32 else BE_F64
+
+    cdef const void *_look(self, object actions, int64_t rows, int *bytes):
+        """The memory of a tensor that can be used as it is; NULL: it has to be read as an array."""
+        if type(actions) is not self.tensors:
+            self.tensors = type(actions)
+            self.exchange = _exchange_of(self.tensors)
+        return NULL if self.exchange == NULL else _look_at_integers(self.exchange, actions, rows, self.shape, bytes)
 
     cdef bint _fits(self, cnp.ndarray array, int64_t rows):
         """Of the right shape, contiguous and of a dtype that check_actions takes."""
@@ -218,5 +233,5 @@ cdef class Actions:
         """The arrays whose memory actions have been read from. That of what is no array itself, such as a tensor, may
         still be the caller's."""
         cdef ActionPart part
-        return [values if type(values) is cnp.ndarray else part.array
+        return [values if type(values) is cnp.ndarray else np.asarray(values) if part.array is None else part.array
                 for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True)]

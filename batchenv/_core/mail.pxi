@@ -1,4 +1,4 @@
-# Messages between processes, in memory that they share, and batches whose lanes are stepped elsewhere.
+# Messages between processes, in memory that they share.
 
 import numpy as np
 
@@ -71,6 +71,7 @@ cdef class Mail:
     cdef be_spin spin
     cdef int64_t taken  # when the last letter was, in ns
     cdef int64_t[1024] owed  # counted together with the letters, so that no signal comes between the two
+    cdef int64_t[1024] since  # when a worker got the oldest letter that it has not answered, in ns
 
     def __cinit__(self, memory, int workers, int64_t capacity, bint create):
         cdef int k
@@ -113,6 +114,10 @@ cdef class Mail:
         """How many letters this worker owes."""
         return self.owed[worker]
 
+    def overdue(self, int worker, double timeout):
+        """Whether this worker has owed a letter for so many seconds."""
+        return self.owed[worker] and <int64_t>be_now_ns() - self.since[worker] > timeout * 1e9
+
     def nothing_due(self):
         """Whether no worker owes a letter."""
         cdef int k
@@ -123,32 +128,23 @@ cdef class Mail:
 
     def post(self, int worker, int64_t verb, int64_t first=0, int64_t second=0, int64_t answers=1):
         """Writes a letter to a worker, which then owes so many. The ring must have room."""
+        self.write(worker, verb, first, second, answers)
+
+    cdef int write(self, int worker, int64_t verb, int64_t first, int64_t second, int64_t answers) except -1:
         cdef int64_t[LETTER_WORDS] letter = [verb, first, second, 0]
+        if not self.owed[worker]:
+            self.since[worker] = <int64_t>be_now_ns()
         if not be_ring_push(self.rings.down[worker], letter, 0):
             raise RuntimeError("a worker's ring is full")
         self.owed[worker] += answers
-
-    def post_to_all(self, int64_t verb, letters, double timeout):
-        """Writes the same letter to all workers, which owe nothing, and waits for an answer of each. Returns True if
-        the second and third numbers of all are 0. Else, or if not all answers have come in so many seconds, appends
-        those that have to `letters`, as `collect` does, and returns False."""
-        cdef int k
-        cdef bint plain = True
-        for k in range(self.rings.count):
-            self.post(k, verb)
-        with nogil:
-            plain = be_gate_wait(self.bell, _has_all_mail, &self.rings, &self.spin, <int64_t>(timeout * 1e9))
-        found = []
-        self._empty_into(found)
-        for _, _, _, more, said in found:
-            plain = plain and not more and not said
-        if not plain:
-            letters.extend(found)
-        return plain
+        return 0
 
     def take(self, int worker, double timeout):
         """A worker's next letter, (verb, first, second), or None after so many seconds."""
         cdef int64_t[LETTER_WORDS] letter
+        return (letter[0], letter[1], letter[2]) if self.next_letter(worker, timeout, letter) else None
+
+    cdef int next_letter(self, int worker, double timeout, int64_t *letter) noexcept:
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         cdef be_ring *ring = self.rings.down[worker]
         cdef int had
@@ -158,7 +154,7 @@ cdef class Mail:
             be_gate_wait(be_ring_gate(ring), _has_letter, ring, &self.spin, ns)
             had = be_ring_try_pop(ring, letter)
             self.taken = <int64_t>be_now_ns()
-        return (letter[0], letter[1], letter[2]) if had else None
+        return had
 
     def reply(self, int worker, int64_t verb, int64_t first=0, int64_t second=0, int64_t third=0):
         """Writes a letter from a worker."""
@@ -170,89 +166,27 @@ cdef class Mail:
     def collect(self, letters, double timeout):
         """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many
         seconds. No signal can come between, so none is lost."""
+        self.wait(_has_mail, timeout)
+        self.empty_into(letters)
+
+    cdef void wait(self, int (*ready)(void *) noexcept nogil, double timeout) noexcept:
+        """Waits for letters from workers, at most so many seconds."""
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         with nogil:
-            be_gate_wait(self.bell, _has_mail, &self.rings, &self.spin, ns)
-        self._empty_into(letters)
+            be_gate_wait(self.bell, ready, &self.rings, &self.spin, ns)
 
-    cdef int _empty_into(self, letters) except -1:
+    cdef bint receive(self, int worker, int64_t *letter) noexcept:
+        """Takes a letter from this worker's ring; False if there is none."""
+        if not be_ring_try_pop(self.rings.up[worker], letter):
+            return False
+        self.owed[worker] -= 1
+        self.since[worker] = <int64_t>be_now_ns()
+        return True
+
+    cdef int empty_into(self, letters) except -1:
         cdef int64_t[LETTER_WORDS] letter
         cdef int k
         for k in range(self.rings.count):
-            while be_ring_try_pop(self.rings.up[k], letter):
+            while self.receive(k, letter):
                 letters.append((k, letter[0], letter[1], letter[2], letter[3]))
-                self.owed[k] -= 1
         return 0
-
-
-def take_orders(Batch batch, actions, lanes, list targets, out):
-    """Checks actions, a row each for `lanes` (int64; None: all lanes), and copies them into the lanes' rows of
-    `targets`, an array per part. Returns `out`, checked. Nothing has been copied if one of the two is wrong."""
-    cdef be_rows rows
-    cdef ActionPart part
-    cdef cnp.ndarray target, numbers
-    cdef const int64_t *index = NULL
-    cdef int64_t count = batch.num_lanes, k
-    cdef size_t bytes
-    if lanes is not None:
-        numbers = lanes
-        index = <const int64_t *>cnp.PyArray_DATA(numbers)
-        count = cnp.PyArray_DIM(numbers, 0)
-    batch.actions.read(actions, count, index, &rows)
-    if out is not None:
-        out = batch.layout.check_out(out, batch.actions.sources(actions), (count,))
-    for part, target in zip(batch.actions.parts, targets, strict=True):
-        bytes = cnp.PyArray_NBYTES(target) // batch.num_lanes
-        if index == NULL:
-            memcpy(cnp.PyArray_DATA(target), rows.port[part.port], bytes * count)
-        for k in range(count if index != NULL else 0):
-            memcpy(<char *>cnp.PyArray_DATA(target) + index[k] * bytes,
-                   <const char *>rows.port[part.port] + k * bytes, bytes)
-    return out
-
-
-def adopt(Batch batch, list columns, lanes, out):
-    """What a step returns, without infos, of lanes that were stepped elsewhere. columns: all lanes' parts of the
-    observation, rewards (float64), terminations and truncations (bool); lanes: of each row (int64); None: all. out:
-    from `take_orders`."""
-    cdef Output output = batch.outputs.next() if lanes is None else _new_results(batch.layout, len(lanes))
-    cdef be_rows rows
-    cdef size_t k
-    cdef list targets
-    if out is not None:
-        output = output.into(out)
-    output.point(&rows)
-    targets = [output.observation if output.kernel_observation is None else output.kernel_observation, *output.more,
-               output.reward if output.kernel_reward is None else output.kernel_reward, output.terminated,
-               output.truncated]
-    for source, target in zip(columns, targets, strict=True):
-        if lanes is None:
-            memcpy(cnp.PyArray_DATA(<cnp.ndarray>target), cnp.PyArray_DATA(<cnp.ndarray>source),
-                   cnp.PyArray_NBYTES(<cnp.ndarray>target))
-        else:
-            _copy_rows(target, cnp.PyArray_DATA(<cnp.ndarray>source), lanes)
-    if batch.layout.stage is not None or batch.layout.treats_rewards:
-        output.counted = False
-        output.treat_step(lanes)
-    return output.observed(), output.reward, output.terminated, output.truncated
-
-
-def columns_of(Batch batch):
-    """[(dtype, shape of one lane)] of the columns that `adopt` takes, and of the targets of `take_orders`."""
-    cdef ActionPart part
-    layout = batch.layout
-    observations = [(layout.kernel_dtype, layout.observation_shape)]
-    observations += [(dtype, shape) for _, dtype, shape in layout.more]
-    actions = [(part.dtype, part.shape) for part in batch.actions.parts]
-    return [*observations, (np.dtype(np.float64), ()), (np.dtype(np.bool_), ()), (np.dtype(np.bool_), ())], actions
-
-
-def lanes_given(Batch batch, env_id, const uint8_t[::1] flying, str ending):
-    """A checked copy of `env_id`, of which no lane is marked as in flight: int64."""
-    cdef cnp.ndarray lanes = batch.queue.read_lanes(env_id, batch.num_lanes, ending)
-    cdef const int64_t *numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
-    cdef int64_t k
-    for k in range(cnp.PyArray_DIM(lanes, 0)):
-        if flying[numbers[k]]:
-            batch.queue._raise_bad_lane(numbers[k], k, BE_LANE_TAKEN, batch.num_lanes, ending)
-    return lanes

@@ -17,7 +17,7 @@ from typing import Any
 
 from batchenv.check.report import FAIL, SKIP, Report, Result
 from batchenv.check.rules import CHECKS
-from batchenv.check.run import FIRST, UNUSABLE, selected
+from batchenv.check.run import FIRST, UNUSABLE, part_of
 from batchenv.check.target import reference_of
 from batchenv.compiler.build import include_folder
 
@@ -51,44 +51,42 @@ def run_isolated(
         "vectorization_mode": vectorization_mode,
         "max_steps": max_steps,
         "seconds": timeout / 2,
+        "skip": skip,
     }
-    name, modes, notes = reference, [(None, "NextStep")], []
-    with contextlib.suppress(_Lost):  # if it is lost, the first check fails as well, and reports it
-        for event in _events(job, timeout):
-            if "modes" in event:
-                name, modes, notes = event["name"], event["modes"], event["notes"]
-    report = Report(name, num_envs, [mode for _, mode in modes], notes)
-    for asked, mode in modes:
-        names = [check.name for check in selected(mode) if check.name not in skip]
-        report.results += _one_mode({**job, "asked": asked, "mode": mode}, names, timeout, most_lost)
-    return report
-
-
-def _one_mode(job: dict[str, Any], names: list[str], timeout: float, most_lost: int | None) -> list[Result]:
-    """The results of all checks named; a new process is started after each one that hangs or dies."""
+    report = Report(reference, num_envs)
     checks = {check.name: check for check in CHECKS}
-    results: list[Result] = []
-    lost: list[str] = []
-    while len(results) < len(names):
-        left = names[len(results) :]
-        current = left[0]
+    parts: list[dict[str, Any]] | None = None  # what is left to check, by modes; None: the worker says which there are
+
+    def tell(part: dict[str, Any], status: str, detail: str) -> None:
+        report.results.append(Result(checks[part["checks"].pop(0)], part["mode"], status, detail))
+
+    while parts is None or parts:
         try:
-            for event in _events({**job, "checks": left, "lost": lost}, timeout):
-                current = event.get("start", current)
-                if "done" in event:
-                    results.append(Result(checks[event["done"]], job["mode"], event["status"], event["detail"]))
+            for event in _events({**job, "parts": parts}, timeout):
+                if "parts" in event:
+                    parts, report.target, report.notes = event["parts"], event["name"], event["notes"]
+                    report.modes = [part["mode"] for part in parts]
+                elif "status" in event:
+                    tell(parts[0], event["status"], event["detail"])
+                parts = parts and [part for part in parts if part["checks"]]
+            if parts:
+                raise _Lost("the process ended with exit code 0")
         except _Lost as loss:
-            results.append(Result(checks[current], job["mode"], FAIL, str(loss)))
-            lost.append(current)
-            if len(lost) == most_lost:
-                rest = names[len(results) :]
-                results += [
-                    Result(checks[name], job["mode"], SKIP, f"{len(lost)} checks before this one hung or died")
-                    for name in rest
-                ]
-            elif current == FIRST:
-                results += [Result(checks[name], job["mode"], SKIP, UNUSABLE) for name in names[1:]]
-    return results
+            if parts is None:  # the first check fails as well, and reports it
+                parts = [part_of(None, "NextStep", skip)]
+                report.modes = ["NextStep"]
+                continue
+            part = parts[0]
+            name = part["checks"][0]
+            tell(part, FAIL, str(loss))
+            part["lost"].append(name)
+            unusable = name == FIRST
+            if unusable or len(part["lost"]) == most_lost:
+                why = UNUSABLE if unusable else f"{most_lost} checks before this one hung or died"
+                while part["checks"]:
+                    tell(part, SKIP, why)
+            parts = [part for part in parts if part["checks"]]
+    return report
 
 
 def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:

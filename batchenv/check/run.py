@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
+from typing import Any
 
 # The order of these imports is the order of the checks.
 from batchenv.check import spaces  # isort: skip
@@ -13,7 +14,19 @@ from batchenv.check.report import FAIL, PASS, SKIP, Result
 from batchenv.check.rules import CHECKS, Check, NotApplicable, Violation, said
 from batchenv.check.trial import Trial
 
-__all__ = ["autoreset", "buffers", "closing", "infos", "masks", "run", "seeding", "selected", "spaces", "steps"]
+__all__ = [
+    "autoreset",
+    "buffers",
+    "closing",
+    "infos",
+    "masks",
+    "part_of",
+    "run",
+    "seeding",
+    "selected",
+    "spaces",
+    "steps",
+]
 
 FIRST = "makes_resets_and_steps"
 UNUSABLE = f"{FIRST} failed"
@@ -24,11 +37,16 @@ def selected(mode: str) -> list[Check]:
     return [check for check in CHECKS if mode in check.modes]
 
 
-def run(trial: Trial, checks: Iterable[Check], tell: Callable[[Check], None] = lambda check: None) -> Iterable[Result]:
-    """Runs checks and yields their results; calls `tell` before each. If the first fails, the others are skipped."""
+def part_of(asked: str | None, mode: str, skip: Collection[str]) -> dict[str, Any]:
+    """The checks of a mode that are not skipped, for a worker: those left, and those at which a process was lost."""
+    names = [check.name for check in selected(mode) if check.name not in skip]
+    return {"asked": asked, "mode": mode, "checks": names, "lost": []}
+
+
+def run(trial: Trial, checks: Iterable[Check]) -> Iterable[Result]:
+    """Runs checks and yields their results. If the first fails, the others are skipped."""
     unusable = False
     for check in checks:
-        tell(check)
         status, detail = (SKIP, UNUSABLE) if unusable else _run_one(check, trial)
         unusable = unusable or (check.name == FIRST and status == FAIL)
         yield Result(check, trial.mode, status, detail)

@@ -74,6 +74,19 @@ def same(a: Any, b: Any) -> bool:
     return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
 
 
+def essence(value: Any) -> Any:
+    """Something hashable that is equal for results that are `same`, and hardly ever for others."""
+    if isinstance(value, dict):
+        return frozenset((key, essence(part)) for key, part in value.items())
+    if isinstance(value, (tuple, list)):
+        return tuple(map(essence, value))
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        return array.shape
+    numbers = array.astype(np.float64) + 0.0  # without -0.0
+    return array.shape, np.where(np.isnan(numbers), np.nan, numbers).tobytes()
+
+
 def difference(one: Any, two: Any, form: str, path: str = "") -> str:
     """What differs between two results that are not `same`: `form` with the values of the first part that does, and the
     part's path ("players/env_id", "image[3, 0]") unless the results have but one part."""

@@ -1,7 +1,7 @@
 """Runs checks in a process of its own: reads a job from stdin, writes a line of JSON per event to stdout.
 
-Events: {"ready": ...}; then for a plan {"modes": ..., "notes": ..., "name": ...}, else {"start": check} and
-{"done": check, "status": ..., "detail": ...} for each check; {"refused": text} if the target cannot be found.
+Events: {"ready": ...}; where the job does not say what is to be checked, {"parts": ..., "notes": ..., "name": ...};
+{"status": ..., "detail": ...} for each check, in the order of the parts; {"refused": text} if there is no such target.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def work(job: dict[str, Any], events: TextIO) -> None:
     def tell(**event: Any) -> None:
         print(json.dumps(event), file=events, flush=True)
 
-    from batchenv.check.run import run, selected
+    from batchenv.check.run import CHECKS, part_of, run
     from batchenv.check.target import resolve
     from batchenv.check.trial import Trial
 
@@ -44,17 +44,19 @@ def work(job: dict[str, Any], events: TextIO) -> None:
     except (TypeError, ValueError) as error:
         return tell(refused=str(error))
     tell(ready=True)
-    if "checks" not in job:
+    parts = job["parts"]
+    if parts is None:
         try:
             modes, notes = target.modes()
         except Exception:  # the first check says what is wrong
             modes, notes = [(None, "NextStep")], []
-        return tell(modes=modes, notes=notes, name=target.name)
-    trial = Trial(target, job["asked"], job["mode"], job["max_steps"], job["seconds"])
-    trial.lost = set(job["lost"])
-    checks = [check for check in selected(job["mode"]) if check.name in job["checks"]]
-    for result in run(trial, checks, lambda check: tell(start=check.name)):
-        tell(done=result.name, status=result.status, detail=result.detail)
+        parts = [part_of(asked, mode, job["skip"]) for asked, mode in modes]
+        tell(parts=parts, notes=notes, name=target.name)
+    for part in parts:
+        trial = Trial(target, part["asked"], part["mode"], job["max_steps"], job["seconds"])
+        trial.lost = set(part["lost"])
+        for result in run(trial, [check for check in CHECKS if check.name in part["checks"]]):
+            tell(status=result.status, detail=result.detail)
     return None
 
 

@@ -179,7 +179,7 @@ class PythonBackend(CoreBackend):
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         self._order(seeds, mask, options)
-        return self._told(super().reset, self._stream(), mask, {})
+        return self.complete(super().reset, self._stream(), mask, {})
 
     def _stream(self) -> int | None:
         """The seed of the C core's random streams, which nobody draws from; snapshots need them to be sound."""
@@ -197,7 +197,7 @@ class PythonBackend(CoreBackend):
 
     def step_taken(self, actions: Any, out: Any) -> Any:
         """`step` with actions for the C core."""
-        return self._told(super().step, actions, out)
+        return self.complete(super().step, actions, out)
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
@@ -205,7 +205,7 @@ class PythonBackend(CoreBackend):
 
     def step_some_taken(self, actions: Any, env_id: Any, out: Any) -> Any:
         """`step_some` with actions for the C core."""
-        return self._told(super().step_some, actions, env_id, out)
+        return self.complete(super().step_some, actions, env_id, out)
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
@@ -219,7 +219,7 @@ class PythonBackend(CoreBackend):
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
-        return self._told(super().recv, timeout)
+        return self.complete(super().recv, timeout)
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""
@@ -240,7 +240,7 @@ class PythonBackend(CoreBackend):
         self.lanes.actions = taken
         return {self.actions.ports[0].name: np.zeros(len(lanes), np.uint8)}
 
-    def _told(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def complete(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """What a call returns, with what does not go through ports."""
         try:
             result = call(*arguments)

@@ -4,7 +4,6 @@ of one that has died."""
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 import weakref
@@ -53,6 +52,8 @@ class Crew:
     Attributes:
         like: what the first worker says of its envs.
         memory: what all processes share; from `share`.
+        timeout: as the argument.
+        letters: those that have come, and have not been read.
     """
 
     def __init__(
@@ -60,25 +61,27 @@ class Crew:
     ):
         if not hasattr(os, "memfd_create"):
             raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
-        self._owner, self._jobs, self._bounds, self._timeout = weakref.proxy(owner), jobs, bounds, timeout
+        self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
-        self._letters: deque[tuple[int, int, int, int, int]] = deque()  # that have come, and have not been read
+        self.letters: deque[tuple[int, int, int, int, int]] = deque()
         self._under_way: int | None = None  # the worker to or from which a message is being sent
-        self._since = [0.0] * len(jobs)  # when it got the oldest request that it has not answered
         self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
+        start = time.monotonic()
         try:
             for number in range(len(jobs)):
                 self._workers.append(self._start(number))
-            likes = [_hear_like(worker) for worker in self._workers]
+            likes = [_like(worker.hear()) for worker in self._workers]
             self.like = likes[0]
             for number, like in enumerate(likes):
                 check_spaces(like, self.like, bounds[number])
         except BaseException:
             self.end()
             raise
+        took = time.monotonic() - start
+        self._patience = None if timeout is None else timeout + 2 * took  # with the envs of a new worker
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -108,27 +111,32 @@ class Crew:
             worker.say(plan)
 
     def _replace(self, number: int, why: str) -> None:
-        """Puts a new worker in the place of one that has died."""
+        """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
+        `timeout`."""
         self._workers[number].kill()
         self.memory.mail.empty(number)
-        self._letters = deque(letter for letter in self._letters if letter[0] != number)
+        others = [letter for letter in self.letters if letter[0] != number]
+        self.letters.clear()
+        self.letters.extend(others)
         self._owner.lose(number, WorkerDied(why))
-        worker = self._start(number)
+        worker = self._workers[number] = self._start(number)
+        late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
         try:
-            _hear_like(worker)
+            check_spaces(_like(worker.hear(self._patience, late)), self.like, self._bounds[number])
             worker.say(self._plan)
+        except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
+            worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
+            worker.kill()
         except BaseException:
             worker.kill()
             raise
-        self._workers[number] = worker
 
     def _look_after(self) -> None:
-        latest = time.monotonic() - (self._timeout or math.inf)
         for number, worker in enumerate(self._workers):
             if not worker.alive():
                 self._replace(number, worker.obituary())
-            elif self.memory.mail.due(number) and self._since[number] < latest:
-                self._replace(number, late(self._timeout))
+            elif self.timeout is not None and self.memory.mail.overdue(number, self.timeout):
+                self._replace(number, late(self.timeout))
 
     def end(self) -> None:
         """Ends all at once. May be called again."""
@@ -157,21 +165,13 @@ class Crew:
 
     def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
         """Asks a worker for something, which it answers with so many reports."""
-        if not self.memory.mail.due(number):
-            self._since[number] = time.monotonic()
         if said is None:
             self.memory.mail.post(number, verb, lane, 0, reports)
             return
         self._under_way = number
         self.memory.mail.post(number, verb, lane, 1, reports)
-        self._workers[number].say(said, self._timeout)  # if it dies or hangs, that is noticed later
+        self._workers[number].say(said, self.timeout)  # if it dies or hangs, that is noticed later
         self._under_way = None
-
-    def post_to_all(self, verb: Verb) -> bool:
-        """Asks all workers, who owe nothing, for something that needs no words. Returns True if all have done it and
-        have nothing to say; else there are `reports` to read."""
-        self._since = [time.monotonic()] * len(self)
-        return self.memory.mail.post_to_all(verb, self._letters, _LOOK)
 
     def mend(self) -> None:
         """Replaces a worker if Ctrl-C has come between it and this process: a message may be cut in two, of which the
@@ -183,7 +183,7 @@ class Crew:
 
     def nothing_due(self) -> bool:
         """Whether no worker owes a report, and none waits to be read."""
-        return not self._letters and self.memory.mail.nothing_due()
+        return not self.letters and self.memory.mail.nothing_due()
 
     def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
         """Reports as they come, until there are enough.
@@ -193,13 +193,13 @@ class Crew:
         """
         self.mend()
         while not enough():
-            if self._letters:
-                number, verb, lane, more, numbers = self._letters[0]
+            if self.letters:
+                number, verb, lane, more, numbers = self.letters[0]
                 said = None
                 self._under_way = number
                 if more:
                     try:
-                        said = self._workers[number].hear(self._timeout)
+                        said = self._workers[number].hear(self.timeout)
                     except WorkerDied as death:  # in the midst of its report
                         self._under_way = None
                         self._replace(number, str(death))
@@ -209,22 +209,20 @@ class Crew:
                         why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
                         self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
                         continue
-                self._letters.popleft()
-                self._since[number] = time.monotonic()
+                self.letters.popleft()
                 yield Report(number, verb, lane, said, numbers)
                 self._under_way = None  # not before it has been read whole
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
-                self.memory.mail.collect(self._letters, wait)
-                if not self._letters:
+                self.memory.mail.collect(self.letters, wait)
+                if not self.letters:
                     self._look_after()
                     if deadline is not None and time.monotonic() >= deadline and not enough():
                         raise TimeoutError
 
 
-def _hear_like(worker: WorkerProcess) -> Like:
-    """What a new worker says of its envs."""
-    like = worker.hear()
-    if isinstance(like, Like):
-        return like
-    raise revived(like)
+def _like(said: Any) -> Like:
+    """What a new worker says of its envs, unless it has failed to make them."""
+    if isinstance(said, Like):
+        return said
+    raise revived(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +32,7 @@ class PythonOrigin(Origin):
             lane.
         num_envs: how many lanes there are; None: as many as the list has.
         workers: one of KINDS.
-        num_workers: how many threads or processes; None: one per CPU.
+        num_workers: how many threads or processes; None: one per CPU; "measured": see `trial`.
         step_timeout: see `ProcessBackend` and `WaitingBackend`.
         start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
         on_failure, snapshots: see `PythonBackend`.
@@ -48,7 +49,7 @@ class PythonOrigin(Origin):
         make_env: Any,
         num_envs: int,
         workers: str,
-        num_workers: int | None,
+        num_workers: int | str | None,
         step_timeout: float | None,
         start_method: str | None,
         on_failure: str,
@@ -57,6 +58,14 @@ class PythonOrigin(Origin):
     ):
         if workers not in KINDS:
             raise ValueError(f"workers={workers!r} must be one of {', '.join(map(repr, KINDS))}")
+        self._measured = isinstance(num_workers, str)
+        if self._measured and (num_workers != "measured" or workers != "processes"):
+            raise ValueError(
+                f"num_workers={num_workers!r} with workers={workers!r} must be an int or None, or 'measured' with "
+                "workers='processes'"
+            )
+        if self._measured:
+            num_workers = None
         if num_workers is not None:
             num_workers = integer("num_workers", num_workers, 1, MAX_WORKERS)
             if workers == "asyncio":
@@ -104,12 +113,22 @@ class PythonOrigin(Origin):
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
         options.update(on_failure=self._on_failure, snapshots=self._snapshots)
         if self._kind == "processes":
-            workers = min(options["threads"], num_envs)
-            options.update(threads=1, start_method=self._start_method)
-            return ProcessBackend(self.name, self._makers, workers, self._step_timeout, **options)
+            cpus = options["threads"]
+            options.update(threads=1, start_method=self._start_method, step_timeout=self._step_timeout)
+            if self._measured:
+                cpus = self._measure(num_envs, cpus, options)
+            return ProcessBackend(self.name, self._makers, min(cpus, num_envs), **options)
         if self._kind == "asyncio":
             return WaitingBackend(self.name, self._makers, self._step_timeout, **options)
         return PythonBackend(self.name, self._makers, self._kind, **options)
+
+    def _measure(self, num_envs: int, cpus: int, options: dict[str, Any]) -> int:
+        """How many workers suit what the first lane's env costs, of which one is made for this, and closed."""
+        if options["cpus"] is not None:
+            raise ValueError("thread_affinity needs a number of workers: leave out num_workers='measured'")
+        own = {**options, "batch_size": 1, "cpus": None}
+        with contextlib.closing(ProcessBackend(self.name, self._makers[:1], 1, **own)) as one:
+            return one.measured(num_envs, cpus)
 
     def metadata(self, backend: Any) -> dict[str, Any]:
         """See `Origin.metadata`."""

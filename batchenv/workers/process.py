@@ -30,10 +30,13 @@ class WorkerProcess:
         number: of the worker; memory_fd: of the memory that is shared.
         job: pickled, see `pack`.
         starter: see `starter`.
+
+    Attributes:
+        why: what there is to say of its end; empty: what the system says of it.
     """
 
     def __init__(self, number: int, memory_fd: int, job: bytes, starter: Any):
-        self._why = ""
+        self.why = ""
         ours, theirs = socket_pair()
         self._channel = Channel(ours)
         try:
@@ -55,14 +58,14 @@ class WorkerProcess:
         with contextlib.suppress(OSError, WorkerDied):
             self._channel.send(message, self._looking(limit))
 
-    def hear(self, limit: float | None = None) -> Any:
-        """The next message. limit: as in `say`.
+    def hear(self, limit: float | None = None, why: str = "") -> Any:
+        """The next message. limit: as in `say`. why: to be said of a process that has not sent it then.
 
         Raises:
             WorkerDied: the process has ended, or was ended.
         """
         try:
-            message = self._channel.recv(self._looking(limit))
+            message = self._channel.recv(self._looking(limit, why))
         except (EOFError, OSError, WorkerDied):
             self.kill()
             raise WorkerDied(self.obituary()) from None
@@ -73,13 +76,13 @@ class WorkerProcess:
             self.kill(f"what its envs have said cannot be unpickled here ({what}), and its process was ended")
             raise WorkerDied(self.obituary()) from problem
 
-    def _looking(self, limit: float | None) -> Callable[[], None]:
+    def _looking(self, limit: float | None, why: str = "") -> Callable[[], None]:
         """What looks, during a long wait, whether the process still runs and is in time."""
         end = math.inf if limit is None else time.monotonic() + limit
 
         def look() -> None:
             if time.monotonic() > end:
-                self.kill(late(limit))
+                self.kill(why or late(limit))
             if not self.alive():
                 raise WorkerDied
 
@@ -91,8 +94,8 @@ class WorkerProcess:
 
     def obituary(self) -> str:
         """How the process has ended, or why it was ended."""
-        if self._why:
-            return self._why
+        if self.why:
+            return self.why
         status = self.process.status()
         if status is None:
             return f"its process (pid {self.process.pid}) has ended, and so has what started it: nobody knows how"
@@ -102,8 +105,8 @@ class WorkerProcess:
 
     def kill(self, why: str = "") -> None:
         """Ends the process at once. May be called again. why: to be said of it, if it still ran."""
-        if self.alive() and not self._why:
-            self._why = why
+        if self.alive() and not self.why:
+            self.why = why
         self._end()
 
 

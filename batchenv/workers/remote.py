@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from batchenv.backend import Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
-from batchenv.workers import saved
+from batchenv.workers import saved, trial
 from batchenv.workers.backend import (
     NOTES,
     Notes,
@@ -107,20 +108,26 @@ class ProcessBackend(CoreBackend, Owner):
             self._crew.end()
             raise
         self._memory = self._crew.memory
-        self._batch_size = options["batch_size"]
         self._numbers = [self._reader(number) for number in range(num_workers)]
         self._said: dict[int, dict[str, Any]] = {}  # per first lane, what was reported beside arrays
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
-        self._flying = np.zeros(count, np.uint8)  # sent and not received
-        self._num_flying = 0
-        self._landed: list[int] = []  # of these, what has been reported, in this order
-        self._last: NDArray[np.int64] | None = None  # lanes that were received last
+        self._flight = _core.Flight(self.core, options["batch_size"])
         self._renewed = np.zeros(count, np.bool_)  # in a new process, and not reset there
         self._pending = np.zeros(count, np.bool_)  # ended, and not reset: autoreset mode Disabled
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
         self._gone: dict[int, BaseException] = {}  # lanes whose result comes first, and then a failure
-        self._calm = False  # nothing of all this is so
         self._ready, self._torn = False, ""
+        self._remote = _core.Remote(
+            weakref.ref(self),
+            self.core,
+            self._memory.mail,
+            self._flight,
+            self._worker_of,
+            self._memory.columns,
+            self._memory.actions,
+            self._said,
+            self._crew.letters,
+        )
 
     @property
     def num_threads(self) -> int:
@@ -133,24 +140,42 @@ class ProcessBackend(CoreBackend, Owner):
             super().close()
             self._crew.close()
 
+    def measured(self, num_envs: int, cpus: int) -> int:
+        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped."""
+        seconds = trial.SECONDS if self._crew.timeout is None else min(trial.SECONDS, self._crew.timeout / 4)
+        cost = self._ask({0: ("measure", (seconds,))})[0]
+        return trial.suitable(cost, self._overhead(), num_envs, cpus)
+
+    def _overhead(self) -> float:
+        """The seconds that it takes to ask a worker for something and to get its answer: the median of a few."""
+        took = []
+        for _ in range(31):
+            start = time.perf_counter()
+            for number in range(len(self._crew)):
+                self._crew.post(number, Verb.NOTHING)
+            self._settle()
+            took.append(time.perf_counter() - start)
+        return sorted(took)[len(took) // 2]
+
     # ---- reports -------------------------------------------------------------------------------------------------
 
     def lose(self, number: int, why: WorkerDied) -> None:
         """See `Owner.lose`. What the worker owed is reported as failed lanes."""
         lanes = list(self._crew.lanes_of(number))
-        owed = [lane for lane in lanes if self._flying[lane] and lane not in self._landed]
-        self._calm = False
-        self._clear(owed if self._num_flying else lanes)
+        owed = [lane for lane in lanes if self._flight.owes(lane)]
+        self._remote.calm = False
+        self._clear(owed if self._flight.count else lanes)
         for lane in lanes:
             self._objects[lane] = None
         self._renewed[lanes] = True
         self._numbers[number] = self._reader(number)
         for lane in lanes:
-            if lane not in self._landed:
+            if not self._flight.has_landed(lane):
                 self._lost[lane] = why
             elif lane not in self._lost:  # its result has come before
                 self._gone[lane] = why
-        self._landed += owed
+        for lane in owed:
+            self._flight.land(lane)
 
     def _clear(self, lanes: list[int]) -> None:
         """Writes the rows of lanes that have failed."""
@@ -162,8 +187,7 @@ class ProcessBackend(CoreBackend, Owner):
         """Waits for all that workers owe, and drops it."""
         for report in self._crew.reports(self._crew.nothing_due):
             self._learn(report)
-        self._flying[:], self._num_flying = False, 0
-        self._landed.clear()
+        self._flight.clear()
         self._said.clear()
         self._lost.clear()
         self._gone.clear()
@@ -172,15 +196,17 @@ class ProcessBackend(CoreBackend, Owner):
         """Waits for all that workers owe."""
         for report in self._crew.reports(self._crew.nothing_due):
             self._note(report)
-        self._landed.clear()
+        self._flight.clear(landed_only=True)
 
     def _note(self, report: Report) -> None:
         """Keeps what was said beside arrays."""
+        if report.verb == Verb.CALL:  # the answer to a question that Ctrl-C has interrupted
+            return
         self._learn(report)
         lane, said = report.lane, report.said or {}
         for failed, told in said.pop(FAILED, {}).items():
             self._lost[failed] = revived(told)
-            self._calm = False
+            self._remote.calm = False
         for k, objects in enumerate(said.pop(OBJECTS, ())):
             self._objects[lane + k] = objects
         if report.numbers:
@@ -190,7 +216,7 @@ class ProcessBackend(CoreBackend, Owner):
         if said:
             self._said[lane] = said
         if report.verb == Verb.LANE:
-            self._landed.append(lane)
+            self._flight.land(lane)
 
     def _learn(self, report: Report) -> None:
         """Keeps what will be needed even if the report is dropped."""
@@ -207,9 +233,13 @@ class ProcessBackend(CoreBackend, Owner):
         try:
             yield
         except BaseException:
-            self._ready = self._calm = False
-            self._torn = _core.INTERRUPTED
+            self.tear()
             raise
+
+    def tear(self) -> None:
+        """Notes that some lanes have done a call, and others have not."""
+        self._ready = self._remote.calm = False
+        self._torn = _core.INTERRUPTED
 
     # ---- what BatchEnv calls -------------------------------------------------------------------------------------
 
@@ -220,7 +250,9 @@ class ProcessBackend(CoreBackend, Owner):
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
-        return Shortcuts()
+        if self.observations.objects or self._action_parts.objects or self._mode is AutoresetMode.DISABLED:
+            return Shortcuts()
+        return Shortcuts(self._remote.step, self._remote.send, self._remote.recv)
 
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._raw, self._actions
@@ -235,11 +267,7 @@ class ProcessBackend(CoreBackend, Owner):
         if not self._ready:
             raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
         if lanes:
-            self._refuse_flying(lanes)
-
-    def _refuse_flying(self, doing: str) -> None:
-        if self._num_flying:
-            raise _core.lanes_in_flight(doing, self._num_flying, np.flatnonzero(self._flying)[:5].tolist())
+            self._flight.refuse(lanes)
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
@@ -261,7 +289,7 @@ class ProcessBackend(CoreBackend, Owner):
         return self._raised((observations, infos), None)
 
     def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any], one_by_one: bool) -> None:
-        self._calm = False
+        self._remote.calm = False
         for number in range(len(self._crew)):
             lanes = self._crew.lanes_of(number)
             own = None if mask is None else mask[lanes.start : lanes.stop]
@@ -273,17 +301,18 @@ class ProcessBackend(CoreBackend, Owner):
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
-        if not self._calm or self._crew.foreign:
-            self._check("env.step()", "step()")
-        if self._mode is AutoresetMode.DISABLED:
-            self._refuse_pending(None, "stepping", "no lane has been stepped")
+        self._check("env.step()", "step()")
+        self._refuse_pending(None, "stepping", "no lane has been stepped")
         out, taken = self._take(actions, None, out)
         with self._whole():
-            if not self._calm or taken is not None:
-                self._order_all(taken)
-                self._hear()
-            elif not self._crew.post_to_all(Verb.STEP):
-                self._hear()
+            self._order_all(taken)
+            self._hear()
+        return self._raised(self._told(None, out), None)
+
+    def finish_step(self, out: Any) -> Any:
+        """What `step` returns, when all workers have been asked for it. `out`: as `take_orders` has returned it."""
+        with self._whole():
+            self._hear()
         return self._raised(self._told(None, out), None)
 
     def _order_all(self, taken: list[Any] | None) -> None:
@@ -299,13 +328,13 @@ class ProcessBackend(CoreBackend, Owner):
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
         self._check("env.step()", "step()")
-        lanes = self._read_lanes(env_id, "no lane has been stepped")
+        lanes = self._flight.lanes(env_id, "no lane has been stepped")
         self._refuse_pending(lanes, "stepping", "no lane has been stepped")
         out, taken = self._take(actions, lanes, out)
         with self._whole():
             self._submit(lanes, taken)
             self._hear()
-        self._flying[:], self._num_flying = False, 0
+        self._flight.clear()
         return self._raised(self._told(lanes, out), lanes)
 
     def _take(self, actions: Any, lanes: NDArray[np.int64] | None, out: Any) -> tuple[Any, list[Any] | None]:
@@ -318,9 +347,7 @@ class ProcessBackend(CoreBackend, Owner):
         return _core.take_orders(self.core, actions, lanes, self._memory.actions, out), taken
 
     def _submit(self, lanes: NDArray[np.int64], taken: list[Any] | None) -> None:
-        self._calm = False
-        self._flying[lanes] = True
-        self._num_flying += len(lanes)
+        self._flight.depart(lanes)
         for k, lane in enumerate(lanes.tolist()):
             self._order_lane(lane, taken and taken[k])
 
@@ -329,20 +356,13 @@ class ProcessBackend(CoreBackend, Owner):
         number = self._worker_of[lane]
         if lane in self._lost:  # its process has died since it was received last
             self._clear([lane])
-            self._landed.append(lane)
+            self._flight.land(lane)
         elif self._renewed[lane]:
             self._renewed[lane] = False
             own = np.array(self._crew.lanes_of(number)) == lane
             self._crew.post(number, Verb.RESET, lane, (None, own, {}, [lane]))
         else:
             self._crew.post(number, Verb.LANE, lane, None if taken is None else [taken])
-
-    def _read_lanes(self, env_id: Any, ending: str) -> NDArray[np.int64]:
-        if env_id is None:
-            if self._last is None:
-                raise ValueError("env_id=None means the lanes last received, and none have been: say which lanes")
-            env_id = self._last
-        return _core.lanes_given(self.core, env_id, self._flying, ending)
 
     def _refuse_pending(self, lanes: NDArray[np.int64] | None, doing: str, ending: str) -> None:
         if self._mode is not AutoresetMode.DISABLED:
@@ -367,7 +387,8 @@ class ProcessBackend(CoreBackend, Owner):
     def _infos(self, lanes: NDArray[np.int64] | None) -> dict[str, Any]:
         """What was said of lanes beside arrays."""
         if lanes is None:
-            said, self._said = sorted(self._said.items()), {}
+            said = sorted(self._said.items())
+            self._said.clear()
         else:
             said = [(row, self._said.pop(lane)) for row, lane in enumerate(lanes.tolist()) if lane in self._said]
         rows = self.num_envs if lanes is None else len(lanes)
@@ -388,8 +409,8 @@ class ProcessBackend(CoreBackend, Owner):
         lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost} if self._lost else None
         if self._gone:
             self._lost.update({lane: self._gone.pop(lane) for lane in asked if lane in self._gone})
-        if not self._calm and not self._num_flying:
-            self._calm = self._ready and not (self._lost or self._gone or self._renewed.any())
+        if not self._remote.calm:
+            self._look_around()
         if not lost:
             return result
         failed = sorted(lost)
@@ -399,12 +420,16 @@ class ProcessBackend(CoreBackend, Owner):
         error.causes = lost
         raise error from lost[failed[0]]
 
+    def _look_around(self) -> None:
+        """Notes whether anything is out of the ordinary."""
+        self._remote.calm = self._ready and not (self._lost or self._gone or self._renewed.any())
+
     # ---- lanes in flight -----------------------------------------------------------------------------------------
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
         self._check("send()")
-        lanes = self._read_lanes(env_id, "nothing was sent")
+        lanes = self._flight.lanes(env_id, "nothing was sent")
         self._refuse_pending(lanes, "sending", "nothing was sent")
         _, taken = self._take(actions, lanes, None)
         with self._whole():
@@ -416,40 +441,31 @@ class ProcessBackend(CoreBackend, Owner):
         self._settle()
         with self._whole():
             self._order_resets(seeds, None, options, one_by_one=True)
-        self._flying[:], self._num_flying = True, self.num_envs
+        self._flight.depart(np.arange(self.num_envs))
         self._pending[:] = False
         self._renewed[:] = False
         self._ready, self._torn = True, ""
 
-    def recv(self, timeout: float | None) -> Any:
-        """See `Backend.recv`."""
+    def recv(self, timeout: float | None, left: float | None = None) -> Any:
+        """See `Backend.recv`. left: how much of the timeout is left; None: all of it."""
         if self._torn:
             self._check("recv()")
-        if self._num_flying < self._batch_size:
-            raise _core.batch_starved(self._num_flying, self._batch_size)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        self._flight.refuse_starved()
+        deadline = None if timeout is None else time.monotonic() + (timeout if left is None else left)
         try:
-            for report in self._crew.reports(self._batch_has_landed, deadline):
+            for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:
-            raise _core.batch_late(self._batch_size, timeout) from None
+            raise _core.batch_late(self._flight.rows, timeout) from None
         with self._whole():
-            lanes = np.array(self._landed[: self._batch_size])
-            if self._batch_size == self.num_envs:
-                lanes.sort()
+            lanes = self._flight.upcoming()
             result = self._told(lanes, None)
-            del self._landed[: self._batch_size]
-            self._flying[lanes] = False
-            self._num_flying -= len(lanes)
-            self._last = lanes
+            self._flight.receive(lanes)
         return self._raised(result, lanes)
-
-    def _batch_has_landed(self) -> bool:
-        return len(self._landed) >= self._batch_size
 
     def in_flight(self) -> int:
         """See `Backend.in_flight`."""
-        return self._num_flying
+        return self._flight.count
 
     def fileno(self) -> int:
         """See `Backend.fileno`."""
@@ -463,7 +479,8 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _ask(self, questions: dict[int, tuple[str, tuple[Any, ...]]]) -> dict[int, Any]:
         """{worker: answer} of questions to workers, all at once."""
-        self._refuse_flying("a question to the envs")
+        self._flight.refuse("a question to the envs")
+        self._remote.calm = False  # until all is known again: Ctrl-C may come between question and answer
         for number, question in questions.items():
             self._crew.post(number, Verb.CALL, 0, question)
         answers = {}
@@ -474,6 +491,7 @@ class ProcessBackend(CoreBackend, Owner):
                 raise self._lost[self._crew.lanes_of(number).start]
             if answers[number][0] == "failed":
                 raise revived(answers[number][1])
+        self._look_around()
         return {number: said for number, (_, said) in answers.items()}
 
     def apply(
@@ -539,10 +557,10 @@ class ProcessBackend(CoreBackend, Owner):
             )
         if len(lanes) < self.num_envs or self._crew.foreign:
             self._check("env.restore() of some lanes")
-        self._refuse_flying("restore()")
+        self._flight.refuse("restore()")
         if not self._ready:
             self._settle()
-        self._calm = False
+        self._remote.calm = False
         parts = saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist())
         chosen = self._by_worker(lanes)
         orders = {}

@@ -49,11 +49,9 @@ class WaitingBackend(PythonBackend):
         if self._restarts:
             self.lanes.renew = functools.partial(_call_method, weakref.WeakMethod(self._renew))
         self._orders: list[Any] = [None] * count  # the last one of each lane
-        self._batch_size = options["batch_size"]
-        self._landed = Arrivals(self._batch_size)
-        self._flying = np.zeros(count, np.bool_)  # sent and not received
+        self._flight = _core.Flight(self.core, options["batch_size"])
+        self._landed = Arrivals(self._flight.rows)
         self._resetting = np.zeros(count, np.uint8)  # of these, the lanes that were sent to be reset
-        self._last: NDArray[np.int64] | None = None  # lanes that were received last
 
     def _close_envs(self) -> None:
         self._loop.end()
@@ -149,16 +147,11 @@ class WaitingBackend(PythonBackend):
         if self._loop.foreign:
             raise RuntimeError(f"{doing} in a forked process: its event loop is the parent's; make a new env here")
 
-    def _refuse_flying(self, doing: str) -> None:
-        if self._flying.any():
-            lanes = np.flatnonzero(self._flying)
-            raise _core.lanes_in_flight(doing, len(lanes), lanes[:5].tolist())
-
     def _settle(self) -> None:
         """Waits for the lanes in flight, and drops their results."""
-        self._landed.wait(int(self._flying.sum()))
+        self._landed.wait(self._flight.count)
         self._landed.take(len(self._landed.lanes))
-        self._flying[:] = False
+        self._flight.clear()
         self._resetting[:] = 0
 
     def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -169,7 +162,7 @@ class WaitingBackend(PythonBackend):
             self._settle()
         else:
             self.core.refuse_in_flight(doing, mask.view(np.uint8))
-            self._refuse_flying("reset() of some lanes")
+            self._flight.refuse("reset() of some lanes")
         lanes = range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist()
         self._order(seeds, mask, options)
         self._do(lanes, lambda arrivals: self._send_off(lanes, map(self._reset_script, lanes), arrivals))
@@ -178,7 +171,7 @@ class WaitingBackend(PythonBackend):
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
         self._check("env.step()")
-        self._refuse_flying("step()")
+        self._flight.refuse("step()")
         self.core.refuse_unready(None, "env.step()", "stepping", "no lane has been stepped")
         _core.take_orders(self.core, self._taken(actions, None), None, self._taken_actions, out)
         lanes = range(self.num_envs)
@@ -188,7 +181,7 @@ class WaitingBackend(PythonBackend):
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
         self._check("env.step()")
-        self._refuse_flying("step()")
+        self._flight.refuse("step()")
         lanes = self._take(actions, env_id, out, "env.step()", "stepping", "no lane has been stepped")
         numbers = lanes.tolist()
         self._do(numbers, lambda arrivals: self._order_steps(numbers, arrivals))
@@ -196,9 +189,7 @@ class WaitingBackend(PythonBackend):
 
     def _take(self, actions: Any, env_id: Any, out: Any, doing: str, what: str, ending: str) -> NDArray[np.int64]:
         """Checks lanes, their actions and `out`, and takes the actions; returns the lanes."""
-        if env_id is None and self._last is not None:
-            env_id = self._last
-        lanes = _core.lanes_given(self.core, env_id, self._flying.view(np.uint8), ending)
+        lanes = self._flight.lanes(env_id, ending)
         self.core.refuse_unready(lanes, doing, what, ending)
         _core.take_orders(self.core, self._taken(actions, lanes), lanes, self._taken_actions, out)
         return lanes
@@ -214,7 +205,7 @@ class WaitingBackend(PythonBackend):
         self._check("send()")
         lanes = self._take(actions, env_id, None, "send()", "sending", "nothing was sent")
         with self._whole():
-            self._flying[lanes] = True
+            self._flight.depart(lanes)
             self._order_steps(lanes.tolist(), self._landed)
         return lanes
 
@@ -225,36 +216,35 @@ class WaitingBackend(PythonBackend):
         self._order(seeds, None, options)
         self.core.expect_resets()
         with self._whole():
-            self._flying[:] = True
-            self._resetting[:] = 1
             lanes = range(self.num_envs)
+            self._flight.depart(np.array(lanes))
+            self._resetting[:] = 1
             self._send_off(lanes, map(self._reset_script, lanes), self._landed)
 
     def recv(self, timeout: float | None) -> Any:
         """See `Backend.recv`."""
         self._check("recv()")
-        flying = self.in_flight()
-        if flying < self._batch_size:
-            raise _core.batch_starved(flying, self._batch_size)
-        if not self._landed.wait(self._batch_size, timeout):
-            raise _core.batch_late(self._batch_size, timeout)
+        self._flight.refuse_starved()
+        rows = self._flight.rows
+        if not self._landed.wait(rows, timeout):
+            raise _core.batch_late(rows, timeout)
         with self._whole():
-            lanes = np.array(self._landed.lanes[: self._batch_size])
-            if self._batch_size == self.num_envs:
-                lanes.sort()
+            for lane in self._landed.lanes[:rows]:
+                self._flight.land(lane)
+            lanes = self._flight.upcoming()
             self._answer(lanes.tolist())
             resets = self._resetting[lanes]
-            self._landed.take(self._batch_size)
-            self._flying[lanes], self._resetting[lanes] = False, 0
-            self._last = lanes.copy()
-            return self._told(self._received, lanes, resets)
+            self._landed.take(rows)
+            self._resetting[lanes] = 0
+            self._flight.receive(lanes)
+            return self.complete(self._received, lanes, resets)
 
     def _received(self, lanes: NDArray[np.int64], resets: NDArray[np.uint8]) -> Any:
         return self.core.deliver(self.core.step_some(self._rows(lanes), lanes, None, resets))
 
     def in_flight(self) -> int:
         """See `Backend.in_flight`."""
-        return int(self._flying.sum())
+        return self._flight.count
 
     def fileno(self) -> int:
         """See `Backend.fileno`."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
 from batchenv.workers.numbers import Writer
 from batchenv.workers.saved import Saved
+from batchenv.workers.trial import Cost, measure
 
 FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
@@ -37,11 +39,12 @@ _PR_SET_NAME = 15
 class Verb(IntEnum):
     """What a letter asks for, or reports."""
 
-    STEP = 1  # all lanes of the worker
-    LANE = 2  # one lane, whose number follows
+    STEP = _core.STEP_VERB  # all lanes of the worker
+    LANE = _core.LANE_VERB  # one lane, whose number follows
     RESET = 3  # the arguments of `Worker.reset` come over the socket
     CALL = 4  # those of `Worker.call` do
     END = 5
+    NOTHING = 6  # but an answer
 
 
 class Job(NamedTuple):
@@ -126,15 +129,21 @@ class Worker:
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
-        self.all_actions, self.all_out = self.taken(self.all), self.out(self.all)
 
     def run(self) -> None:
         """Does what letters ask for, until the end."""
+        each = [self.one_lane(slice(row, row + 1)) for row in range(self.count)]
+        whole = (self.taken(self.all), self.out(self.all))
+        plain = not self.backend.observations.objects
+        serve = functools.partial(
+            _core.serve, self.memory.mail, self.number, self.backend.core, self.backend.lanes, whole, each, self.first
+        )
         while True:
-            letter = self.memory.mail.take(self.number, 60.0)
-            if letter is None:
+            asked = serve(plain, 60.0)
+            if asked is None:
                 continue
-            verb, lane, more = letter
+            (verb, lane, more), done = asked
+            rows = self.all if verb == Verb.STEP else slice(lane - self.first, lane - self.first + 1)
             said = self.channel.recv() if more else None
             if verb == Verb.END:
                 self.backend.close()
@@ -143,10 +152,18 @@ class Worker:
                 self.call(*said)
             elif verb == Verb.RESET:
                 self.reset(*said)
-            elif verb == Verb.LANE:
-                self.step(Verb.LANE, slice(lane - self.first, lane - self.first + 1), said)
+            elif verb == Verb.NOTHING:
+                self.send(verb, self.first, b"")
+            elif done is not None:
+                self.finish(verb, rows, lambda done=done: given(done))
+            elif verb == Verb.STEP:
+                self.step(verb, rows, said, *whole)
             else:
-                self.step(Verb.STEP, self.all, said)
+                self.step(verb, rows, said, *each[rows.start])
+
+    def one_lane(self, rows: slice) -> tuple[Any, ...]:
+        """The arguments of a step of one lane: (actions, lanes, out)."""
+        return self.taken(rows), np.arange(rows.start, rows.stop), self.out(rows)
 
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
@@ -158,11 +175,11 @@ class Worker:
         if message:
             self.channel.send_bytes(message)
 
-    def attempt(self, rows: slice, call: Any, *arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def attempt(self, rows: slice, call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
         """What a call returns: its first array, and its infos. In these, FAILED has the failures of lanes, and OBJECTS
         what goes through no array."""
         try:
-            observations, *_, infos = call(*arguments)
+            observations, *_, infos = call()
             infos = dict(infos)
         except LaneError as error:
             observations, *_, infos = error.result
@@ -182,17 +199,16 @@ class Worker:
         *observation, rewards, terminations, truncations = [column[rows] for column in self.columns]
         return (nested.build(self.tree, observation), rewards, terminations, truncations)
 
-    def step(self, verb: Verb, rows: slice, taken: list[Any] | None) -> None:
+    def step(self, verb: Verb, rows: slice, taken: list[Any] | None, actions: Any, *arguments: Any) -> None:
         """Steps lanes, which is all of them or one. taken: their actions, where these are no arrays."""
-        whole = rows == self.all
-        actions = self.all_actions if whole else self.taken(rows)
         if taken is not None:
             actions = self.backend.hand_over(taken, range(rows.start, rows.stop))
-        if whole:
-            _, infos = self.attempt(rows, self.backend.step_taken, actions, self.all_out)
-        else:
-            lanes = np.arange(rows.start, rows.stop)
-            _, infos = self.attempt(rows, self.backend.step_some_taken, actions, lanes, self.out(rows))
+        call = self.backend.core.step if verb == Verb.STEP else self.backend.core.step_some
+        self.finish(verb, rows, lambda: self.backend.core.deliver(call(actions, *arguments)))
+
+    def finish(self, verb: Verb, rows: slice, step: Callable[[], Any]) -> None:
+        """Reports what the C core's step of these lanes returns or raises."""
+        _, infos = self.attempt(rows, lambda: self.backend.complete(step))
         self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
 
     def write_numbers(self, rows: slice, infos: dict[str, Any]) -> int:
@@ -213,7 +229,7 @@ class Worker:
         if self.backend.needs_reset:  # in the place of a worker that has died; other lanes will be asked for, too
             mask = None
         rows = slice(0, self.count)
-        observations, infos = self.attempt(rows, self.backend.reset, seeds, mask, options)
+        observations, infos = self.attempt(rows, lambda: self.backend.reset(seeds, mask, options))
         self.show(observations, chosen)
         if lanes is None:
             self.tell(Verb.STEP, self.first, infos)
@@ -235,14 +251,25 @@ class Worker:
         self.show(self.backend.load(parts, lanes), lanes)
         return [self.backend.lanes.objects_of_lane(lane) for lane in lanes]
 
+    def measure(self, seconds: float) -> Cost:
+        """What a step of the first env costs."""
+        return measure(self.backend.envs[0], seconds)
+
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
-            answer = getattr(self if name == "load" else self.backend, name)(*arguments)
+            answer = getattr(self if name in ("load", "measure") else self.backend, name)(*arguments)
             message = pickle.dumps(("said", answer), pickle.HIGHEST_PROTOCOL)
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))
         self.send(Verb.CALL, 0, message)
+
+
+def given(done: Any) -> Any:
+    """Returns or raises what a step has returned or raised."""
+    if isinstance(done, BaseException):
+        raise done
+    return done
 
 
 def row_of(infos: dict[str, Any], row: int, lane: int) -> dict[str, Any]:

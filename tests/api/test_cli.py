@@ -1,16 +1,32 @@
 """python -m batchenv."""
 
 import json
+import subprocess
 
 import pytest
 
 import batchenv
 from batchenv import bench
+from batchenv.__main__ import main
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python
 
 
-def words(*arguments):
+@pytest.fixture
+def here(capsys):
+    """`python -m batchenv` with these arguments, as far as it can be run in this process."""
+
+    def run_here(*arguments):
+        try:
+            status = main(list(arguments))
+        except SystemExit as end:
+            status = end.code
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return run_here
+
+
+def words(*arguments, run=run):
     """The first word of each line that a successful command prints."""
     result = run(*arguments)
     assert result.returncode == 0, result.stderr
@@ -81,9 +97,9 @@ def test_list_knows_every_id():
     ],
     ids=str,
 )
-def test_list_of_a_pattern(pattern, expected):
-    assert words("list", pattern, "--ids") == expected
-    result = run("list", pattern)
+def test_list_of_a_pattern(here, pattern, expected):
+    assert words("list", pattern, "--ids", run=here) == expected
+    result = here("list", pattern)
     assert result.returncode == 0
     assert set(expected) <= set(result.stdout.replace(",", " ").split())
 
@@ -129,13 +145,13 @@ def test_info_of_mujoco():
     assert "healthy_z_max = no bound (any number)" in text and "e+308" not in text
 
 
-def test_info_names_ataris_actions():
+def test_info_names_ataris_actions(here):
     pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
     pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
     expected = "Discrete(6): 0 NOOP, 1 FIRE, 2 RIGHT, 3 LEFT, 4 RIGHTFIRE, 5 LEFTFIRE"
     for env_id in ("Pong-v5", "ALE/Pong-v5", "PongNoFrameskip-v4"):
-        assert f"action space: {expected}\n" in run("info", env_id).stdout
-    assert "NOOP" not in run("info", "Combat-v5").stdout  # two players'
+        assert f"action space: {expected}\n" in here("info", env_id).stdout
+    assert "NOOP" not in here("info", "Combat-v5").stdout  # two players'
 
 
 @pytest.mark.parametrize(
@@ -161,12 +177,18 @@ def test_info_names_ataris_actions():
         (["bench", "--json", "no/such/folder/out.json"], "there is no folder"),
     ],
 )
-def test_bad_arguments_exit_2_with_a_message(arguments, message):
-    result = run(*arguments)
+def test_bad_arguments_exit_2_with_a_message(here, arguments, message):
+    result = here(*arguments)
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_the_exit_status_is_that_of_the_process():
+    result = run("info", "CartPol-v1")
+    assert (result.returncode, result.stdout) == (2, "") and "did you mean CartPole-v1" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_bench_prints_a_table_and_writes_json(tmp_path):

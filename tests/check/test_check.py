@@ -21,7 +21,7 @@ from batchenv.check.run import FIRST
 from batchenv.check.steps import _misfit as misfit
 from batchenv.check.steps import _outside as outside
 from batchenv.check.target import resolve
-from batchenv.check.trial import difference, same
+from batchenv.check.trial import difference, essence, same
 from helpers import ids
 from helpers.processes import command_line, first_on_path, python, run_python, succeeded
 from helpers.project import ROOT
@@ -221,6 +221,26 @@ def test_hangs_and_deaths_are_failed_checks():
     }
     names = [check.name for check in CHECKS if "NextStep" in check.modes]
     assert [result.name for result in report.results] == names  # the rest went on
+
+
+def test_a_process_that_ends_before_it_was_asked_to_has_failed():
+    report = check_vector_env("walk_envs:leaves", isolate=True)
+    (failure,) = report.failures
+    assert (failure.name, failure.detail) == ("too_few_actions_raise", "the process ended with exit code 0")
+    assert [result.name for result in report.results] == [check.name for check in CHECKS if "NextStep" in check.modes]
+
+
+def test_what_is_the_same_has_one_essence():
+    nan, other_nan = np.float32(np.nan), np.array(0x7FC00001, np.uint32).view(np.float32)
+    alike = [
+        [[np.array([0.0, 1.0], np.float32)], [2.0]],
+        [(np.array([-0.0, 1.0]),), [np.float32(2)]],
+        [[np.array([0, 1], np.uint8)], [np.int64(2)]],
+    ]
+    alike_too = [{"a": nan, "b": "x"}, {"b": "x", "a": other_nan}]
+    for group in (alike, alike_too):
+        assert all(same(group[0], other) for other in group) and len({essence(one) for one in group}) == 1
+    assert len({*map(essence, (alike[0], [[np.array([0.0, 2.0])], [2.0]], [[np.array([[0.0, 1.0]])], [2.0]]))}) == 3
 
 
 def test_a_factory_that_hangs_or_raises(monkeypatch):

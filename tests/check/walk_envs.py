@@ -665,6 +665,19 @@ def fatal(num_envs=3):
     return Fatal(num_envs)
 
 
+class Leaves(Walk):
+    """Too few actions end the process, as if all was well."""
+
+    def check_actions(self, actions):
+        if len(actions) < self.num_envs:
+            os._exit(0)
+        return super().check_actions(actions)
+
+
+def leaves(num_envs=3):
+    return Leaves(num_envs)
+
+
 def no_masks(num_envs=3):
     return NoMasks(num_envs)
 

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 
-def descendants(of=None):
-    """{pid: name} of all living processes below one (default: this one) that call themselves batchenv's."""
+def descendants(of=None, named="batchenv"):
+    """{pid: name} of all living processes below one (default: this one) whose names begin so."""
     rows = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -19,7 +19,7 @@ def descendants(of=None):
     while True:
         more = {pid for pid, (_, _, parent) in rows.items() if parent in seen} - seen
         if not more:
-            return {pid: name for pid, name in found.items() if name.startswith("batchenv")}
+            return {pid: name for pid, name in found.items() if name.startswith(named)}
         found.update({pid: rows[pid][0] for pid in more if rows[pid][1] != "Z"})
         seen |= more
 

@@ -109,6 +109,19 @@ class Troubled(gymnasium.Env):
         return np.ones(3 if action == 2 else 2, np.float32), 1.0, False, False, {}
 
 
+class Raising(gymnasium.Wrapper):
+    """Raises a problem when the env is given an action."""
+
+    def __init__(self, env, action, problem):
+        super().__init__(env)
+        self.fatal, self.problem = action, problem
+
+    def step(self, action):
+        if action == self.fatal:
+            raise self.problem
+        return super().step(action)
+
+
 class Counting(gymnasium.Env):
     """Infos of numbers of all types. Some keys have several types, some come late, and there are very many."""
 

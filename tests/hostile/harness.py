@@ -12,17 +12,20 @@ hangs        it did not end within its time limit
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import importlib
 import importlib.util
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +41,7 @@ SLOWER = 5 if SANITIZED else 1
 EFFORT = float(os.environ.get("BATCHENV_HOSTILE_EFFORT", "1"))
 
 ATTACKS: dict[str, Attack] = {}
+_ALONE = ("attacks_fork:", "attacks_memory:", "attacks_threads:")  # about what a process has when it is new
 
 
 @dataclass
@@ -58,6 +62,12 @@ class Attack:
     def expected(self) -> str:
         """The verdict that it should get."""
         return "clear error" if self.errors else "works"
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has an interpreter of its own. Others are forks of one that has only imported what they need,
+        which takes longer than most attacks do."""
+        return bool(SANITIZED or self.env or self.options or self.name.startswith(_ALONE) or not hasattr(os, "fork"))
 
     def missing(self) -> str | None:
         """What it needs and this machine has not, or None."""
@@ -170,6 +180,35 @@ def attacked(name: str, report: str) -> None:
         _report.flush()
 
 
+def fork_attacks() -> None:
+    """Reads a line of JSON for each attack from stdin, forks its process, and writes the process's id and then its exit
+    status. Returns in the forked processes, so that they end as a process does; and at the end of stdin."""
+    load()
+    while line := _line(0):
+        name, report, work, output = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            os.setsid()
+            os.chdir(work)
+            for path, flags, numbers in ((os.devnull, os.O_RDONLY, (0,)), (output, os.O_WRONLY, (1, 2))):
+                opened = os.open(path, flags)
+                for number in numbers:
+                    os.dup2(opened, number)
+                os.close(opened)
+            attacked(name, report)
+            return
+        os.write(1, b"%d\n" % process)
+        os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+
+
+def _line(descriptor: int) -> bytes:
+    """The next line, read byte by byte: nothing stays in a buffer that a fork would copy."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        line += byte
+    return line
+
+
 # ---- the attacker ------------------------------------------------------------------------------------------------
 
 
@@ -195,11 +234,20 @@ def run(found: Attack) -> Verdict:
         # Beside the attacks only batchenv itself is added to the path.
         path = os.pathsep.join([str(Path(batchenv.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
         env = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **found.env}
-        command = [sys.executable, *found.options, str(FOLDER / "harness.py"), found.name, str(report)]
         with output.open("wb") as file:
-            process = subprocess.Popen(
-                command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
-            )
+            if found.alone:
+                command = [sys.executable, *found.options, str(FOLDER / "harness.py"), found.name, str(report)]
+                process: subprocess.Popen | Forked = subprocess.Popen(
+                    command,
+                    cwd=work,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    start_new_session=True,
+                )
+            else:
+                process = Forked([found.name, str(report), str(work), str(output)], env)
             timely = _wait(process, found.limit * SLOWER)
         lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
         printed = output.read_bytes().decode(errors="replace").strip()
@@ -207,7 +255,38 @@ def run(found: Attack) -> Verdict:
         return _verdict(found, process.returncode, timely, lines, printed, left)
 
 
-def _wait(process: subprocess.Popen, limit: float) -> bool:
+class Forked:
+    """A process that was forked for an attack, with what is used here of `subprocess.Popen`. Each thread has a process
+    that forks, which ends with this one."""
+
+    _forking = threading.local()
+
+    def __init__(self, job: list[str], env: dict[str, str]):
+        if not hasattr(self._forking, "process"):
+            command = [sys.executable, str(FOLDER / "harness.py"), "--fork"]
+            self._forking.process = subprocess.Popen(
+                command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            )
+            atexit.register(self._forking.process.communicate)
+        self._from = self._forking.process
+        self._from.stdin.write(json.dumps(job).encode() + b"\n")
+        self.pid = int(_line(self._from.stdout.fileno()))
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> None:
+        """As that of Popen."""
+        if self.returncode is None:
+            if not select.select([self._from.stdout], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("fork", timeout)
+            self.returncode = int(_line(self._from.stdout.fileno()))
+
+    def send_signal(self, number: int) -> None:
+        """As that of Popen."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+
+def _wait(process: subprocess.Popen | Forked, limit: float) -> bool:
     """Waits for a process and ends it after `limit` seconds, whereupon faulthandler prints its stacks."""
     try:
         process.wait(limit)
@@ -249,4 +328,7 @@ def _verdict(
 if __name__ == "__main__":
     import harness  # so that attacks and this find one and the same registry
 
-    harness.attacked(*sys.argv[1:])
+    if sys.argv[1:] == ["--fork"]:
+        harness.fork_attacks()
+    else:
+        harness.attacked(*sys.argv[1:])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv.workers.numbers import COLUMNS, Column, Reader, Writer
-from helpers.parity import MODES, assert_same
+from helpers.lockstep import lockstep
+from helpers.parity import MODES
 from helpers.python_envs import Counting
 
 LANES = 5
@@ -16,16 +17,7 @@ LANES = 5
 def test_every_type_and_more_keys_than_columns(mode):
     ours = batchenv.make_python(Counting, LANES, num_workers=2, autoreset_mode=mode)
     theirs = SyncVectorEnv([Counting] * LANES, autoreset_mode=mode)
-    assert_same(ours.reset(seed=3), theirs.reset(seed=3), "reset")
-    theirs.action_space.seed(1)
-    for step in range(400):
-        actions = theirs.action_space.sample()
-        one, other = ours.step(actions), theirs.step(actions)
-        assert_same(one, other, step)
-        done = one[2] | one[3]
-        if mode is AutoresetMode.DISABLED and done.any():
-            both = (env.reset(options={"reset_mask": done.copy()}) for env in (ours, theirs))
-            assert_same(*both, f"reset at {step}")
+    lockstep(ours, theirs, 400)
     assert len(ours._backend._numbers[0]._columns) == COLUMNS
     ours.close()
 

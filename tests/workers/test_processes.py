@@ -39,6 +39,10 @@ class Deadly(gymnasium.Env):
             time.sleep(1.5)
         return np.float32([self.count, os.getpid()]), 1.0, False, False, {}
 
+    def wait(self, seconds):
+        time.sleep(seconds)
+        return self.count
+
 
 def processes(num_envs, num_workers=2, make_env=Deadly, **options):
     return batchenv.make_python(make_env, num_envs, workers="processes", num_workers=num_workers, **options)
@@ -106,6 +110,57 @@ def test_a_step_that_hangs():
     np.testing.assert_array_equal(raised.value.env_id, [1])
     env.step(np.zeros(2, int))
     env.step(np.zeros(2, int))
+    env.close()
+
+
+class Slow(Deadly):
+    """Cannot be made once there is a file, which says how it fails."""
+
+    def __init__(self, file):
+        if file.exists():
+            if file.read_text() == "hang":
+                time.sleep(3600)
+            raise OSError("no licence")
+
+
+@pytest.mark.parametrize("how", ["hang", "raise"])
+def test_an_env_that_cannot_be_made_anew(tmp_path, how):
+    """It fails its lanes at each step until it can be made; the others go on."""
+    file = tmp_path / "file"
+    env = processes(2, make_env=Slow, env_kwargs={"file": file}, step_timeout=1.0)
+    env.reset(seed=1)
+    file.write_text(how)
+    with pytest.raises(batchenv.LaneError, match=r"WorkerDied: its process .* has ended with status 3"):
+        env.step(np.array([0, 1]))
+    why = r"WorkerDied: it took longer than \d+\.\d s" if how == "hang" else "OSError: no licence"
+    why = rf"lane 1: WorkerDied: its envs could not be made anew \({why}"
+    for step in (2, 3):
+        with pytest.raises(batchenv.LaneError, match=why) as raised:
+            env.step(np.zeros(2, int))
+        np.testing.assert_array_equal(raised.value.result[0][:, 0], [step, 0])
+        if step == 2:
+            file.unlink()
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [4, 0])
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [5, 1])
+    env.close()
+    assert not descendants()
+
+
+def test_another_env_in_the_place_of_a_dead_one(tmp_path):
+    """It must have the same spaces: the memory is laid out for these."""
+
+    class Other(Deadly):
+        def __init__(self):
+            if (tmp_path / "file").exists():
+                self.observation_space = spaces.Box(-1, 1, (3,), np.float32)
+
+    env = processes(2, make_env=Other)
+    env.reset(seed=1)
+    (tmp_path / "file").touch()
+    with pytest.raises(batchenv.LaneError, match="status 3"):
+        env.step(np.array([0, 1]))
+    with pytest.raises(batchenv.LaneError, match=r"could not be made anew .*the observation_space of lane 1 is"):
+        env.step(np.zeros(2, int))
     env.close()
 
 
@@ -209,6 +264,22 @@ def test_lanes_do_not_go_on_after_ctrl_c():
         env.step(np.zeros(2, int))
     env.reset(seed=1)
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    env.close()
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_the_answer_to_an_interrupted_question_is_dropped(sent):
+    env = processes(2, batch_size=1 if sent else 2)
+    env.reset(seed=1)
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        env.call("wait", 0.6)
+    if sent:
+        env.send(np.zeros(2, int), [0, 1])
+        assert sorted(env.recv()[4]["env_id"].item() for _ in range(2)) == [0, 1]
+    else:
+        np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    assert env.call("wait", 0.0) == (1, 1)
     env.close()
 
 

@@ -1,5 +1,8 @@
 """Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
 
+import asyncio
+import time
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,8 +10,9 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers.lockstep import lockstep
 from helpers.parity import MODES, assert_same
-from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Troubled
+from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Raising, Troubled
 
 KINDS = ["serial", "threads", "processes", "asyncio", "coroutines"]
 LANES = 5
@@ -34,19 +38,7 @@ def pair(make_env, kind="serial", mode=AutoresetMode.NEXT_STEP, lanes=LANES, **o
 
 
 def follow(ours, theirs, steps, where=""):
-    """Both go through the same resets, of some lanes too, and the same actions."""
-    assert_same(ours.reset(seed=3, options={"a": 1}), theirs.reset(seed=3, options={"a": 1}), f"{where} reset")
-    theirs.action_space.seed(1)
-    done = np.zeros(theirs.num_envs, bool)
-    for step in range(steps):
-        mask = done if theirs.metadata["autoreset_mode"] == AutoresetMode.DISABLED else np.arange(LANES) == step % LANES
-        if mask.any() and (mask is done or step % 23 == 22):
-            one, other = (env.reset(options={"reset_mask": mask.copy()}) for env in (ours, theirs))
-            assert_same(one, other, f"{where} reset of some lanes before step {step}")
-        actions = theirs.action_space.sample()
-        one, other = ours.step(actions), theirs.step(actions)
-        assert_same(one, other, f"{where} step {step}")
-        done = one[2] | one[3]
+    lockstep(ours, theirs, steps, where, options={"a": 1}, every=23)
 
 
 @pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
@@ -307,18 +299,47 @@ def test_an_env_that_cannot_be_made_anew():
         make_python(make, 2, on_failure="retry")
 
 
+@pytest.mark.parametrize("kind", ["processes", "asyncio", "coroutines"])
+def test_an_env_whose_making_anew_hangs(tmp_path, kind):
+    """It takes part in a step, so step_timeout ends it: that is the lane's failure, and the other lane goes on."""
+    file = tmp_path / "file"
+
+    async def make_coroutines():
+        if file.exists():
+            await asyncio.sleep(3600)
+        return Awaited(Fragile())
+
+    def make():
+        if file.exists():
+            time.sleep(3600)
+        return Fragile()
+
+    if kind == "coroutines":
+        make, kind = make_coroutines, "asyncio"
+    options = {"num_workers": 2} if kind == "processes" else {}
+    env = batchenv.make_python(make, 2, workers=kind, on_failure="restart", step_timeout=1.0, **options)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match="ZeroDivisionError"):
+        env.step(np.array([0, 1]))
+    file.touch()
+    with pytest.raises(batchenv.LaneError, match=r"lane 1: .* it took longer than step_timeout=1\.0 s") as raised:
+        env.step(np.zeros(2, int))
+    np.testing.assert_array_equal(raised.value.result[1], [1, 0])
+    file.unlink()
+    if make is make_coroutines:
+        env.step(np.zeros(2, int))
+        np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["mission", "text beside an array", "text"])
 def test_the_final_observation_of_a_lane_that_fails(kind, name):
     """It has the form that the env's space says, with nothing in it."""
 
-    class Failing(Anything):
-        def step(self, action):
-            if action == 2:
-                raise ZeroDivisionError
-            return super().step(action)
+    def make():
+        return Raising(Anything(SPACES[name]), 2, ZeroDivisionError)
 
-    env = make_python(lambda: Failing(SPACES[name]), 2, workers=kind, autoreset_mode="SameStep")
+    env = make_python(make, 2, workers=kind, autoreset_mode="SameStep")
     env.reset(seed=1)
     with pytest.raises(batchenv.LaneError) as raised:
         env.step(np.array([0, 2]))
@@ -401,13 +422,10 @@ def test_threads_wait_together():
 def test_ctrl_c_in_a_step(kind, on_failure):
     """As for any call that is interrupted: lanes have to be reset before they go on."""
 
-    class Interrupted(Troubled):
-        def step(self, action):
-            if action == 6:
-                raise KeyboardInterrupt
-            return super().step(action)
+    def make():
+        return Raising(Troubled(), 6, KeyboardInterrupt)
 
-    env = make_python(Interrupted, 3, workers=kind, on_failure=on_failure)
+    env = make_python(make, 3, workers=kind, on_failure=on_failure)
     env.reset(seed=1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.array([0, 6, 0]))

@@ -7,10 +7,11 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import batchenv
-from helpers.parity import MODES, assert_same
+from helpers.lockstep import lockstep
+from helpers.parity import MODES
 from helpers.python_envs import ARRAYS, Anything
 
 LANES = 5
@@ -82,13 +83,8 @@ def test_the_time_limit_is_the_ids_own(registered):
     ours = batchenv.make("MyOwn-v3", LANES, workers="serial")
     theirs = SyncVectorEnv([lambda: gymnasium.make("MyOwn-v3")] * LANES)
     assert ours.get_attr("spec") == theirs.get_attr("spec")
-    assert_same(ours.reset(seed=1), theirs.reset(seed=1), "reset")
-    truncated = 0
-    for step in range(40):
-        one, other = (env.step(np.ones(LANES, int)) for env in (ours, theirs))
-        assert_same(one, other, step)
-        truncated += one[3].sum()
-    assert truncated > LANES
+    ends, _ = lockstep(ours, theirs, 40)
+    assert ends > LANES
 
 
 def test_unknown_ids():
@@ -129,17 +125,6 @@ def test_the_same_numbers(env_id, package, steps, mode):
         kind = "processes"
     ours = batchenv.make_python(env_id, LANES, workers=kind, num_workers=2, autoreset_mode=mode)
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id)] * LANES, autoreset_mode=mode)
-    assert_same(ours.reset(seed=3), theirs.reset(seed=3), "reset")
-    theirs.action_space.seed(1)
-    ends = 0
-    for step in range(steps):
-        actions = theirs.action_space.sample()
-        one, other = ours.step(actions), theirs.step(actions)
-        assert_same(one, other, step)
-        done = one[2] | one[3]
-        ends += done.sum()
-        if mode is AutoresetMode.DISABLED and done.any():
-            options = {"reset_mask": done}
-            assert_same(ours.reset(options=dict(options)), theirs.reset(options=dict(options)), f"reset at {step}")
+    ends, _ = lockstep(ours, theirs, steps, env_id)
     assert ends or steps < 1000
     ours.close()

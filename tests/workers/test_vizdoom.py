@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 
 import gymnasium
 import numpy as np
@@ -10,7 +9,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from helpers.parity import assert_same
+from helpers.descent import descendants
+from helpers.lockstep import lockstep
 from helpers.processes import python, succeeded
 from helpers.project import ROOT
 
@@ -41,20 +41,9 @@ def test_scenarios(env_id, kind, mode, keywords):
     )
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, **keywords)] * LANES, autoreset_mode=mode)
     assert isinstance(ours.single_observation_space, gymnasium.spaces.Dict)
-    assert_same(ours.reset(seed=5), theirs.reset(seed=5), "reset")
-    theirs.action_space.seed(2)
-    ends, done = 0, np.zeros(LANES, bool)
-    for step in range(200):
-        if mode is AutoresetMode.DISABLED and done.any():
-            one, other = (env.reset(options={"reset_mask": done.copy()}) for env in (ours, theirs))
-            assert_same(one, other, f"reset before step {step}")
-        actions = theirs.action_space.sample()
-        one, other = ours.step(actions), theirs.step(actions)
-        assert_same(one, other, f"step {step}")
-        done = one[2] | one[3]
-        ends += int(done.sum())
+    ends, last = lockstep(ours, theirs, 200, env_id)
     assert ends or "Deathmatch" in env_id
-    assert np.unique(one[0]["screen"]).size > 20
+    assert np.unique(last[0]["screen"]).size > 20
     ours.close(), theirs.close()
 
 
@@ -64,26 +53,29 @@ def test_the_example(tmp_path):
     assert "2 lanes, observations (2, 4, 84, 84) uint8, Discrete(4)" in said and " episodes, mean return " in said
 
 
-def duel(monkeypatch, **keywords):
+def match(monkeypatch, workers="serial", **keywords):
     monkeypatch.syspath_prepend(ROOT / "examples")
-    from vizdoom_duel import Duel
+    from vizdoom_match import Match
 
-    return batchenv.make_parallel(Duel, 1, workers="serial", env_kwargs=keywords)
+    return batchenv.make_parallel(Match, 1, workers=workers, num_workers=1, env_kwargs=keywords)
 
 
 def engines():
-    told = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,comm="], capture_output=True, text=True)
-    return [int(line.split()[0]) for line in told.stdout.splitlines() if line.split()[1] == "vizdoom"]
+    return list(descendants(named="vizdoom"))
+
+
+def nothing(env):
+    return {agent: np.zeros((1, *env.action_space(agent).shape), int) for agent in env.agents}
 
 
 def test_a_duel(monkeypatch):
     """Two players see two pictures of one game; its end and the next game's start are as in any parallel env."""
-    env = duel(monkeypatch, seconds=1.0)
+    env = match(monkeypatch, seconds=1.0)
     observations, _ = env.reset(seed=3)
-    assert observations["host"].shape == (1, 120, 160, 3) and (observations["host"] != observations["guest"]).any()
+    one, other = observations.values()
+    assert one.shape == (1, 120, 160, 3) and (one != other).any()
     for step in range(1, 12):
-        actions = {agent: np.array([[0, 1, 1]]) for agent in env.agents}
-        _, _, terminations, truncations, infos = env.step(actions)
+        _, _, terminations, truncations, infos = env.step({agent: np.array([[0, 1, 1]]) for agent in env.agents})
         for agent in env.agents:
             assert truncations[agent][0] == (step == 9) and not terminations[agent][0]
             assert infos[agent]["playing"][0] == (step != 9) and infos[agent]["active"][0]
@@ -91,14 +83,25 @@ def test_a_duel(monkeypatch):
     assert not engines()
 
 
-def test_a_player_that_is_lost(monkeypatch):
-    env = duel(monkeypatch)
-    env.reset(seed=1)
-    nothing = {agent: np.zeros((1, 3), int) for agent in env.agents}
-    env.step(nothing)
-    os.kill(max(engines()), signal.SIGKILL)
-    with pytest.raises(batchenv.LaneError, match="lane 0: Lost: guest is lost"):
-        env.step(nothing)
-    *_, infos = env.step(nothing)  # the next game
-    assert infos["host"]["active"].all() and len(engines()) == 2
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_a_deathmatch_of_eight(monkeypatch, workers):
+    """Each player sees something else. If one of them is lost, in the middle of a game, there is another game."""
+    env = match(monkeypatch, workers, players=8)
+    observations, _ = env.reset(seed=3)
+    assert len(engines()) == len(env.agents) == 8
+    for _ in range(5):
+        observations, *_, infos = env.step(nothing(env))
+        assert all(infos[agent]["playing"][0] for agent in env.agents)
+    assert len({observations[agent].tobytes() for agent in env.agents}) == 8
+    os.kill(engines()[3], signal.SIGKILL)
+    with pytest.raises(batchenv.LaneError, match=r"lane 0: (Lost|RuntimeError).*: player_\d is lost"):
+        env.step(nothing(env))
+    observations, *_, infos = env.step(nothing(env))  # the next game
+    assert all(infos[agent]["active"].all() for agent in env.agents) and len(engines()) == 8
     env.close()
+    assert not engines()
+
+
+def test_the_example_of_a_match(tmp_path):
+    said = succeeded(python(ROOT / "examples" / "vizdoom_match.py", "--lanes", 2, "--steps", 5, cwd=tmp_path))
+    assert "observations (2, 120, 160, 3), frags {'player_0': " in said

@@ -10,7 +10,10 @@
  */
 #include "engines/atari/atari.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engines/atari/pixel.h"
 
@@ -110,9 +113,62 @@ static void close_all(be_batch *b) {
     b->engine = NULL;
 }
 
+/* The start states of the games of which lanes were made lately: finding them takes longer than making a machine. A
+ * state depends on what the text lists; the caller has checked what is in the ROM of that name. */
+#define MAX_KNOWN 8
+typedef struct known_starts {
+    char of[512];
+    int count, frames;
+    size_t bytes; /* of one */
+    uint8_t *starts;
+} known_starts;
+static known_starts known[MAX_KNOWN];
+static int oldest_known;
+/* Only ever tried: who does not get it finds the states himself, as a child does that was forked while it was held. */
+static pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER;
+
+static int what_starts_depend_on(const be_cartridge *c, char text[static sizeof known->of]) {
+    const int length = snprintf(text, sizeof known->of, "%d %d %d %d %d %s %s", c->mode, c->difficulty, c->players,
+                                c->settle, c->fast, c->library, c->name);
+    return length > 0 && (size_t)length < sizeof known->of;
+}
+
+static uint8_t *copy_of(const uint8_t *starts, int count, size_t bytes) {
+    uint8_t *copy = malloc((size_t)count * bytes);
+    if (copy != NULL) memcpy(copy, starts, (size_t)count * bytes);
+    return copy;
+}
+
+static int recall_starts(atari *a) {
+    char of[sizeof known->of];
+    if (!what_starts_depend_on(&a->setup.cartridge, of) || pthread_mutex_trylock(&knowing) != 0) return 0;
+    for (int k = 0; k < MAX_KNOWN && a->starts == NULL; k++) {
+        const known_starts *found = &known[k];
+        if (found->starts == NULL || found->bytes != a->start_bytes || strcmp(found->of, of) != 0) continue;
+        a->starts = copy_of(found->starts, found->count, found->bytes);
+        a->num_starts = found->count;
+        a->start_frames = found->frames;
+    }
+    pthread_mutex_unlock(&knowing);
+    return a->starts != NULL;
+}
+
+static void remember_starts(const atari *a) {
+    known_starts new = {.count = a->num_starts, .frames = a->start_frames, .bytes = a->start_bytes};
+    if (!what_starts_depend_on(&a->setup.cartridge, new.of) || pthread_mutex_trylock(&knowing) != 0) return;
+    new.starts = copy_of(a->starts, a->num_starts, a->start_bytes);
+    if (new.starts != NULL) {
+        free(known[oldest_known].starts);
+        known[oldest_known] = new;
+        oldest_known = (oldest_known + 1) % MAX_KNOWN;
+    }
+    pthread_mutex_unlock(&knowing);
+}
+
 /* Powers on several times. If the second and third state equal the first, memory's random bytes make no difference. */
 static int find_starts(atari *a, be_emulator *machine, be_error *error) {
     a->start_bytes = a->state_bytes + BE_SCREEN_BYTES + BE_RAM_BYTES;
+    if (recall_starts(a)) return BE_OK;
     a->starts = calloc(MAX_STARTS, a->start_bytes);
     if (a->starts == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
     for (int k = 0; k < MAX_STARTS; k++) {
@@ -132,6 +188,7 @@ static int find_starts(atari *a, be_emulator *machine, be_error *error) {
     if (!a->type->load(machine, a->starts)) {
         return be_fail(error, BE_ERROR_ENGINE, -1, "%s: the emulator's states are too large", a->setup.cartridge.name);
     }
+    remember_starts(a);
     return BE_OK;
 }
 

@@ -181,6 +181,22 @@ def test_seeds_decide_everything(env_id):
             np.testing.assert_array_equal(a[0], b[2], err_msg=f"step {t}")
 
 
+def test_start_states_that_are_remembered_are_those_of_the_game():
+    """Those of eight games are; more push out the oldest."""
+    kinds = [{"mode": mode} for mode in (1, 2)] + [{"players": 2, "mode": mode} for mode in (3, 4, 9, 10)]
+    kinds += [{**kind, "difficulty": 1} for kind in kinds[:3]]
+
+    def start(kind):
+        env = batchenv.make("Pong-v5", 1, noop_max=0, use_fire_reset=False, **kind)
+        env.reset(seed=0)
+        return env.state["ram"].tobytes() + env.state["screen"].tobytes(), env.snapshot()
+
+    first = [start(kind) for kind in kinds]
+    assert len({shown for shown, _ in first[:6]}) == 6  # the modes start in different ways
+    for kind, found in zip(kinds, first, strict=True):
+        assert start(kind) == start(kind) == found
+
+
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_threads_change_nothing(mode):
     results = []

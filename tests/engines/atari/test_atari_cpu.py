@@ -1,6 +1,7 @@
 """Our 6502 and TIA for libale_c against the library's own: machines side by side, single instructions (tests/c), and
 the two switches that leave ours out."""
 
+import functools
 import hashlib
 import subprocess
 
@@ -57,11 +58,12 @@ def test_either_goes_on_from_a_snapshot_of_the_other(own, monkeypatch):
     assert first.snapshot() == second.snapshot()
 
 
-def build(folder, flags):
-    """tests/c/test_ale_cpu.c, compiled."""
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """tests/c/test_ale_cpu.c, compiled once with these flags."""
     if hashlib.md5(files.library_path().read_bytes()).hexdigest() != KNOWN_LIBRARY:
         pytest.skip("another build of libale_c, which keeps its own processor")
-    return program(folder, flags, "tests/c/test_ale_cpu.c")
+    return functools.cache(lambda *flags: program(tmp_path_factory.mktemp("build"), flags, "tests/c/test_ale_cpu.c"))
 
 
 def run(tester, library):
@@ -70,13 +72,13 @@ def run(tester, library):
 
 
 @pytest.mark.parametrize("flags", [["-O2"], ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]], ids=str)
-def test_single_instructions_and_lines_equal_the_library(flags, tmp_path):
-    ran = run(build(tmp_path, flags), files.library_path())
+def test_single_instructions_and_lines_equal_the_library(flags, build):
+    ran = run(build(*flags), files.library_path())
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_another_build_of_the_library_keeps_its_own(tmp_path):
-    tester = build(tmp_path, ["-O2"])
+def test_another_build_of_the_library_keeps_its_own(build, tmp_path):
+    tester = build("-O2")
     code = bytearray(files.library_path().read_bytes())
     assert code[PADDING] == 0x90  # nop
     code[PADDING] = 0xCC
