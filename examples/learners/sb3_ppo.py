@@ -3,8 +3,8 @@
 python examples/learners/sb3_ppo.py [--env CartPole-v1] [--lanes 32] [--steps N] [--speed]
 
 CartPole-v1 is trained until evaluate_policy gives a mean return of 475, Gymnasium's threshold; exits with status 1 if
---steps are not enough. Other ids are trained for --steps. --speed trains nothing, and prints the steps per second instead,
-with batchenv and with Stable-Baselines3's DummyVecEnv, measured in turns: of the env alone, and within PPO.
+--steps are not enough. Other ids are trained for --steps. --speed trains nothing, but prints the steps per second with
+batchenv and with Stable-Baselines3's DummyVecEnv, measured in turns: of the env alone, and within PPO.
 """
 
 import argparse
