@@ -12,6 +12,8 @@ _WRAPPERS = {
     "gym": ("gym", "GymBatchEnv"),
     "dm": ("dm", "DmBatchEnv"),
     "sb3": ("sb3", "BatchVecEnv"),
+    "torch": ("torch", "TorchBatchEnv"),
+    "torchrl": ("torchrl", "TorchRLBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)
 
