@@ -42,7 +42,7 @@ parser.add_argument("--lanes", type=int, default=256, help="per actor")
 parser.add_argument("--fragments", type=int, default=300)
 args = parser.parse_args()
 
-ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
+ray.init("local", num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
 weights = np.zeros(4, np.float32)
 options = dict(policy=policy, weights=weights, seed=0, autoreset_mode="SameStep")
 with RaySampler("CartPole-v1", args.lanes, args.actors, 64, **options) as sampler:

@@ -20,7 +20,7 @@ parser.add_argument("--iterations", type=int, default=40)
 parser.add_argument("--goal", type=float, default=450, help="stops at this mean return")
 args = parser.parse_args()
 
-ray.init(num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
+ray.init("local", num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
 mode = "vector_entry_point" if args.env.startswith("batchenv") else "sync"
 config = (
     PPOConfig()

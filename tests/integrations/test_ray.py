@@ -23,7 +23,7 @@ def cluster():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     where = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}  # actors import this module, too
     ray.init(
-        num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="ERROR",
+        "local", num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="ERROR",
         log_to_driver=False, runtime_env={"env_vars": where},
     )  # fmt: skip
     yield

@@ -23,7 +23,7 @@ import batchenv  # noqa: E402
 def test_a_remote_runner_steps_a_batch_env(env_id, setup):
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(
-        num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="ERROR",
+        "local", num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, logging_level="ERROR",
         log_to_driver=False, runtime_env=setup,
     )  # fmt: skip
     try:
