@@ -16,6 +16,7 @@ from batchenv.integrations.ray import RaySampler  # noqa: E402
 
 LANES = 4
 STEPS = 24
+PATIENCE = 300  # seconds: a busy machine takes long to start an actor
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,7 +73,7 @@ def by_actor(sampler, count):
     """`count` fragments of each actor, in their order."""
     found = {}
     while len(found) < len(sampler._places) or min(map(len, found.values())) < count:
-        fragment = sampler.take(timeout=60)
+        fragment = sampler.take(PATIENCE)
         found.setdefault(fragment.actor, []).append(fragment)
     return [found[k][:count] for k in sorted(found)]
 
@@ -112,7 +113,7 @@ def test_actors_do_what_lanes_of_one_env_do(mode):
 
 def test_random_actions_are_those_that_make_these_observations():
     with sampler(None, weights=None) as actors:
-        first, second = actors.take(60), actors.take(60)
+        first, second = actors.take(PATIENCE), actors.take(PATIENCE)
     np.testing.assert_array_equal(first.observations[-1], second.observations[0])
     assert not np.array_equal(first.actions, second.actions)
     env = batchenv.make("CartPole-v1", LANES, autoreset_mode="SameStep", max_episode_steps=20)
@@ -129,7 +130,7 @@ def test_random_actions_are_those_that_make_these_observations():
 @pytest.mark.parametrize("policy", [None, dice])
 def test_observations_of_several_parts(policy):
     with sampler(policy, env="Blackjack-v1", steps=8) as actors:
-        first, second = actors.take(60), actors.take(60)
+        first, second = actors.take(PATIENCE), actors.take(PATIENCE)
     env = batchenv.make("Blackjack-v1", LANES, autoreset_mode="SameStep", max_episode_steps=20)
     seen = [env.reset(seed=5)[0]]
     for fragment in (first, second):
@@ -145,11 +146,11 @@ def test_observations_of_several_parts(policy):
 
 def test_arrays_lie_in_the_object_store_and_stay():
     with sampler(None, env="CartPole-v1", steps=2000) as actors:
-        first = actors.take(60)
+        first = actors.take(PATIENCE)
         before = first.observations.copy()
         assert not first.observations.flags.writeable and not first.observations.flags.owndata
         for _ in range(3):
-            actors.take(60)
+            actors.take(PATIENCE)
     np.testing.assert_array_equal(first.observations, before)
 
 
@@ -157,7 +158,7 @@ def test_weights_arrive_and_their_staleness_is_told():
     with sampler(in_flight=2) as actors:
         seen = []
         for age in range(1, 5):
-            fragment = actors.take(60)
+            fragment = actors.take(PATIENCE)
             seen.append((fragment.version, fragment.staleness, set(fragment.extras["age"].ravel().tolist())))
             assert actors.push({**WEIGHTS, "age": age}) == age
     # Two fragments had been asked for at first; then each was asked for before the next push.
@@ -173,7 +174,7 @@ def test_no_more_than_in_flight_are_made_ahead(tmp_path):
         return dice(weights, observations, rng)
 
     with sampler(counted, steps=1, in_flight=3) as actors:
-        actors.take(60)
+        actors.take(PATIENCE)
         count, deadline = 0, time.monotonic() + 30
         while count < 4 and time.monotonic() < deadline:
             count = len(made.read_text())
@@ -200,10 +201,10 @@ class Mortal:
 @pytest.mark.parametrize("when", [3, STEPS + 7, 3 * STEPS - 1])
 def test_nothing_is_lost_or_changed_when_an_actor_dies(tmp_path, when):
     with sampler(dice) as actors:
-        want = [actors.take(60) for _ in range(4)]
+        want = [actors.take(PATIENCE) for _ in range(4)]
         assert not actors.losses
     with sampler(Mortal(tmp_path / "died", when)) as actors, pytest.warns(UserWarning, match="actor 0 died before its"):
-        got = [actors.take(60) for _ in range(4)]
+        got = [actors.take(PATIENCE) for _ in range(4)]
         (loss,) = actors.losses
     assert (loss.actor, loss.number) == (0, when // STEPS)
     assert [f.tries for f in got] == [2 if k == loss.number else 1 for k in range(4)]
@@ -213,21 +214,21 @@ def test_nothing_is_lost_or_changed_when_an_actor_dies(tmp_path, when):
 
 def test_an_actor_that_is_killed_between_fragments():
     with sampler(dice) as actors:
-        want = joined([actors.take(60) for _ in range(4)], "observations")
+        want = joined([actors.take(PATIENCE) for _ in range(4)], "observations")
     with sampler(dice) as actors, pytest.warns(UserWarning, match="go on from their last snapshot"):
-        got = [actors.take(60)]
+        got = [actors.take(PATIENCE)]
         ray.kill(actors._places[0].actor)
-        got += [actors.take(60)]
+        got += [actors.take(PATIENCE)]
         while not actors.losses:  # what was ready before it died is not lost
-            got += [actors.take(60)]
-        got += [actors.take(60) for _ in range(4 - len(got))]
+            got += [actors.take(PATIENCE)]
+        got += [actors.take(PATIENCE) for _ in range(4 - len(got))]
     np.testing.assert_array_equal(joined(got[:4], "observations"), want)
 
 
 def test_without_snapshots_lanes_are_reset(tmp_path):
     dying = sampler(Mortal(tmp_path / "died", STEPS + 1), snapshots=False)
     with dying as actors, pytest.warns(UserWarning, match="its lanes are reset"):
-        first, second = actors.take(60), actors.take(60)
+        first, second = actors.take(PATIENCE), actors.take(PATIENCE)
     assert second.tries == 2
     assert (np.abs(second.observations[0]) < 0.05).all()  # where episodes of CartPole begin
     assert not np.array_equal(second.observations[0], first.observations[0])
@@ -237,7 +238,7 @@ def test_dying_again_and_again_is_an_error(tmp_path):
     policy = Mortal(tmp_path / "died", 2, always=True)
     with sampler(policy, in_flight=1) as actors, pytest.warns(UserWarning):
         with pytest.raises(RuntimeError, match="4 actors died over fragment 0 of actor 0"):
-            actors.take(60)
+            actors.take(PATIENCE)
         assert len(actors.losses) == 4
 
 
@@ -252,16 +253,16 @@ def test_exceptions_in_actors_are_raised_as_they_are(tmp_path):
 
     with sampler(fails_once, weights="bad") as actors:
         with pytest.raises(KeyError, match="no such head"):
-            actors.take(60)
-        got = [actors.take(60) for _ in range(2)]
+            actors.take(PATIENCE)
+        got = [actors.take(PATIENCE) for _ in range(2)]
         assert not actors.losses
     with sampler(dice, weights="bad") as actors:
-        want = [actors.take(60) for _ in range(2)]
+        want = [actors.take(PATIENCE) for _ in range(2)]
     np.testing.assert_array_equal(joined(got, "actions"), joined(want, "actions"))
     with sampler(env="CartPole-v9") as actors, pytest.raises(ValueError, match="no environment 'CartPole-v9'"):
-        actors.take(60)
+        actors.take(PATIENCE)
     with sampler(autoreset_mode="Disabled") as actors, pytest.raises(ValueError, match="fragments need autoreset"):
-        actors.take(60)
+        actors.take(PATIENCE)
 
 
 def test_timeouts_lose_nothing():
@@ -272,7 +273,7 @@ def test_timeouts_lose_nothing():
     with sampler(slow, steps=10) as actors:
         with pytest.raises(TimeoutError, match=r"no fragment was ready within timeout=0.01 seconds"):
             actors.take(0.01)
-        assert actors.take(60).number == 0
+        assert actors.take(PATIENCE).number == 0
 
 
 @pytest.mark.parametrize(
