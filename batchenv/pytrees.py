@@ -1,5 +1,5 @@
-"""Lets other libraries take infos apart. PyTorch, JAX and what builds on them walk through dicts, but only through those
-of the class dict itself, unless they are told of others."""
+"""Lets other libraries take infos apart. PyTorch, JAX and what builds on them walk through dicts, but only through
+those of the class dict itself, unless they are told of others."""
 
 from __future__ import annotations
 
