@@ -11,6 +11,7 @@ from typing import Any
 _WRAPPERS = {
     "gym": ("gym", "GymBatchEnv"),
     "dm": ("dm", "DmBatchEnv"),
+    "tianshou": ("tianshou", "TianshouBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)
 
