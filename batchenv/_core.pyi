@@ -24,6 +24,21 @@ class Infos(dict[str, Any]):
     final_rows: tuple[NDArray[np.int64], Any]
 
 @final
+class OwnDicts:
+    def __init__(self, count: int, key: str, value: Any): ...
+    def take(self) -> list[dict[str, Any]]: ...
+
+def put_ends(
+    dicts: list[dict[str, Any]],
+    lanes: NDArray[np.int64],
+    rows: Any,
+    terminated: NDArray[np.bool_],
+    truncated: NDArray[np.bool_],
+    episodes: dict[str, Any] | None,
+    seconds: float,
+) -> None: ...
+
+@final
 class Batch:
     num_threads: int
     type_name: str

@@ -45,14 +45,14 @@ def affinity(value: Any, workers: int) -> list[int] | None:
     return [cpus[i % len(cpus)] for i in range(workers)]
 
 
-def check_options(options: Any, count: int) -> tuple[NDArray[np.bool_] | None, dict[str, Any]]:
-    """Divides a reset's options: returns their "reset_mask" (or None) and a dict of the others.
+def check_options(options: Any, count: int) -> tuple[NDArray[np.bool_] | None, dict[str, Any] | None]:
+    """Divides a reset's options: returns their "reset_mask" (or None) and a dict of the others (None: no options).
 
     Raises:
         TypeError, ValueError: a wrong mask, or no dict.
     """
     if options is None:
-        return None, {}
+        return None, None
     if not isinstance(options, dict):
         raise TypeError(f"options={options!r} must be a dict or None, not {type(options).__name__}")
     values = {key: value for key, value in options.items() if key != "reset_mask"}

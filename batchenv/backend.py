@@ -98,7 +98,7 @@ class Backend(Protocol):
 
     @abstractmethod
     def reset(
-        self, seeds: int | list[int | None] | None, mask: NDArray[np.bool_] | None, options: dict[str, Any]
+        self, seeds: int | list[int | None] | None, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts new episodes. If all lanes are reset, lanes in flight are waited for, and their results are dropped.
 
@@ -106,7 +106,7 @@ class Backend(Protocol):
             seeds: an int s: lane i gets seed s + i. A list: one int per lane, or None where the lane's random stream
                 goes on. None: all streams go on.
             mask: which lanes; None: all.
-            options: the environment's; unknown ones are ignored.
+            options: the environment's, or None; unknown ones are ignored.
 
         Returns:
             observations (num_envs, ...) and infos. Lanes that were not reset give their present observation.
@@ -141,7 +141,7 @@ class Backend(Protocol):
         """Sends lanes to be stepped and returns their numbers. env_id: the numbers; None: the lanes last received."""
         raise self._lacks("send()")
 
-    def send_reset(self, seeds: int | list[int | None] | None, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: int | list[int | None] | None, options: dict[str, Any] | None) -> None:
         """Sends all lanes to be reset. Lanes in flight are waited for, and their results are dropped."""
         raise self._lacks("async_reset()")
 

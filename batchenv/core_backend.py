@@ -108,7 +108,7 @@ class CoreBackend(Backend):
         self.core.set_queue(batch_size, cpus)
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
-        stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
+        stage = self._stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
         self.core.set_stage(stage, self._transforms.reward_dtype)
         self.normalizers = stage.normalizers() if stage is not None else {}
 
@@ -159,7 +159,9 @@ class CoreBackend(Backend):
         """See `Backend.shortcuts`."""
         return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         return self.core.deliver(self.core.reset(seeds, mask, options))
 
@@ -175,7 +177,7 @@ class CoreBackend(Backend):
         """See `Backend.send`."""
         return self.core.send(actions, env_id)
 
-    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self.core.queue_reset(seeds, options)
 

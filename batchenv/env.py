@@ -356,7 +356,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         options = {**(options or {}), "reset_mask": mask}
         return converted(lambda *result: result_of_lanes(result, lanes), self.reset, seed=seed, options=options)
 
-    def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]):
+    def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None):
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
 _told: set[str] = set()  # ids of which it has been said that they run in Python
-_OF_ONE_PLAYER = (DEFAULTS.keys() | {"batch_size"}) - {"record_episode_statistics"}
+_OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
@@ -36,7 +36,9 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
             too: in processes, or one lane in this process. `env.backend` says what steps the lanes.
         num_envs: number of lanes, at least 1.
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
-            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. These wrap a BatchEnv, their `.env`.
+            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Likewise "torch", "torchrl", "sb3"
+            and "tianshou": docs/learners.md says what they give, and which further keywords they take. They wrap a
+            BatchEnv.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
             understood where they can be honoured (docs/from-envpool.md). For an id in Python, all others go to its
@@ -45,7 +47,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
             to fix it.
-        ImportError: env_type="dm" without dm_env: pip install 'batchenv[dm]'; no module for "module:id".
+        ImportError: the package of the API that `env_type` names is missing, such as dm_env: the message says how to
+            install it; no module for "module:id".
     """
     find_wrapper(env_type)  # its faults are told first
     env_id, registered = _meant(env_id)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,21 @@ def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments:
     return convert(*result)
 
 
-def info_dicts(infos: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Infos in Gymnasium's form, arrays with a mask each, as one dict per row: what the row's environment has told."""
-    dicts: list[dict[str, Any]] = [{} for _ in range(count)]
-    for name, values in infos.items():
-        if isinstance(name, str) and name[:1] == "_" and name[1:] in infos:
+def tell_infos(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collection[str] = ()) -> None:
+    """Puts infos in Gymnasium's form, except those of the names `but`, into a dict per row."""
+    for name in infos:
+        if name in but or (isinstance(name, str) and name[:1] == "_" and name[1:] in infos):
             continue
-        # A step of some lanes adds "env_id" without a mask, and so are the parts of "episode".
-        rows = np.flatnonzero(infos.get(f"_{name}", np.ones(count, np.bool_))).tolist()
-        parts = info_dicts(values, count) if isinstance(values, dict) else values
-        for row in rows:
-            dicts[row][name] = parts[row]
-    return dicts
+        values, mask = infos[name], infos.get(f"_{name}")  # the parts of "episode" have none
+        if isinstance(values, dict):
+            inner: list[dict[str, Any]] = [{} for _ in dicts]
+            tell_infos(inner, values)
+            values = inner
+        elif values.dtype == object:
+            values = copy.deepcopy(values)  # the environment may have kept what it has told
+        if mask is None or mask.all():
+            for one, value in zip(dicts, values, strict=True):
+                one[name] = value
+        else:
+            for row in np.flatnonzero(mask).tolist():
+                dicts[row][name] = values[row]

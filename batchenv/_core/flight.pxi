@@ -158,10 +158,10 @@ def take_orders(Batch batch, actions, lanes, list targets, out):
     return out
 
 
-def adopt(Batch batch, list columns, lanes, out):
+def adopt(Batch batch, list columns, lanes, out, resets=None):
     """What a step returns, without infos, of lanes that were stepped elsewhere. columns: all lanes' parts of the
     observation, rewards (float64), terminations and truncations (bool); lanes: of each row (int64); None: all. out:
-    from `take_orders`."""
+    from `take_orders`. resets: a mask of lanes that have been reset, not stepped; True: all."""
     cdef Output output = batch.outputs.next() if lanes is None else _new_results(batch.layout, len(lanes))
     cdef be_rows rows
     cdef size_t k
@@ -178,7 +178,9 @@ def adopt(Batch batch, list columns, lanes, out):
                    cnp.PyArray_NBYTES(<cnp.ndarray>target))
         else:
             _copy_rows(target, cnp.PyArray_DATA(<cnp.ndarray>source), lanes)
-    if batch.layout.stage is not None or batch.layout.treats_rewards:
+    if resets is not None:
+        output.treat_reset(None if resets is True else resets)
+    elif batch.layout.stage is not None or batch.layout.treats_rewards:
         output.counted = False
         output.treat_step(lanes)
     return output.observed(), output.reward, output.terminated, output.truncated

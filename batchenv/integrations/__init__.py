@@ -11,6 +11,9 @@ from typing import Any
 _WRAPPERS = {
     "gym": ("gym", "GymBatchEnv"),
     "dm": ("dm", "DmBatchEnv"),
+    "sb3": ("sb3", "BatchVecEnv"),
+    "torch": ("torch", "TorchBatchEnv"),
+    "torchrl": ("torchrl", "TorchRLBatchEnv"),
     "tianshou": ("tianshou", "TianshouBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)

@@ -24,8 +24,10 @@ class Cast(ABC):
     Attributes:
         agents: all that may play.
         observation_spaces, action_spaces: {agent: space}, of one lane.
+        flies: whether `told` takes rows of some lanes, as `BatchEnv.recv` returns them.
     """
 
+    flies = False
     agents: list[Any]
     observation_spaces: dict[Any, spaces.Space]
     action_spaces: dict[Any, spaces.Space]
@@ -130,6 +132,8 @@ class AtariCast(Cast):
 
 class WorkerCast(Cast):
     """Agents of environments in workers. layout: how the workers lay out what is theirs."""
+
+    flies = True
 
     def __init__(self, env: BatchEnv, layout: Layout):
         self._env, self._layout = env, layout

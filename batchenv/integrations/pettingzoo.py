@@ -121,13 +121,51 @@ class ParallelBatchEnv:
                 no lane has been stepped.
             Otherwise as `BatchEnv.step`.
         """
-        return converted(self._cast.told, self.env.step, self._cast.actions(self._checked(actions)))
+        return converted(self._cast.told, self.env.step, self._cast.actions(self._checked(actions, self.num_envs)))
 
-    def _checked(self, actions: Any) -> dict[Any, Any]:
-        """Actions as arrays of the dtypes that their spaces have."""
+    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+        """Sends all lanes to be reset, as `BatchEnv.async_reset`."""
+        self._check_flight()
+        self.env.async_reset(seed=seed, options=options)
+
+    def send(self, actions: dict[Any, Any], env_id: Any = None) -> None:
+        """Sends lanes to be stepped, as `BatchEnv.send`.
+
+        Args:
+            actions: as `step` takes them, with a row for each lane that is sent.
+            env_id: the lanes' numbers; None: those last received, in their order.
+
+        Raises:
+            As `step` and `BatchEnv.send`; nothing was sent.
+        """
+        self._check_flight()
+        rows = self.env.batch_size if env_id is None else np.size(env_id)
+        self.env.send(self._cast.actions(self._checked(actions, rows)), env_id)
+
+    def recv(self, timeout: float | None = None) -> tuple[dict[Any, Any], ...]:
+        """Waits for the first `batch_size` lanes to be finished, as `BatchEnv.recv`.
+
+        Returns:
+            As `step`, with a row for each of these lanes: row k is lane `infos[agent]["env_id"][k]`.
+
+        Raises:
+            As `BatchEnv.recv`.
+        """
+        self._check_flight()
+        return converted(self._cast.told, self.env.recv, timeout)
+
+    def _check_flight(self) -> None:
+        if not self._cast.flies:
+            raise NotImplementedError(
+                f"lanes of {self.env.id} cannot be sent and received by agent, because who is out is known here only "
+                "after each step of all lanes: use step()"
+            )
+
+    def _checked(self, actions: Any, rows: int) -> dict[Any, Any]:
+        """Actions of so many lanes as arrays of the dtypes that their spaces have."""
         if not isinstance(actions, Mapping):
             raise TypeError(
-                f"actions must be a dict {{agent: actions of {self.num_envs} lanes}} with {self.possible_agents}, "
+                f"actions must be a dict {{agent: actions of {rows} lanes}} with {self.possible_agents}, "
                 f"not {type(actions).__name__}; {_ENDING}"
             )
         missing = [agent for agent in self.possible_agents if agent not in actions]
@@ -140,9 +178,7 @@ class ParallelBatchEnv:
                 f"actions {' and '.join(problems)}: pass one array for each of {self.possible_agents}; {_ENDING}"
             )
         return {
-            agent: _checked(
-                self.action_spaces[agent], actions[agent], self.num_envs, f"actions[{agent!r}]", self._clips
-            )
+            agent: _checked(self.action_spaces[agent], actions[agent], rows, f"actions[{agent!r}]", self._clips)
             for agent in self.possible_agents
         }
 

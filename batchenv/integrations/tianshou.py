@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import converted, info_dicts
+from batchenv.results import converted, tell_infos
 from batchenv.seeds import check_seed
 from batchenv.workers.asked import get_attribute, set_attribute
 
@@ -185,7 +185,9 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         return _objects([rows_of(observations, row) for row in range(count)])
 
     def _dicts(self, infos: dict[str, Any], count: int) -> NDArray[Any]:
-        return _objects(info_dicts({name: infos[name] for name in infos if name != "env_id"}, count))
+        dicts: list[dict[str, Any]] = [{} for _ in range(count)]
+        tell_infos(dicts, infos, ("env_id",))
+        return _objects(dicts)
 
     # ---- single environments ----------------------------------------------------------------------------------------
 

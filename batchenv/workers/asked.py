@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
+
 
 def get_attribute(env: Any, name: str) -> Any:
     """The attribute of this name of an env, or of the one below its wrappers that has it."""
@@ -34,10 +36,10 @@ def call_env(env: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str
 
 
 def is_wrapped(env: Any, wrapper: str) -> bool:
-    """Whether an env is, or lies below, an object of the class "module.name". The class is named so that a worker does
-    not import its module."""
-    while env is not None:
+    """Whether one of the wrappers around an env is a "module.name". A name is enough here: with the class itself, a
+    worker would import its module."""
+    while isinstance(env, gymnasium.Wrapper):
         if any(f"{base.__module__}.{base.__qualname__}" == wrapper for base in type(env).__mro__):
             return True
-        env = vars(env).get("env") if hasattr(env, "__dict__") else None
+        env = env.env
     return False

@@ -176,7 +176,9 @@ class PythonBackend(CoreBackend):
         """See `Backend.shortcuts`."""
         return Shortcuts()
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         self._order(seeds, mask, options)
         return self.complete(super().reset, self._stream(), mask, {})
@@ -185,11 +187,11 @@ class PythonBackend(CoreBackend):
         """The seed of the C core's random streams, which nobody draws from; snapshots need them to be sound."""
         return 0 if self.core.needs_reset else None
 
-    def _order(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> None:
+    def _order(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None) -> None:
         """Notes what the next reset of each lane gets."""
         for lane in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
             seed = seeds + lane if isinstance(seeds, int) else None if seeds is None else seeds[lane]
-            self.lanes.orders[lane] = (seed, options if mask is not None else options or None)  # as SyncVectorEnv does
+            self.lanes.orders[lane] = (seed, options)
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
@@ -211,7 +213,7 @@ class PythonBackend(CoreBackend):
         """See `Backend.send`."""
         return super().send(self._taken(actions, env_id), env_id)
 
-    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self.core.drop()
         self._order(seeds, None, options)
@@ -313,7 +315,7 @@ class PythonBackend(CoreBackend):
         """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...)."""
         given = [saved.give(parts.kind, row.env) for row in parts.rows]
         if self.core.needs_reset:  # the C core lets only some lanes go on if all have been reset
-            self.reset(None, None, {})
+            self.reset(None, None, None)
         try:
             for lane, one in zip(lanes.tolist(), given, strict=True):
                 env, held = saved.put(parts.kind, one, self.envs[lane])

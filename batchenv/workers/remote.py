@@ -98,11 +98,6 @@ class ProcessBackend(CoreBackend, Owner):
                 count,
             )
             super().__init__(env_id, PythonTranslator(lanes), count, params={}, **options)
-            if self.normalizers and self._mode is AutoresetMode.SAME_STEP:
-                raise NotImplementedError(
-                    "normalize_observation and normalize_reward are not possible with workers='processes' in autoreset "
-                    "mode SameStep: take NextStep, or gymnasium.wrappers.vector.NormalizeObservation around this env"
-                )
             self._crew.share(Plan(count, num_workers, 2 * max(np.diff(bounds)) + 16, *_core.columns_of(self.core)))
         except BaseException:
             self._crew.end()
@@ -269,7 +264,9 @@ class ProcessBackend(CoreBackend, Owner):
         if lanes:
             self._flight.refuse(lanes)
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         if mask is None:
             if self._crew.foreign:
@@ -285,10 +282,10 @@ class ProcessBackend(CoreBackend, Owner):
         self._pending[... if mask is None else mask] = False
         self._renewed[... if mask is None else mask] = False
         self._ready, self._torn = True, ""
-        observations, _, _, _, infos = self._told(None, None)
+        observations, _, _, _, infos = self._told(None, None, True if mask is None else mask)
         return self._raised((observations, infos), None)
 
-    def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any], one_by_one: bool) -> None:
+    def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any] | None, one_by_one: bool) -> None:
         self._remote.calm = False
         for number in range(len(self._crew)):
             lanes = self._crew.lanes_of(number)
@@ -360,7 +357,7 @@ class ProcessBackend(CoreBackend, Owner):
         elif self._renewed[lane]:
             self._renewed[lane] = False
             own = np.array(self._crew.lanes_of(number)) == lane
-            self._crew.post(number, Verb.RESET, lane, (None, own, {}, [lane]))
+            self._crew.post(number, Verb.RESET, lane, (None, own, None, [lane]))
         else:
             self._crew.post(number, Verb.LANE, lane, None if taken is None else [taken])
 
@@ -371,18 +368,30 @@ class ProcessBackend(CoreBackend, Owner):
         if len(ended):
             raise _core.lane_pending(ended[0], doing, ending)
 
-    def _told(self, lanes: NDArray[np.int64] | None, out: Any) -> Any:
-        """The results of lanes (None: of all) that have been reported."""
-        observations, rewards, terminations, truncations = _core.adopt(self.core, self._memory.columns, lanes, out)
+    def _told(self, lanes: NDArray[np.int64] | None, out: Any, resets: Any = None) -> Any:
+        """The results of lanes (None: of all) that have been reported. resets: see `_core.adopt`."""
+        observations, rewards, terminations, truncations = _core.adopt(
+            self.core, self._memory.columns, lanes, out, resets
+        )
         if self.observations.objects:
             numbers = range(self.num_envs) if lanes is None else lanes.tolist()
             observations = self.observations.join(observations, [self._objects[lane] for lane in numbers])
         infos = self._infos(lanes) if self._said else {}
+        if self._stage is not None and "final_obs" in infos:
+            self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
         if lanes is not None:
             infos["env_id"] = lanes
         if self._mode is AutoresetMode.DISABLED:
             self._pending[slice(None) if lanes is None else lanes] = terminations | truncations
         return observations, rewards, terminations, truncations, infos
+
+    def _observe_finals(self, final: NDArray[Any], rows: NDArray[np.int64]) -> None:
+        """Does with these rows what is done here with observations."""
+        raw = np.stack([final[row] for row in rows])
+        seen = np.empty(raw.shape, self._stage.observation_dtype or raw.dtype)
+        self._stage.observe(raw, seen)
+        for row, one in zip(rows, seen, strict=True):
+            final[row] = one
 
     def _infos(self, lanes: NDArray[np.int64] | None) -> dict[str, Any]:
         """What was said of lanes beside arrays."""
@@ -436,9 +445,10 @@ class ProcessBackend(CoreBackend, Owner):
             self._submit(lanes, taken)
         return lanes
 
-    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._settle()
+        self.core.expect_resets()
         with self._whole():
             self._order_resets(seeds, None, options, one_by_one=True)
         self._flight.depart(np.arange(self.num_envs))

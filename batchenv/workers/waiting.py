@@ -154,7 +154,9 @@ class WaitingBackend(PythonBackend):
         self._flight.clear()
         self._resetting[:] = 0
 
-    def reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
         doing = "env.reset()" if mask is None else "env.reset(options={'reset_mask': ...})"
         self._check(doing)
@@ -209,7 +211,7 @@ class WaitingBackend(PythonBackend):
             self._order_steps(lanes.tolist(), self._landed)
         return lanes
 
-    def send_reset(self, seeds: Any, options: dict[str, Any]) -> None:
+    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._check("async_reset()")
         self._settle()

@@ -223,7 +223,7 @@ class Worker:
             infos[NOTES] = notes, finals
         return used
 
-    def reset(self, seeds: Any, mask: Any, options: dict[str, Any], lanes: list[int] | None) -> None:
+    def reset(self, seeds: Any, mask: Any, options: dict[str, Any] | None, lanes: list[int] | None) -> None:
         """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
         chosen = np.ones(self.count, np.bool_) if mask is None else mask
         if self.backend.needs_reset:  # in the place of a worker that has died; other lanes will be asked for, too

@@ -32,7 +32,7 @@ def equal(ours, theirs):
 def test_unknown_env_type():
     assert isinstance(batchenv.make("CartPole-v1", 2, env_type="gymnasium"), batchenv.BatchEnv)
     for wrong in ("Gym", "envpool", None, 1, ["gym"], np.zeros(3)):
-        with pytest.raises(ValueError, match="'gymnasium', 'gym' or 'dm'"):
+        with pytest.raises(ValueError, match="must be 'gymnasium', 'gym', "):
             batchenv.make("CartPole-v1", 2, env_type=wrong)
 
 
@@ -283,6 +283,8 @@ def test_dm_step_types_are_envpools():
 @pytest.mark.parametrize("env_type", ["gym", "dm"])
 def test_lanes_in_flight(env_type):
     """The rows received are, lane by lane, those of the same face's steps."""
+    if env_type == "dm":
+        pytest.importorskip("dm_env")
     sync = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5)
     ours = batchenv.make("CartPole-v1", 6, env_type=env_type, max_episode_steps=5, batch_size=2)
     if env_type == "dm":

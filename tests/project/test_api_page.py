@@ -42,6 +42,10 @@ def test_attributes_of_an_env():
     [
         "batchenv.integrations.gym:GymBatchEnv",
         "batchenv.integrations.dm:DmBatchEnv",
+        "batchenv.integrations.torch:TorchBatchEnv",
+        "batchenv.integrations.torchrl:TorchRLBatchEnv",
+        "batchenv.integrations.sb3:BatchVecEnv",
+        "batchenv.integrations.tianshou:TianshouBatchEnv",
         "batchenv.integrations.envpool:PoolSpec",
         "batchenv.integrations.pettingzoo:ParallelBatchEnv",
         "batchenv.normalize:Normalizer",
@@ -56,7 +60,7 @@ def test_methods_of_other_classes(where):
     except ImportError as error:
         pytest.skip(str(error))
     inherited = {name for base in owner.__mro__[1:] if not base.__module__.startswith("batchenv") for name in dir(base)}
-    own = set(members(owner)) - (inherited - {"reset", "step", "close"}) - {"DEFAULTS"}
+    own = set(members(owner)) - (inherited - {"reset", "step", "close"}) - {"DEFAULTS", "KEYWORDS"}
     assert name in NAMES and own - NAMES == set()
 
 

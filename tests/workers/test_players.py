@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space, create_empty_array, iterate
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 import batchenv
 from helpers.parallel_envs import Meadow
@@ -138,6 +138,65 @@ def _together(space, actions):
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_that_leave_and_come(kind, mode):
     assert follow(Meadow, 200, kind, mode) > 10 or mode is AutoresetMode.SAME_STEP
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("kind", [*KINDS, "asyncio"])
+def test_lanes_in_flight(kind, mode):
+    """Each lane goes through what it goes through when all lanes are stepped together."""
+    together = batchenv.make_parallel(Meadow, LANES, workers="serial", autoreset_mode=mode)
+    spaces = {agent: together.action_space(agent) for agent in together.agents}
+
+    def actions_of(lanes, counts):
+        chosen = {}
+        for k, (agent, space) in enumerate(spaces.items()):
+            values = []
+            for lane, count in zip(lanes, counts, strict=True):
+                space.seed(int(1000 * count + 10 * lane + k))
+                values.append(space.sample())
+            chosen[agent] = concatenate(space, values, create_empty_array(space, len(values)))
+        return chosen
+
+    def rows(given):
+        *parts, infos = given
+        count = len(parts[1][together.agents[0]])
+        told = [[] for _ in range(count)]
+        for agent in together.agents:
+            seen = list(iterate(batch_space(together.observation_space(agent), count), parts[0][agent]))
+            for k in range(count):
+                numbers = [part[agent][k] for part in parts[1:]]
+                told[k].append((seen[k], *numbers, infos[agent]["active"][k], infos[agent]["playing"][k]))
+        return told
+
+    together.reset(seed=5)
+    expected = [rows(together.step(actions_of(range(LANES), [step] * LANES))) for step in range(60)]
+    options = {} if kind == "asyncio" else {"num_workers": 2}
+    env = batchenv.make_parallel(Meadow, LANES, workers=kind, batch_size=2, autoreset_mode=mode, **options)
+    env.async_reset(seed=5)
+    counts = np.full(LANES, -1)
+    while counts.max() < 59:
+        given = env.recv()
+        lanes = given[4][env.agents[0]]["env_id"]
+        for lane, row in zip(lanes, rows(given), strict=True):
+            if counts[lane] >= 0:
+                for mine, theirs in zip(row, expected[counts[lane]][lane], strict=True):
+                    assert_same(mine, theirs, f"lane {lane}, step {counts[lane]}")
+        counts[lanes] += 1
+        env.send(actions_of(lanes, counts[lanes]), lanes if counts.sum() % 2 else None)
+    env.close()
+
+
+def test_what_cannot_be_sent():
+    env = batchenv.make_parallel(Meadow, LANES, workers="serial", batch_size=2)
+    env.async_reset(seed=1)
+    env.recv()
+    chosen = {agent: batch_space(env.action_space(agent), LANES).sample() for agent in env.agents}
+    with pytest.raises(ValueError, match=r"actions\['wolf'\] have shape \(3,\), but 2 lanes need \(2,\)"):
+        env.send(chosen)
+    with pytest.raises(ValueError, match="actions lack"):
+        env.send({})
+    with pytest.raises(RuntimeError, match="in flight"):
+        env.send(chosen, range(LANES))
 
 
 @pytest.mark.parametrize(

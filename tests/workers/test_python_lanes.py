@@ -70,6 +70,19 @@ def test_every_action_space(name, kind):
     follow(*pair(lambda: Anything(ARRAYS["box"], SPACES[name]), kind), 40, name)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_come_as_gymnasium_gives_them(kind):
+    """None, an empty dict, and one that had nothing but a mask, be it of all lanes, are told apart."""
+    ours, theirs = pair(lambda: Anything(ARRAYS["box"]), kind, num_workers=2)
+    mask = np.ones(LANES, bool)
+    for options in (None, {}, {"a": 1}, {"reset_mask": mask}, {"reset_mask": mask, "a": 1}):
+        one, other = (env.reset(seed=1, options=options and dict(options)) for env in (ours, theirs))
+        assert_same(one, other, options)
+    mask[0] = False
+    one, other = (env.reset(options={"reset_mask": mask}) for env in (ours, theirs))
+    assert_same(one, other, "some lanes")
+
+
 def test_actions_come_as_gymnasium_gives_them():
     for name in ("discrete", "one number", "tuple", "goal", "sequence"):
         ours, theirs = pair(lambda name=name: Anything(ARRAYS["box"], SPACES[name]))

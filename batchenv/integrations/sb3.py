@@ -1,0 +1,320 @@
+"""Stable-Baselines3's API: a `VecEnv` whose results are those of `make_vec_env`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv._core import Infos, OwnDicts, put_ends, type_info
+from batchenv.backend import ResetNeeded
+from batchenv.env import BatchEnv
+from batchenv.lanes import lane_indices, rows_of
+from batchenv.results import converted, tell_infos
+from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
+
+try:
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise ImportError("env_type='sb3' needs the package stable_baselines3: pip install 'batchenv[sb3]'") from error
+
+_TRUNCATED, _MASK, _MASKS = "TimeLimit.truncated", "action_mask", "action_masks"
+
+
+class BatchVecEnv(VecEnv):
+    """A BatchEnv as Stable-Baselines3 expects it; `.env` is the BatchEnv.
+
+    Observations, rewards, dones and infos are those of `make_vec_env(id, n_envs)`, which is a DummyVecEnv of
+    environments with a Monitor each. The default of autoreset_mode is "SameStep", the only one that
+    Stable-Baselines3 knows; of clip_actions and record_episode_statistics it is True. The latter are what a Monitor
+    writes into infos, so that Stable-Baselines3 takes the environments for monitored ones.
+
+    A dict of the infos belongs to whoever gets it, as do all arrays.
+
+    Raises:
+        TypeError: env is no BatchEnv.
+        ValueError: it has another autoreset mode, or a batch_size.
+    """
+
+    DEFAULTS = {
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "clip_actions": True,
+        "record_episode_statistics": True,
+    }
+    KEYWORDS: tuple[str, ...] = ()
+
+    def __init__(self, env: BatchEnv):
+        if not isinstance(env, BatchEnv):
+            raise TypeError(f"env must be a BatchEnv, not {type(env).__name__}: make one with batchenv.make(id, n)")
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep', in which Stable-Baselines3's "
+                "environments start their next episode: make the env with autoreset_mode='SameStep', or env_type='sb3'"
+            )
+        if env.is_async:
+            raise ValueError(
+                f"batch_size={env.batch_size} must be num_envs={env.num_envs}: Stable-Baselines3 steps all lanes "
+                "together"
+            )
+        self.env = env
+        self._statistics = bool(env.config.get("record_episode_statistics"))
+        self._start = time.time()
+        self._ours = {_TRUNCATED, "terminal_observation", "final_obs", "final_info"}
+        if self._statistics:
+            self._ours.add("episode")
+        self._says_masks = any(info["name"] == _MASK for info in _infos_of(env))
+        self._action_masks: NDArray[Any] | None = None
+        self._make_dicts()
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = {name: value for name, value in env.metadata.items() if name != "autoreset_mode"}
+        if env.config["seed"] is not None:
+            self.action_space.seed(env.config["seed"])
+
+    def _make_dicts(self) -> None:
+        self._dicts = OwnDicts(self.env.num_envs, _TRUNCATED, False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_dicts"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_dicts()
+
+    @property
+    def spec(self) -> Any:
+        """Gymnasium's `EnvSpec` of the environment, or None."""
+        return self.env.spec
+
+    def close(self) -> None:
+        """Releases the lanes and the window."""
+        self.env.close()
+
+    # ---- reset and step ---------------------------------------------------------------------------------------------
+
+    def reset(self) -> Any:
+        """Starts new episodes in all lanes, with the seeds and options that `seed` and `set_options` have been told
+        since the last reset.
+
+        Returns:
+            observations (num_envs, ...). The attribute `reset_infos` has a dict per lane.
+        """
+        seeds = self._seeds if any(seed is not None for seed in self._seeds) else None
+        groups: dict[int, tuple[dict[str, Any], list[int]]] = {}
+        for lane, options in enumerate(self._options):
+            groups.setdefault(id(options) if options else 0, (options, []))[1].append(lane)
+        if len(groups) == 1:
+            ((options, _),) = groups.values()
+            observations, infos = self.env.reset(seed=seeds, options=options or None)
+            self._note_reset(infos)
+        else:
+            observations = self._reset_by_options(seeds, list(groups.values()))
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def _reset_by_options(self, seeds: Any, groups: list[tuple[dict[str, Any], list[int]]]) -> Any:
+        """`reset` of lanes that have options of their own."""
+        if self.env._open().needs_reset:  # only then lanes can be reset by themselves
+            self.env.reset(seed=seeds)
+            seeds = list(self.env.np_random_seed)  # each begins once more with what it has begun with
+        for options, lanes in groups:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[lanes] = True
+            observations, infos = self.env.reset(seed=seeds, options={**options, "reset_mask": mask})
+            self._note_reset(infos, lanes)
+        return observations
+
+    def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int] | None = None) -> None:
+        """Keeps infos of a reset of these lanes (None: of all)."""
+        dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        tell_infos(dicts, infos)
+        for lane in range(self.num_envs) if lanes is None else lanes:
+            self.reset_infos[lane] = dicts[lane]
+        self._note_masks(infos)
+
+    def _note_masks(self, infos: dict[str, Any]) -> None:
+        if _MASK in infos:
+            masks, present = infos[_MASK], infos[f"_{_MASK}"]
+            if self._action_masks is not None and not present.all():
+                masks = np.where(present[:, None], masks, self._action_masks)
+            self._action_masks = masks
+
+    def step_async(self, actions: Any) -> None:
+        """Takes one action per lane, for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Steps all lanes.
+
+        Returns:
+            observations (num_envs, ...), rewards (num_envs,) float32, dones (num_envs,) bool, and a dict per lane with
+            the environment's infos, and "TimeLimit.truncated": whether the episode was ended by the time limit alone.
+            Where an episode has ended, the observation is the next one's first, and the dict has
+            "terminal_observation", and "episode" with the return "r", the length "l" and the seconds "t" since this env
+            was made. `reset_infos` has what the environment says at the beginning of the new one.
+
+        Raises:
+            As `BatchEnv.step`.
+        """
+        return converted(self._told, self.env.step, self._actions)
+
+    def _told(
+        self,
+        observations: Any,
+        rewards: NDArray[Any],
+        terminations: NDArray[np.bool_],
+        truncations: NDArray[np.bool_],
+        infos: dict[str, Any],
+    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """The results of `BatchEnv.step` as Stable-Baselines3 has them."""
+        dones = terminations | truncations
+        rewards = rewards.astype(np.float32, copy=False)
+        if not infos:
+            return observations, rewards, dones, self._dicts.take()
+        episodes = infos["episode"] if self._statistics and "episode" in infos else None
+        known = 0 if episodes is None else 2
+        final_info = None
+        if "final_info" in infos:
+            known, final_info = known + 4, infos["final_info"]
+        own = len(infos) > known or bool(final_info)
+        dicts = [{_TRUNCATED: False} for _ in range(self.num_envs)] if own else self._dicts.take()
+        ended: list[int] = []
+        if final_info is not None:
+            lanes, rows = _final_rows(infos)
+            put_ends(dicts, lanes, rows, terminations, truncations, episodes, time.time() - self._start)
+            ended = lanes.tolist()
+            for lane in ended:
+                self.reset_infos[lane] = {}
+        if own:
+            self._tell_own(dicts, infos, ended)
+        return observations, rewards, dones, dicts
+
+    def _tell_own(self, dicts: list[dict[str, Any]], infos: dict[str, Any], ended: list[int]) -> None:
+        """What environments say. Where an episode has ended, the infos are those of the next one's beginning."""
+        now = dicts.copy()
+        for lane in ended:
+            now[lane] = self.reset_infos[lane]
+        tell_infos(now, infos, self._ours)
+        if ended:
+            tell_infos(dicts, infos["final_info"], self._ours)
+        self._note_masks(infos)
+
+    # ---- single environments ----------------------------------------------------------------------------------------
+
+    def _ask(self, function: Any, *arguments: Any, indices: Any) -> list[Any]:
+        """`function(env, *arguments)` of these environments, which are written in Python."""
+        with self.env._hold():
+            return self.env._apply(function, *arguments, lanes=self._lanes(indices))
+
+    def _lanes(self, indices: Any) -> list[int]:
+        return lane_indices(
+            indices if indices is None or isinstance(indices, int) else list(indices), self.num_envs
+        ).tolist()
+
+    def _of_lanes(self, values: Sequence[Any], indices: Any) -> list[Any]:
+        return [values[lane] for lane in self._lanes(indices)]
+
+    @property
+    def _has_envs(self) -> bool:
+        return self.env._open().has_envs
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether `get_attr` finds it in every environment."""
+        if self._has_envs:
+            return all(self._ask(has_attribute, attr_name, indices=None))
+        return super().has_attr(attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of these environments (None: of all). Those in C have parameters, state variables, and what
+        `BatchEnv.get_attr` finds.
+
+        Raises:
+            AttributeError: they have no such attribute.
+        """
+        if self._has_envs:
+            return self._ask(get_attribute, attr_name, indices=indices)
+        if attr_name == _MASKS and self._says_masks:
+            return self._of_lanes([partial(self._action_mask, lane) for lane in range(self.num_envs)], indices)
+        return self._of_lanes(self.env.get_attr(attr_name), indices)
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute of these environments (None: of all) to one value; of those in C, a parameter.
+
+        Raises:
+            AttributeError: there is no such parameter.
+            ValueError: a wrong value.
+        """
+        if self._has_envs:
+            self._ask(set_attribute, attr_name, value, indices=indices)
+            return
+        values = [value] * self.num_envs
+        if indices is not None:
+            values = list(self.env.get_attr(attr_name))
+            for lane in self._lanes(indices):
+                values[lane] = value
+        self.env.set_attr(attr_name, values)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Calls a method of these environments (None: of all). Those in C have `render` and, if their infos have an
+        "action_mask", `action_masks`, which sb3-contrib's MaskablePPO asks for.
+
+        Raises:
+            AttributeError: they have no such method.
+        """
+        if self._has_envs:
+            return self._ask(call_env, method_name, method_args, method_kwargs, indices=indices)
+        if method_name == _MASKS and self._says_masks:
+            return [self._action_mask(lane) for lane in self._lanes(indices)]
+        if method_name == "render":
+            lanes = self._lanes(indices)
+            return list(self.env.render(lanes) or [None] * len(lanes))
+        return self._of_lanes(self.env.call(method_name, *method_args, **method_kwargs), indices)
+
+    def _action_mask(self, lane: int) -> NDArray[np.bool_]:
+        if self._action_masks is None:
+            raise ResetNeeded("action_masks() before the first reset: call env.reset() first")
+        return self._action_masks[lane].astype(np.bool_)
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Whether these environments (None: all) have such a wrapper. With record_episode_statistics they count as
+        wrapped in a Monitor."""
+        if self._statistics and issubclass(Monitor, wrapper_class):
+            return [True] * len(self._lanes(indices))
+        if self._has_envs:
+            return self._ask(is_wrapped, f"{wrapper_class.__module__}.{wrapper_class.__qualname__}", indices=indices)
+        return [False] * len(self._lanes(indices))
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A picture of each environment; None without render_mode="rgb_array"."""
+        if self.render_mode != "rgb_array":
+            warnings.warn(f"render_mode={self.render_mode!r} must be 'rgb_array' for get_images()", stacklevel=2)
+            return [None] * self.num_envs
+        return list(self.env.render() or ())
+
+
+def _infos_of(env: BatchEnv) -> list[dict[str, Any]]:
+    """What the C core knows of an env's infos."""
+    core = getattr(env._open(), "core", None)
+    return [] if core is None else type_info(core.type_name)["info"]
+
+
+def _final_rows(infos: dict[str, Any]) -> tuple[NDArray[np.int64], Sequence[Any]]:
+    """The lanes whose episodes have ended in a step, and the last observation of each."""
+    if not isinstance(infos, Infos):  # they come from several processes
+        lanes = np.flatnonzero(infos["_final_obs"])
+        return lanes, infos["final_obs"][lanes]
+    lanes, rows = infos.final_rows
+    return lanes, rows if isinstance(rows, np.ndarray) else [rows_of(rows, k) for k in range(len(lanes))]

@@ -1,0 +1,230 @@
+"""TorchRL: a BatchEnv as a batched EnvBase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from batchenv.env import BatchEnv
+
+try:
+    import torch
+    from tensordict import TensorDict, TensorDictBase
+    from torchrl.data import Binary, Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
+    from torchrl.envs import EnvBase
+except ImportError as error:
+    raise ImportError(
+        "env_type='torchrl' needs the packages torchrl and tensordict: pip install 'batchenv[torchrl]'"
+    ) from error
+
+from batchenv.integrations.torch import TorchBatchEnv
+
+_DONE = ("done", "terminated", "truncated")
+
+
+def spec_of(space: spaces.Space, lanes: int, device: torch.device) -> TensorSpec:
+    """TorchRL's spec of what `lanes` lanes have, of the space of one. Discrete values are numbers, not one-hot.
+
+    Raises:
+        ValueError: TorchRL has no such spec.
+    """
+    if isinstance(space, spaces.Dict):
+        parts = {name: spec_of(part, lanes, device) for name, part in space.items()}
+        return Composite(parts, shape=(lanes,), device=device)
+    if isinstance(space, spaces.Discrete) and space.start == 0:
+        spec: TensorSpec = Categorical(int(space.n), dtype=_dtype(space), device=device)
+    elif isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1 and not space.start.any():
+        spec = MultiCategorical(torch.from_numpy(space.nvec), dtype=_dtype(space), device=device)
+    elif isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
+        spec = Binary(space.shape[0], dtype=_dtype(space), device=device)
+    elif isinstance(space, spaces.Box):
+        if np.isinf(space.low).all() and np.isinf(space.high).all():
+            spec = Unbounded(shape=space.shape, dtype=_dtype(space), device=device)
+        else:
+            bounds = torch.from_numpy(space.low.copy()), torch.from_numpy(space.high.copy())
+            spec = Bounded(*bounds, shape=space.shape, dtype=_dtype(space), device=device)
+    else:
+        raise ValueError(
+            f"TorchRL has no spec for the space {space}: env_type='torchrl' takes Box, Discrete from 0 on, "
+            "MultiDiscrete and MultiBinary of one dimension, and Dict of these; env_type='torch' takes all"
+        )
+    return spec.expand(lanes, *spec.shape)
+
+
+def _dtype(space: spaces.Space) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, space.dtype)).dtype
+
+
+class Present:
+    """What is known of the lanes; apart from the EnvBase, where setting an attribute takes long.
+
+    observations: of their present states. begun: lanes of which these are the first ones of an episode, while nobody
+    has been told so; or None.
+    """
+
+    __slots__ = ("begun", "observations")
+
+    def __init__(self) -> None:
+        self.observations: Any = None
+        self.begun: torch.Tensor | None = None
+
+
+class TorchRLBatchEnv(EnvBase):
+    """A BatchEnv as one EnvBase of batch size (num_envs,); `.env` is the BatchEnv.
+
+    TensorDicts hold tensors over BatchEnv's arrays, or on a GPU what was copied there at once for all lanes. "next" has
+    an episode's last observation, and `step_and_maybe_reset` the next episode's first one, which has begun in the same
+    step: the BatchEnv's mode is "SameStep". An observation that is no Dict is called "observation". Discrete actions
+    are numbers, as with `GymWrapper(..., categorical_action_encoding=True)`.
+
+    Args:
+        env: the BatchEnv.
+        device: "cpu", "cuda", or one GPU such as "cuda:0".
+
+    Raises:
+        ValueError: another autoreset mode; `copy=False`, as collectors keep what they get; a space that TorchRL has no
+            spec for; torch sees no such device.
+    """
+
+    DEFAULTS = {**TorchBatchEnv.DEFAULTS, "autoreset_mode": AutoresetMode.SAME_STEP}
+    KEYWORDS = TorchBatchEnv.KEYWORDS
+
+    def __init__(self, env: BatchEnv, device: Any = "cpu"):
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' with env_type='torchrl': TorchRL asks "
+                "for the reset of a lane in the step that ends its episode"
+            )
+        if not env.config.get("copy", True):
+            raise ValueError("copy=False cannot be used with env_type='torchrl': collectors keep what steps return")
+        lanes = TorchBatchEnv(env, device)
+        super().__init__(device=lanes.device, batch_size=torch.Size([env.num_envs]))
+        self.env, self._lanes = env, lanes
+        count, device = env.num_envs, lanes.device
+        observation = spec_of(env.single_observation_space, count, device)
+        self._named = isinstance(observation, Composite)
+        taken = {"action", "reward", "next", *_DONE} & set(observation.keys()) if self._named else ()
+        if taken:
+            raise ValueError(
+                f"observations have the key {min(taken)!r}, which TensorDicts need for something else: rename it "
+                "with a wrapper"
+            )
+        self.observation_spec = (
+            observation if self._named else Composite(observation=observation, shape=(count,), device=device)
+        )
+        self.action_spec = spec_of(env.single_action_space, count, device)
+        dtype = torch.float32 if np.dtype(env.config.get("reward_dtype", "float64")) == np.float32 else torch.float64
+        self.reward_spec = Unbounded(shape=(count, 1), dtype=dtype, device=device)
+        flag = Categorical(2, shape=(count, 1), dtype=torch.bool, device=device)
+        self.done_spec = Composite({name: flag.clone() for name in _DONE}, shape=(count,), device=device)
+        self._seed_of_reset: int | None = None
+        self._present = Present()
+
+    @property
+    def num_envs(self) -> int:
+        """Number of lanes."""
+        return self.env.num_envs
+
+    def __len__(self) -> int:
+        return len(self.env)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
+    def render(self, lanes: Any = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes, as `BatchEnv.render`."""
+        return self.env.render(lanes)
+
+    def close(self, *, raise_if_closed: bool = True) -> None:
+        """Releases the lanes and the window."""
+        super().close(raise_if_closed=raise_if_closed)
+        self.env.close()
+
+    # ---- what EnvBase asks for ---------------------------------------------------------------------------------------
+
+    def _set_seed(self, seed: int | None) -> None:
+        self._seed_of_reset = seed  # lane i gets seed + i at the next reset of all
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        mask = None if tensordict is None else tensordict.get("_reset", None)
+        if mask is None or self._present.observations is None:
+            self._present.observations, _ = self._lanes.reset(seed=self._seed_of_reset)
+            self._seed_of_reset = self._present.begun = None
+        else:
+            mask = mask.reshape(self.num_envs)
+            # A lane that has just ended has begun its next episode already.
+            waiting = mask if self._present.begun is None else mask & ~self._present.begun
+            if waiting.any():
+                self._present.observations, _ = self._lanes.reset(options={"reset_mask": waiting})
+            if self._present.begun is not None:
+                self._present.begun = self._present.begun & ~mask
+        return self._tensordict(self._told(self._present.observations), **self._not_done())
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        return self._stepped(tensordict)[0]
+
+    def step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
+        """A step, after which lanes whose episodes have ended go on with their next ones; see `EnvBase`.
+
+        It is what `EnvBase` does, without its masks, for the lanes have been reset in the step.
+        """
+        special = self._post_step_mdp_hooks is not None or tensordict.get("_step", None) is not None
+        if special or self.__dict__.get("_compiled_step_and_maybe_reset") is not None:
+            return super().step_and_maybe_reset(tensordict)
+        self._assert_tensordict_shape(tensordict)
+        if tensordict.device != self.device:
+            tensordict = tensordict.to(self.device)
+        preset = tensordict.get("next", None)
+        result, ended = self._stepped(tensordict)
+        if preset is not None:  # what a policy has put there, such as the state of its memory
+            result.update(preset.exclude(*result.keys(True, True)))
+        tensordict.set("next", result)
+        following = self._step_mdp(tensordict)
+        if ended:
+            for name, value in {**self._told(self._present.observations), **self._not_done()}.items():
+                following.set(name, value)
+            self._present.begun = None
+        return tensordict, following
+
+    # ---- TensorDicts -------------------------------------------------------------------------------------------------
+
+    def _stepped(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, bool]:
+        """What is in "next" after a step, and whether an episode has ended."""
+        action = tensordict.get("action")
+        if isinstance(action, TensorDictBase):
+            action = action.to_dict()
+        observations, rewards, terminated, truncated, infos = self._lanes.step(action)
+        self._present.observations, self._present.begun = observations, None
+        last, done = observations, terminated | truncated
+        ended = "final_rows" in infos
+        if ended:
+            lanes, rows = infos["final_rows"]
+            last = _replaced(observations, lanes, rows)
+            self._present.begun = done
+        flags = {"done": done, "terminated": terminated, "truncated": truncated}
+        columns = {name: flag.unsqueeze(-1) for name, flag in flags.items()}
+        return self._tensordict(self._told(last), reward=rewards.unsqueeze(-1), **columns), ended
+
+    def _told(self, observations: Any) -> dict[str, Any]:
+        """Observations by name."""
+        return observations if self._named else {"observation": observations}
+
+    def _not_done(self) -> dict[str, torch.Tensor]:
+        return {name: torch.zeros((self.num_envs, 1), dtype=torch.bool, device=self.device) for name in _DONE}
+
+    def _tensordict(self, observations: dict[str, Any], **values: torch.Tensor) -> TensorDictBase:
+        if any(isinstance(part, dict) for part in observations.values()):
+            return TensorDict({**observations, **values}, batch_size=self.batch_size, device=self.device)
+        return TensorDict._new_unsafe({**observations, **values}, batch_size=self.batch_size, device=self.device)
+
+
+def _replaced(observations: Any, lanes: torch.Tensor, rows: Any) -> Any:
+    """Observations with other rows for these lanes, in new memory."""
+    if isinstance(observations, dict):
+        return {name: _replaced(part, lanes, rows[name]) for name, part in observations.items()}
+    last = observations.clone()
+    last[lanes] = rows
+    return last

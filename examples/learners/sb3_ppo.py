@@ -1,0 +1,102 @@
+"""Stable-Baselines3's PPO over batchenv: pip install -e ".[sb3,mujoco]".
+
+python examples/learners/sb3_ppo.py [--env CartPole-v1] [--lanes 32] [--steps N] [--speed]
+
+CartPole-v1 is trained until evaluate_policy gives a mean return of 475, Gymnasium's threshold; exits with status 1 if
+--steps are not enough. Other ids are trained for --steps. --speed trains nothing, but prints the steps per second with
+batchenv and with Stable-Baselines3's DummyVecEnv, measured in turns: of the env alone, and within PPO.
+"""
+
+import argparse
+import sys
+import time
+from statistics import median
+
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+import batchenv
+
+
+def learner(env_id: str, env, steps: int, seed: int) -> PPO:
+    """PPO with hyperparameters for this env: RL Baselines3 Zoo's kind, but for more lanes."""
+    if env_id == "CartPole-v1":
+        anneal = lambda left: 1e-3 * left  # noqa: E731
+        return PPO("MlpPolicy", env, n_steps=32, batch_size=256, n_epochs=10, gamma=0.98, gae_lambda=0.8,
+                   learning_rate=anneal, seed=seed, device="cpu")  # fmt: skip
+    return PPO("MlpPolicy", env, n_steps=4096 // env.num_envs, batch_size=256, n_epochs=10, gamma=0.99, gae_lambda=0.95,
+               learning_rate=3e-4, seed=seed, device="cpu")  # fmt: skip
+
+
+def train(env_id: str, lanes: int, steps: int, seed: int) -> bool:
+    """Trains; returns whether the threshold was reached, if the env is CartPole."""
+    cartpole = env_id == "CartPole-v1"
+    env, other = [batchenv.make(env_id, count, env_type="sb3", seed=seed) for count in (lanes, 10)]
+    if not cartpole:
+        env, other = VecNormalize(env), VecNormalize(other, training=False, norm_reward=False)
+    stop = StopTrainingOnRewardThreshold(475, verbose=1) if cartpole else None
+    often = max(1, (10_240 if cartpole else 100_000) // lanes)
+    evaluation = EvalCallback(other, callback_on_new_best=stop, n_eval_episodes=20, eval_freq=often)
+    begin = time.perf_counter()
+    model = learner(env_id, env, steps, seed).learn(steps, callback=evaluation)
+    seconds = time.perf_counter() - begin
+    best = evaluation.best_mean_reward
+    print(f"{env_id}: mean return {best:.1f} after {model.num_timesteps:,} steps in {seconds:.0f} s")
+    return not cartpole or best >= 475
+
+
+def rate(env, actions, seconds: float = 0.5) -> float:
+    """Steps per second of an env alone."""
+    steps, begin = 0, time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        for some in actions:
+            env.step(some)
+        steps += len(actions) * env.num_envs
+    return steps / (time.perf_counter() - begin)
+
+
+def compare(env_id: str, lanes: int, seed: int, turns: int = 5) -> None:
+    """Prints medians of several turns."""
+    envs = {
+        "batchenv": batchenv.make(env_id, lanes, env_type="sb3", seed=seed),
+        "DummyVecEnv": make_vec_env(env_id, lanes, seed=seed),
+    }
+    actions = [np.stack([envs["batchenv"].action_space.sample() for _ in range(lanes)]) for _ in range(16)]
+    models = {name: learner(env_id, env, 1, seed) for name, env in envs.items()}
+    alone, learning = {name: [] for name in envs}, {name: [] for name in envs}
+    for env in envs.values():
+        env.reset()
+    for _ in range(turns):
+        for name, env in envs.items():
+            alone[name].append(rate(env, actions))
+            steps = models[name].n_steps * lanes
+            begin = time.perf_counter()
+            models[name].learn(steps)
+            learning[name].append(steps / (time.perf_counter() - begin))
+    for what, rates in (("the env alone", alone), ("within PPO", learning)):
+        told = ", ".join(f"{name} {median(values):,.0f}" for name, values in rates.items())
+        times = median(rates["batchenv"]) / median(rates["DummyVecEnv"])
+        print(f"{env_id}, {lanes} lanes, steps/s, {what}: {told}: {times:.1f} times")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser.add_argument("--env", default="CartPole-v1")
+    parser.add_argument("--lanes", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
+    args = parser.parse_args()
+    torch.set_num_threads(1)  # the networks are small
+    if args.speed:
+        compare(args.env, args.lanes, args.seed)
+        return 0
+    return 0 if train(args.env, args.lanes, args.steps, args.seed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,273 @@
+"""env_type="torchrl": TorchRL's own check, trajectories of its GymWrapper, collectors."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import batchenv
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchrl")
+
+from tensordict import TensorDict  # noqa: E402
+from tensordict.nn import TensorDictModule  # noqa: E402
+from torchrl.data import Bounded, Categorical, Unbounded  # noqa: E402
+from torchrl.envs import GymWrapper, RewardSum, StepCounter, TransformedEnv, check_env_specs  # noqa: E402
+
+from batchenv.integrations.torchrl import TorchRLBatchEnv  # noqa: E402
+
+try:
+    from torchrl.collectors import Collector
+except ImportError:  # its name before TorchRL 0.11
+    from torchrl.collectors import SyncDataCollector as Collector
+
+KEYS = ("observation", "done", "terminated", "truncated")
+
+
+def made(env_id="CartPole-v1", lanes=5, **keywords):
+    return batchenv.make(env_id, lanes, env_type="torchrl", **keywords)
+
+
+def same(ours, theirs, lanes=slice(None)):
+    for key in KEYS:
+        assert ours[key].dtype == theirs[key].dtype and torch.equal(ours[key][lanes], theirs[key][lanes]), key
+
+
+class Grid(gymnasium.Env):
+    """Observations of several parts, two levels deep."""
+
+    observation_space = spaces.Dict(
+        {
+            "picture": spaces.Box(0, 255, (3, 2), np.uint8),
+            "self": spaces.Dict({"place": spaces.MultiDiscrete([4, 3]), "load": spaces.MultiBinary(2)}),
+        }
+    )
+    action_space = spaces.MultiDiscrete([2, 3])
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self._seen(), float(action[1]), False, self.steps == 3, {}
+
+    def _seen(self):
+        own = {"place": np.array([self.steps, 0]), "load": np.array([1, 0], np.int8)}
+        return {"picture": np.full((3, 2), self.steps, np.uint8), "self": own}
+
+
+# check_env_specs sets and compares torch's seeds; some versions of it warn
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Catch-v0", "NChain-v0"])
+def test_specs(env_id):
+    env = made(env_id, max_episode_steps=7)
+    assert env.batch_size == (5,)
+    check_env_specs(env)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_specs_of_environments_in_python():
+    env = batchenv.make_python(Grid, 4, workers="serial", env_type="torchrl")
+    check_env_specs(env)
+    data = env.rollout(7, break_when_any_done=False)
+    assert data["next", "self", "place"][0, :, 0].tolist() == [1, 2, 3, 1, 2, 3, 1]
+    assert data["self", "place"][0, :, 0].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert data["picture"].dtype == torch.uint8 and data["next", "reward"].shape == (4, 7, 1)
+
+
+def test_kinds_of_specs():
+    env = made("CartPole-v1", 3)
+    assert isinstance(env.action_spec, Categorical) and env.action_spec.shape == (3,)
+    assert isinstance(env.observation_spec["observation"], Bounded)
+    assert env.reward_spec.dtype == torch.float32 and isinstance(made("Pendulum-v1").reward_spec, Unbounded)
+    assert made("Pendulum-v1", reward_dtype="float64").reward_spec.dtype == torch.float64
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+def test_trajectories_are_those_of_gymnasium(env_id):
+    """Over the same vector env, TorchRL's GymWrapper puts the same into its TensorDicts."""
+    ours = made(env_id, 5, max_episode_steps=17)
+    make = lambda: gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=17)  # noqa: E731
+    plain = SyncVectorEnv([make] * 5, autoreset_mode=AutoresetMode.SAME_STEP)
+    theirs = GymWrapper(plain, categorical_action_encoding=True)
+    theirs.set_seed(4)  # this resets, and reset() again
+    ours.set_seed(4)
+    ours.reset()
+    here, there = ours.reset(), theirs.reset()
+    same(here, there)
+    torch.manual_seed(0)
+    ended = 0
+    for _ in range(60):
+        here["action"] = ours.action_spec.rand()
+        there["action"] = here["action"].clone()
+        here, after = ours.step_and_maybe_reset(here)
+        there, after_there = theirs.step_and_maybe_reset(there)
+        same(here["next"], there["next"])
+        assert torch.equal(here["next", "reward"], there["next", "reward"].float())
+        ended += int(here["next", "done"].sum())
+        if here["next", "done"].all():
+            break  # GymWrapper resets once more where all lanes have ended together
+        same(after, after_there)
+        here, there = after, after_there
+    assert ended >= 5
+
+
+@pytest.mark.parametrize("how", ["override", "generic", "transformed"])
+def test_every_way_to_step_gives_the_same(how):
+    """`step` and a masked `reset` of EnvBase, as TransformedEnv calls them, too."""
+    one, other = made(max_episode_steps=9), made(max_episode_steps=9)
+    one.set_seed(0), other.set_seed(0)
+    if how == "transformed":
+        other = TransformedEnv(other, RewardSum())
+    here, there = one.reset(), other.reset()
+    for _ in range(40):
+        here["action"] = torch.ones(5, dtype=torch.int64)
+        there["action"] = here["action"].clone()
+        here, after = one.step_and_maybe_reset(here)
+        if how == "generic":
+            there = other.step(there)
+            after_there = other._step_mdp(there)
+            if there["next", "done"].any():
+                after_there["_reset"] = there["next", "done"].clone()
+                after_there = other.reset(after_there)
+        else:
+            there, after_there = other.step_and_maybe_reset(there)
+        same(here["next"], there["next"])
+        same(after, after_there)
+        here, there = after, after_there
+    if how == "transformed":
+        assert "episode_reward" in set(there.keys())
+
+
+def test_masks():
+    """Lanes of a mask start anew, and the others stay, whether or not they have just ended."""
+    env = made("CartPole-v1", 4, max_episode_steps=50)
+    env.set_seed(0)
+    data = env.reset()
+    for _ in range(5):
+        data["action"] = torch.zeros(4, dtype=torch.int64)
+        data = env.step(data)["next"]
+    before = data["observation"].clone()
+    assert not data["done"].any()
+    data["_reset"] = torch.tensor([[True], [False], [True], [False]])
+    after = env.reset(data)
+    assert torch.equal(after["observation"][[1, 3]], before[[1, 3]])
+    assert (after["observation"][[0, 2]] != before[[0, 2]]).any(1).all()
+    assert env.env.state["elapsed_steps"].tolist() == [0, 5, 0, 5]
+
+
+def test_a_lane_that_has_just_ended_is_not_reset_twice():
+    env = made("CartPole-v1", 3, max_episode_steps=4)
+    env.set_seed(0)
+    data = env.reset()
+    plain = batchenv.make("CartPole-v1", 3, autoreset_mode="SameStep", max_episode_steps=4)
+    plain.reset(seed=0)
+    for _ in range(4):
+        data["action"] = torch.zeros(3, dtype=torch.int64)
+        data = env.step(data)["next"]
+        expected = plain.step(np.zeros(3, np.int64))
+    assert data["done"].all()
+    np.testing.assert_array_equal(data["observation"], np.stack(list(expected[4]["final_obs"])))
+    mask = torch.tensor([[True], [False], [True]])
+    first = env.reset(TensorDict({"_reset": mask, "done": data["done"]}, [3]))
+    np.testing.assert_array_equal(first["observation"][[0, 2]], expected[0][[0, 2]])
+    again = env.reset(TensorDict({"_reset": mask, "done": torch.zeros(3, 1, dtype=torch.bool)}, [3]))
+    assert (again["observation"][[0, 2]] != first["observation"][[0, 2]]).any(1).all()
+
+
+def test_tensordicts_hold_batchenvs_memory():
+    """What the C core has written is what the collector gets."""
+    env = made("CartPole-v1", 4)
+    env.reset()
+    data = TensorDict({"action": torch.zeros(4, dtype=torch.int64)}, [4])
+    seen = []
+    step = env._lanes.step
+    env._lanes.step = lambda actions: seen.append(step(actions)) or seen[-1]
+    data, after = env.step_and_maybe_reset(data)
+    observations, rewards = seen[0][:2]
+    assert data["next", "observation"].data_ptr() == after["observation"].data_ptr() == observations.data_ptr()
+    assert data["next", "reward"].data_ptr() == rewards.data_ptr()
+
+
+def test_steps_may_be_held():
+    env = made("CartPole-v1", 4, max_episode_steps=6)
+    data = env.reset()
+    kept, copies = [], []
+    for _ in range(30):
+        data["action"] = env.action_spec.rand()
+        data, after = env.step_and_maybe_reset(data)
+        kept.append(data)
+        copies.append(data.clone())
+        data = after
+    assert all((one == copy).all() for one, copy in zip(kept, copies, strict=True))
+
+
+def test_other_entries_come_along():
+    """What a policy writes beside the action: kept in the root, and from "next" where it says what is next."""
+    one, other = made("CartPole-v1", 3), made("CartPole-v1", 3)
+    one.set_seed(0), other.set_seed(0)
+    results = []
+    for env, step in ((one, one.step_and_maybe_reset), (other, super(TorchRLBatchEnv, other).step_and_maybe_reset)):
+        data = env.reset()
+        data["action"] = torch.ones(3, dtype=torch.int64)
+        data["logits"] = torch.arange(3.0)
+        data["next"] = TensorDict({"memory": torch.full((3,), 7.0)}, [3])
+        results.append(step(data))
+    for mine, generic in zip(*results, strict=True):
+        assert set(mine.keys(True, True)) == set(generic.keys(True, True))
+        assert (mine == generic).all()
+    assert "memory" in set(results[0][0]["next"].keys()) and "logits" in set(results[0][1].keys())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_collector(wrapped):
+    env = made("CartPole-v1", 8)
+    if wrapped:
+        env = TransformedEnv(env, StepCounter())
+    policy = TensorDictModule(lambda seen: (seen[..., 2] > 0).long(), in_keys=["observation"], out_keys=["action"])
+    collector = Collector(env, policy, frames_per_batch=8 * 50, total_frames=8 * 150)
+    collector.set_seed(0)
+    plain = batchenv.make("CartPole-v1", 8, autoreset_mode="SameStep", reward_dtype="float32")
+    batches = [batch.clone() for batch in collector]
+    collector.shutdown()
+    assert [batch.shape for batch in batches] == [(8, 50)] * 3
+    data = torch.cat(batches, 1)
+    assert data["next", "done"].any()
+    # The same steps once more, with arrays: from the first observation on, whatever seed the collector has drawn.
+    for t in range(149):
+        ended = data["next", "done"][:, t, 0]
+        later, last = data["observation"][:, t + 1], data["next", "observation"][:, t]
+        assert torch.equal(later[~ended], last[~ended]) and (later[ended] != last[ended]).any(1).all()
+        assert (later[ended].abs() <= 0.05).all()  # a start state
+    plain.close()
+
+
+def test_python_lanes_and_devices():
+    with pytest.raises(ValueError, match="must be 'SameStep' with env_type='torchrl'"):
+        made(autoreset_mode="NextStep")
+    with pytest.raises(ValueError, match="copy=False cannot be used"):
+        made(copy=False)
+    with pytest.raises(ValueError, match=r"no spec for the space Tuple"):
+        made("Blackjack-v1")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="sees none"):
+            made(device="cuda")
+
+    class Clash(Grid):
+        observation_space = spaces.Dict({"reward": spaces.Box(0, 1, ())})
+
+    with pytest.raises(ValueError, match="'reward', which TensorDicts need"):
+        batchenv.make_python(Clash, 2, workers="serial", env_type="torchrl")
+
+
+@pytest.mark.filterwarnings("ignore:.*draws nothing")
+def test_attributes():
+    env = made("CartPole-v1", 3)
+    assert env.num_envs == len(env) == 3 and isinstance(env.env, batchenv.BatchEnv) and env.render() is None
+    assert repr(env) == f"TorchRLBatchEnv({env.env!r})"
+    env.close()
+    assert env.env.closed
