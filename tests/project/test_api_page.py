@@ -45,6 +45,7 @@ def test_attributes_of_an_env():
         "batchenv.integrations.torch:TorchBatchEnv",
         "batchenv.integrations.torchrl:TorchRLBatchEnv",
         "batchenv.integrations.sb3:BatchVecEnv",
+        "batchenv.integrations.rl_games:RlGamesBatchEnv",
         "batchenv.integrations.tianshou:TianshouBatchEnv",
         "batchenv.integrations.envpool:PoolSpec",
         "batchenv.integrations.pettingzoo:ParallelBatchEnv",
