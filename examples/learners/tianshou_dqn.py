@@ -2,8 +2,8 @@
 
 python examples/learners/tianshou_dqn.py [--lanes 16] [--steps N] [--speed]
 
-Trains CartPole-v1 until 40 test episodes have a mean return of 475, Gymnasium's threshold, which takes a few minutes on
-two cores; exits with status 1 if --steps are not enough. --speed trains nothing, but prints the steps per second with
+Trains CartPole-v1 until 40 test episodes have a mean return of 475, Gymnasium's threshold; exits
+with status 1 if --steps are not enough. --speed trains nothing, but prints the steps per second with
 batchenv and with Tianshou's DummyVectorEnv, measured in turns: of the env alone, and of a Collector over it.
 """
 
