@@ -14,6 +14,8 @@ _WRAPPERS = {
     "sb3": ("sb3", "BatchVecEnv"),
     "torch": ("torch", "TorchBatchEnv"),
     "torchrl": ("torchrl", "TorchRLBatchEnv"),
+    "rl_games": ("rl_games", "RlGamesBatchEnv"),
+    "tianshou": ("tianshou", "TianshouBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)
 

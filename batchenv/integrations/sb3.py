@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from batchenv._core import Infos, OwnDicts, put_ends, type_info
 from batchenv.backend import ResetNeeded
 from batchenv.env import BatchEnv
 from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import converted
+from batchenv.results import converted, tell_infos
 from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
 
 try:
@@ -141,7 +140,7 @@ class BatchVecEnv(VecEnv):
     def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int] | None = None) -> None:
         """Keeps infos of a reset of these lanes (None: of all)."""
         dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        _tell(dicts, infos)
+        tell_infos(dicts, infos)
         for lane in range(self.num_envs) if lanes is None else lanes:
             self.reset_infos[lane] = dicts[lane]
         self._note_masks(infos)
@@ -208,9 +207,9 @@ class BatchVecEnv(VecEnv):
         now = dicts.copy()
         for lane in ended:
             now[lane] = self.reset_infos[lane]
-        _tell(now, infos, self._ours)
+        tell_infos(now, infos, self._ours)
         if ended:
-            _tell(dicts, infos["final_info"], self._ours)
+            tell_infos(dicts, infos["final_info"], self._ours)
         self._note_masks(infos)
 
     # ---- single environments ----------------------------------------------------------------------------------------
@@ -319,23 +318,3 @@ def _final_rows(infos: dict[str, Any]) -> tuple[NDArray[np.int64], Sequence[Any]
         return lanes, infos["final_obs"][lanes]
     lanes, rows = infos.final_rows
     return lanes, rows if isinstance(rows, np.ndarray) else [rows_of(rows, k) for k in range(len(lanes))]
-
-
-def _tell(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collection[str] = ()) -> None:
-    """Puts infos in Gymnasium's form, except those of the names `but`, into a dict per lane."""
-    for name in infos:
-        if name in but or (isinstance(name, str) and name[:1] == "_" and name[1:] in infos):
-            continue
-        values, mask = infos[name], infos[f"_{name}"]
-        if isinstance(values, dict):
-            inner: list[dict[str, Any]] = [{} for _ in dicts]
-            _tell(inner, values)
-            values = inner
-        elif values.dtype == object:
-            values = copy.deepcopy(values)  # the environment may have kept what it has told
-        if mask.all():
-            for one, value in zip(dicts, values, strict=True):
-                one[name] = value
-        else:
-            for lane in np.flatnonzero(mask).tolist():
-                dicts[lane][name] = values[lane]

@@ -48,6 +48,8 @@ def test_attributes_of_an_env():
         "batchenv.integrations.ray:RaySampler",
         "batchenv.integrations.ray:Fragment",
         "batchenv.integrations.ray:Loss",
+        "batchenv.integrations.rl_games:RlGamesBatchEnv",
+        "batchenv.integrations.tianshou:TianshouBatchEnv",
         "batchenv.integrations.envpool:PoolSpec",
         "batchenv.integrations.pettingzoo:ParallelBatchEnv",
         "batchenv.normalize:Normalizer",

@@ -1,0 +1,131 @@
+"""rl_games: a BatchEnv as its `IVecEnv`, which `register` makes known to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from batchenv import nested
+from batchenv.env import BatchEnv
+from batchenv.integrations.wrapper import Wrapper
+from batchenv.make import make
+from batchenv.results import converted
+from batchenv.seeds import check_seed
+
+try:
+    from rl_games.common import env_configurations, vecenv
+    from rl_games.common.ivecenv import IVecEnv
+except ImportError as error:
+    raise ImportError("env_type='rl_games' needs the package rl_games: pip install 'batchenv[rl-games]'") from error
+
+
+class RlGamesBatchEnv(Wrapper, IVecEnv):
+    """A BatchEnv as rl_games expects it; `.env` is the BatchEnv.
+
+    Autoreset is "SameStep", and has to be; the defaults of clip_actions and record_episode_statistics are True, and
+    that of reward_dtype is "float32".
+
+    Raises:
+        ValueError: another autoreset mode, or a batch_size.
+    """
+
+    DEFAULTS = {
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "clip_actions": True,
+        "record_episode_statistics": True,
+        "reward_dtype": "float32",
+    }
+
+    def __init__(self, env: BatchEnv):
+        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' with rl_games: it trains on every row"
+            )
+        if env.is_async:
+            raise ValueError(
+                f"batch_size={env.batch_size} must be num_envs={env.num_envs}: rl_games steps all lanes together"
+            )
+        super().__init__(env)
+        self._next_seed: Any = None
+
+    def seed(self, seed: int | list[int | None] | None) -> None:
+        """Seeds the next `reset`, as its argument would in `BatchEnv.reset`.
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
+        """
+        self._next_seed = check_seed(seed, self.num_envs)
+
+    def reset(self) -> Any:
+        """Starts new episodes in all lanes.
+
+        Returns:
+            observations (num_envs, ...), float32 in place of float64.
+        """
+        observations, _ = self.env.reset(seed=self._next_seed)
+        self._next_seed = None
+        return _narrow(observations)
+
+    def step(self, actions: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], dict[str, Any]]:
+        """Takes one action per lane.
+
+        Returns:
+            observations (num_envs, ...), float32 in place of float64; rewards float32 (num_envs,); dones bool
+            (num_envs,); and a dict. Its "time_outs" (num_envs,) bool says which episodes have been ended by the time
+            limit alone; with `value_bootstrap: True` in its configuration rl_games adds a value there. A step that ends
+            episodes adds "scores" (num_envs,), their returns.
+
+        Raises:
+            As `BatchEnv.step`.
+        """
+        return converted(self._four, self.env.step, np.asarray(actions))
+
+    @staticmethod
+    def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]) -> Any:
+        told = {"time_outs": truncations > terminations}
+        if "episode" in infos:
+            told["scores"] = infos["episode"]["r"]
+        return _narrow(observations), rewards.astype(np.float32, copy=False), terminations | truncations, told
+
+    def render(self, mode: str = "human", lanes: Any = None) -> tuple[Any, ...] | None:
+        """As `BatchEnv.render`. What is drawn was chosen by render_mode, and not by this mode, which players pass."""
+        return self.env.render(lanes)
+
+    def get_number_of_agents(self) -> int:
+        """1: no lane has several players."""
+        return 1
+
+    def get_env_info(self) -> dict[str, Any]:
+        """The spaces of one lane, and the autoreset mode."""
+        return {
+            "action_space": self.env.single_action_space,
+            "observation_space": self.env.single_observation_space,
+            "autoreset_mode": "same_step",
+        }
+
+
+def register(name: str = "batchenv") -> None:
+    """Makes rl_games know batchenv: a configuration with `env_name: batchenv` and `env_config: {env_name: Ant-v5}` then
+    trains on `num_actors` lanes. Other entries of env_config are keywords of `batchenv.make`.
+
+    Args:
+        name: the env_name in configurations.
+    """
+
+    def make_env(config_name: str, num_actors: int, *, env_name: str, **kwargs: Any) -> RlGamesBatchEnv:
+        return make(env_name, num_actors, env_type="rl_games", **kwargs)
+
+    def make_one(*, env_name: str, **kwargs: Any) -> RlGamesBatchEnv:
+        return make(env_name, env_type="rl_games", **kwargs)
+
+    vecenv.register("BATCHENV", make_env)
+    env_configurations.register(name, {"env_creator": make_one, "vecenv_type": "BATCHENV"})
+
+
+def _narrow(observations: Any) -> Any:
+    return nested.each(
+        lambda part: part.astype(np.float32, copy=False) if part.dtype == np.float64 else part, observations
+    )
