@@ -149,6 +149,7 @@ class PoolBatchEnv(GymBatchEnv):
         super().__init__(env)
         self._clips = flag("reward_clip", reward_clip)
         self._lives_end_episodes = bool(env.config.get("episodic_life", False))
+        self._spaces: dict[str, Any] = {}  # kept, since their random numbers go on
 
     @property
     def num_envs(self) -> int:
@@ -167,12 +168,20 @@ class PoolBatchEnv(GymBatchEnv):
     @property
     def observation_space(self) -> Any:
         """One lane's."""
-        return _space(self.env.single_observation_space)
+        return self._of_one("single_observation_space")
 
     @property
     def action_space(self) -> Any:
         """One lane's."""
-        return _space(self.env.single_action_space)
+        return self._of_one("single_action_space")
+
+    def _of_one(self, name: str) -> Any:
+        space, gym = getattr(self.env, name), sys.modules.get("gym")
+        if gym is None:
+            return space
+        if name not in self._spaces or self._spaces[name][0] is not space:  # `set_attr` may widen it
+            self._spaces[name] = space, _as_gyms(space, gym.spaces)
+        return self._spaces[name][1]
 
     @property
     def config(self) -> dict[str, Any]:
@@ -181,27 +190,26 @@ class PoolBatchEnv(GymBatchEnv):
 
     def _four(self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):
         result = super()._four(observations, rewards, terminations, truncations, infos)
-        infos["reward"] = rewards
-        if self._lives_end_episodes:
-            infos["terminated"] = terminations & ((infos["lives"] == 0) | ~infos["life_lost"])
+        infos["reward"] = rewards.copy()
+        last = infos.get("final_info", infos)  # with "SameStep", the others are of the next episode
+        if self._lives_end_episodes and "life_lost" in last:
+            infos["terminated"] = terminations & ((last["lives"] == 0) | ~last["life_lost"])
         return (result[0], np.clip(rewards, -1, 1), *result[2:]) if self._clips else result
 
 
-def _space(space: spaces.Space) -> Any:
-    """The space, as one of gym's if that has been imported."""
-    gym = sys.modules.get("gym")
-    if gym is None:
-        return space
+def _as_gyms(space: spaces.Space, theirs: Any) -> Any:
+    """The space, made of the classes in `theirs`, which is gym.spaces."""
     if isinstance(space, spaces.Discrete):
-        return gym.spaces.Discrete(int(space.n), **({"start": int(space.start)} if space.start else {}))
+        start = {"start": int(space.start)} if space.start else {}  # gym had none until 0.22
+        return theirs.Discrete(int(space.n), **start)
     if isinstance(space, spaces.Box):
-        return gym.spaces.Box(space.low, space.high, dtype=space.dtype)
+        return theirs.Box(space.low, space.high, dtype=space.dtype)
     if isinstance(space, spaces.MultiDiscrete):
-        return gym.spaces.MultiDiscrete(space.nvec)
+        return theirs.MultiDiscrete(space.nvec)
     if isinstance(space, spaces.MultiBinary):
-        return gym.spaces.MultiBinary(space.n)
+        return theirs.MultiBinary(space.n)
     if isinstance(space, spaces.Tuple):
-        return gym.spaces.Tuple([_space(part) for part in space.spaces])
+        return theirs.Tuple([_as_gyms(part, theirs) for part in space.spaces])
     if isinstance(space, spaces.Dict):
-        return gym.spaces.Dict({name: _space(part) for name, part in space.spaces.items()})
+        return theirs.Dict({name: _as_gyms(part, theirs) for name, part in space.spaces.items()})
     return space

@@ -163,6 +163,7 @@ def test_pool_trajectories(env_id):
         equal(observations, expected[0])
         equal(rewards, expected[1].astype(np.float32))
         equal(info["reward"], rewards)
+        assert not np.shares_memory(info["reward"], rewards)
         equal(info["terminated"], expected[2])
         equal(dones, expected[2] | expected[3])
 
@@ -191,15 +192,20 @@ def test_pool_spaces_are_gyms(monkeypatch):
         monkeypatch.setitem(sys.modules, "gym", gym)
         for space, plain in zip((env.observation_space, env.action_space), before, strict=True):
             assert type(space) is classes[type(plain).__name__] and space == plain
-        assert isinstance(env.env.single_action_space, spaces.Space) and env.env.single_action_space is before[1]
+        assert env.action_space is env.action_space  # so that seed() counts
+        assert env.env.single_action_space is before[1]
         monkeypatch.delitem(sys.modules, "gym")
     assert all(type(part) is spaces.Discrete for part in before[0])  # Blackjack's, and Gymnasium's again
+    env = batchenv.make("CartPole-v1", 2, env_type="envpool_gym")
+    monkeypatch.setitem(sys.modules, "gym", gym)
+    assert env.observation_space.high[0] == np.float32(4.8)
+    env.set_attr("x_threshold", 1.0)
+    assert env.observation_space.high[0] == 2.0
     of_all = spaces.Dict(
         a=spaces.Discrete(3, start=-1),
         b=spaces.Tuple([spaces.Box(0, 1, (2,), np.float64), spaces.MultiBinary(3)]),
         c=spaces.MultiDiscrete([2, 5]),
     )
-    monkeypatch.setitem(sys.modules, "gym", gym)
     env = batchenv.make_python(lambda: OfAllSpaces(of_all), 1, workers="serial", env_type="envpool_gym")
     space = env.observation_space
     assert space == of_all and type(space) is classes["Dict"] and space["a"].start == -1
@@ -247,7 +253,8 @@ def test_pool_reward_clip():
         batchenv.make("Pendulum-v1", 4, env_type="envpool_gym", reward_clip=1)
 
 
-def test_pool_games():
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_pool_games(mode):
     """Returns that are summed up as scripts do, over the lives of a game and before clipping, are the statistics'."""
     pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
     pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
@@ -260,6 +267,7 @@ def test_pool_games():
         episodic_life=True,
         reward_clip=True,
         record_episode_statistics=True,
+        autoreset_mode=mode,
     )
     env.reset()
     returns, games, lives_lost = np.zeros(lanes, np.float32), 0, 0
@@ -268,7 +276,8 @@ def test_pool_games():
         _, _, dones, info = env.step(rng.integers(0, env.action_space.n, lanes))
         returns += info["reward"]
         lives_lost += (dones & ~info["terminated"]).sum()
-        equal(info["terminated"], dones & (info["lives"] == 0))
+        if dones.any():
+            equal(info["terminated"], dones & (info.get("final_info", info)["lives"] == 0))
         if info["terminated"].any():
             equal(info["_episode"], info["terminated"])
             over = info["terminated"]
