@@ -10,6 +10,7 @@ from typing import Any
 # of keywords that it takes itself.
 _WRAPPERS = {
     "gym": ("gym", "GymBatchEnv"),
+    "envpool_gym": ("gym", "PoolBatchEnv"),
     "dm": ("dm", "DmBatchEnv"),
     "sb3": ("sb3", "BatchVecEnv"),
     "torch": ("torch", "TorchBatchEnv"),

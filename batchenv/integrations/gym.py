@@ -1,10 +1,14 @@
-"""The API of gym before 0.26: `reset` returns observations only, `step` returns four values."""
+"""The API of gym before 0.26, and that of EnvPool before 1.0: `reset` returns observations only, `step` returns four
+values.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
@@ -12,6 +16,7 @@ from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.results import converted
 from batchenv.seeds import check_seed, entropy
+from batchenv.transforms import flag
 
 
 class GymBatchEnv(Wrapper):
@@ -24,7 +29,7 @@ class GymBatchEnv(Wrapper):
     EnvPool's timing, and faster: the step after `dones` ignores its action and returns the first observation, with
     reward 0.
     "Disabled": finished lanes are for the caller to reset. (EnvPool's own "gym" has become another name for
-    "gymnasium"; this one is the API that gym had.)
+    "gymnasium"; this one is the API that gym had. `PoolBatchEnv` is what it was before.)
     """
 
     DEFAULTS = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -103,8 +108,7 @@ class GymBatchEnv(Wrapper):
         """What `call` returns, as four things."""
         return converted(self._four, call, *arguments)
 
-    @staticmethod
-    def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):
+    def _four(self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):
         infos["terminated"] = terminations
         infos["TimeLimit.truncated"] = truncations > terminations
         if "final_obs" in infos:
@@ -116,3 +120,96 @@ class GymBatchEnv(Wrapper):
 
     def __exit__(self, *args: object) -> None:
         self.close()
+
+
+class PoolBatchEnv(GymBatchEnv):
+    """A BatchEnv as code for `env_type="gym"` of EnvPool before 1.0 expects it, such as CleanRL's scripts.
+
+    As a GymBatchEnv, except for these:
+
+    - `observation_space` and `action_space` are one lane's. If the process has imported gym, they are gym's, since its
+      code asks whether they are, and Gymnasium's otherwise.
+    - Autoreset is "NextStep" unless said otherwise, and rewards are float32.
+    - Infos have "reward": the rewards before `reward_clip`. With `episodic_life`, "terminated" says where a game is
+      over, and not where a life was lost.
+    - `num_envs` may be set, to what it is.
+
+    Args:
+        env: the BatchEnv.
+        reward_clip: True: rewards are clipped to -1..1.
+
+    Raises:
+        TypeError: reward_clip is no bool.
+    """
+
+    DEFAULTS = {"reward_dtype": "float32"}
+    KEYWORDS = ("reward_clip",)
+
+    def __init__(self, env: BatchEnv, reward_clip: bool = False):
+        super().__init__(env)
+        self._clips = flag("reward_clip", reward_clip)
+        self._lives_end_episodes = bool(env.config.get("episodic_life", False))
+        self._spaces: dict[str, Any] = {}  # kept, since their random numbers go on
+
+    @property
+    def num_envs(self) -> int:
+        """Number of lanes.
+
+        Raises:
+            ValueError: another number is assigned.
+        """
+        return self.env.num_envs
+
+    @num_envs.setter
+    def num_envs(self, value: int) -> None:
+        if value != self.env.num_envs:
+            raise ValueError(f"num_envs={value!r} must be {self.env.num_envs}: pass another number to batchenv.make")
+
+    @property
+    def observation_space(self) -> Any:
+        """One lane's."""
+        return self._of_one("single_observation_space")
+
+    @property
+    def action_space(self) -> Any:
+        """One lane's."""
+        return self._of_one("single_action_space")
+
+    def _of_one(self, name: str) -> Any:
+        space, gym = getattr(self.env, name), sys.modules.get("gym")
+        if gym is None:
+            return space
+        if name not in self._spaces or self._spaces[name][0] is not space:  # `set_attr` may widen it
+            self._spaces[name] = space, _as_gyms(space, gym.spaces)
+        return self._spaces[name][1]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """As `BatchEnv.config`, with `reward_clip`."""
+        return {**self.env.config, "reward_clip": self._clips}
+
+    def _four(self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]):
+        result = super()._four(observations, rewards, terminations, truncations, infos)
+        infos["reward"] = rewards.copy()
+        last = infos.get("final_info", infos)  # with "SameStep", the others are of the next episode
+        if self._lives_end_episodes and "life_lost" in last:
+            infos["terminated"] = terminations & ((last["lives"] == 0) | ~last["life_lost"])
+        return (result[0], np.clip(rewards, -1, 1), *result[2:]) if self._clips else result
+
+
+def _as_gyms(space: spaces.Space, theirs: Any) -> Any:
+    """The space, made of the classes in `theirs`, which is gym.spaces."""
+    if isinstance(space, spaces.Discrete):
+        start = {"start": int(space.start)} if space.start else {}  # gym had none until 0.22
+        return theirs.Discrete(int(space.n), **start)
+    if isinstance(space, spaces.Box):
+        return theirs.Box(space.low, space.high, dtype=space.dtype)
+    if isinstance(space, spaces.MultiDiscrete):
+        return theirs.MultiDiscrete(space.nvec)
+    if isinstance(space, spaces.MultiBinary):
+        return theirs.MultiBinary(space.n)
+    if isinstance(space, spaces.Tuple):
+        return theirs.Tuple([_as_gyms(part, theirs) for part in space.spaces])
+    if isinstance(space, spaces.Dict):
+        return theirs.Dict({name: _as_gyms(part, theirs) for name, part in space.spaces.items()})
+    return space

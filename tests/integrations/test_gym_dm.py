@@ -1,8 +1,15 @@
-"""The old gym's and dm_env's API over a BatchEnv: against Gymnasium's trajectories, and EnvPool's forms."""
+"""The old gym's, the old EnvPool's and dm_env's API over a BatchEnv: against Gymnasium's trajectories, and EnvPool's
+forms.
+"""
+
+import importlib.util
+import sys
+import types
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -138,6 +145,148 @@ def test_apis_do_not_copy():
     assert results[0][0] is results[4][0] and results[0][1] is results[4][1]
 
 
+# ---- the gym API of EnvPool before 1.0 -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
+def test_pool_trajectories(env_id):
+    ours = batchenv.make(env_id, 5, env_type="envpool_gym", max_episode_steps=11)
+    theirs = sync(env_id, 5, AutoresetMode.NEXT_STEP)
+    assert ours.observation_space == theirs.single_observation_space
+    assert ours.action_space == theirs.single_action_space
+    equal(ours.reset(seed=3), theirs.reset(seed=3)[0])
+    theirs.action_space.seed(0)
+    for _ in range(40):
+        actions = theirs.action_space.sample()
+        observations, rewards, dones, info = ours.step(actions)
+        expected = theirs.step(actions)
+        equal(observations, expected[0])
+        equal(rewards, expected[1].astype(np.float32))
+        equal(info["reward"], rewards)
+        assert not np.shares_memory(info["reward"], rewards)
+        equal(info["terminated"], expected[2])
+        equal(dones, expected[2] | expected[3])
+
+
+def test_pool_names_that_scripts_set():
+    """They make spaces of one lane out of what EnvPool calls its spaces, and say the number of lanes again."""
+    env = batchenv.make("CartPole-v1", env_type="envpool_gym", num_envs=3, seed=1)
+    env.num_envs = 3
+    env.single_action_space = env.action_space
+    env.single_observation_space = env.observation_space
+    assert env.single_action_space.n == 2 and env.single_observation_space.shape == (4,)
+    assert env.num_envs == 3 and env.reset().shape == (3, 4)
+    with pytest.raises(ValueError, match="num_envs=4 must be 3"):
+        env.num_envs = 4
+    assert env.num_envs == 3
+
+
+def test_pool_spaces_are_gyms(monkeypatch):
+    """Once the process has imported gym: scripts ask isinstance(env.action_space, gym.spaces.Discrete)."""
+    names = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
+    classes = {name: type(name, (getattr(spaces, name),), {}) for name in names}
+    gym = types.SimpleNamespace(spaces=types.SimpleNamespace(**classes))
+    for env_id in ("CartPole-v1", "Pendulum-v1", "Blackjack-v1"):
+        env = batchenv.make(env_id, 2, env_type="envpool_gym")
+        before = env.observation_space, env.action_space
+        monkeypatch.setitem(sys.modules, "gym", gym)
+        for space, plain in zip((env.observation_space, env.action_space), before, strict=True):
+            assert type(space) is classes[type(plain).__name__] and space == plain
+        assert env.action_space is env.action_space  # so that seed() counts
+        assert env.env.single_action_space is before[1]
+        monkeypatch.delitem(sys.modules, "gym")
+    assert all(type(part) is spaces.Discrete for part in before[0])  # Blackjack's, and Gymnasium's again
+    env = batchenv.make("CartPole-v1", 2, env_type="envpool_gym")
+    monkeypatch.setitem(sys.modules, "gym", gym)
+    assert env.observation_space.high[0] == np.float32(4.8)
+    env.set_attr("x_threshold", 1.0)
+    assert env.observation_space.high[0] == 2.0
+    of_all = spaces.Dict(
+        a=spaces.Discrete(3, start=-1),
+        b=spaces.Tuple([spaces.Box(0, 1, (2,), np.float64), spaces.MultiBinary(3)]),
+        c=spaces.MultiDiscrete([2, 5]),
+    )
+    env = batchenv.make_python(lambda: OfAllSpaces(of_all), 1, workers="serial", env_type="envpool_gym")
+    space = env.observation_space
+    assert space == of_all and type(space) is classes["Dict"] and space["a"].start == -1
+    assert type(space["b"]) is classes["Tuple"] and type(space["b"][1]) is classes["MultiBinary"]
+    assert type(space["b"][0]) is classes["Box"] and space["b"][0].dtype == np.float64
+    assert type(space["c"]) is classes["MultiDiscrete"]
+
+
+class OfAllSpaces(gymnasium.Env):
+    """Nothing but an observation space."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space):
+        self.observation_space = space
+
+
+def test_pool_spaces_of_the_real_gym():
+    if importlib.util.find_spec("gym") is None:
+        pytest.skip("gym is not installed")
+    code = """
+import gym, batchenv
+env = batchenv.make("CartPole-v1", 2, env_type="envpool_gym")
+wrapped = gym.Wrapper(env)
+assert isinstance(wrapped.action_space, gym.spaces.Discrete) and wrapped.action_space.n == 2
+assert isinstance(wrapped.observation_space, gym.spaces.Box) and wrapped.observation_space.shape == (4,)
+assert wrapped.reset().shape == (2, 4) and len(wrapped.step([0, 1])) == 4
+"""
+    run_python(code)
+
+
+def test_pool_reward_clip():
+    ours = batchenv.make("Pendulum-v1", 4, env_type="envpool_gym", reward_clip=True)
+    plain = batchenv.make("Pendulum-v1", 4, reward_dtype="float32")
+    ours.reset(seed=0)
+    plain.reset(seed=0)
+    for _ in range(20):
+        _, rewards, _, info = ours.step(np.zeros((4, 1), np.float32))
+        expected = plain.step(np.zeros((4, 1), np.float32))[1]
+        equal(info["reward"], expected)
+        equal(rewards, np.clip(expected, -1, 1))
+        assert (expected < -1).any()
+    assert ours.config["reward_clip"] is True
+    with pytest.raises(TypeError, match="reward_clip=1 must be True or False"):
+        batchenv.make("Pendulum-v1", 4, env_type="envpool_gym", reward_clip=1)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_pool_games(mode):
+    """Returns that are summed up as scripts do, over the lives of a game and before clipping, are the statistics'."""
+    pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
+    pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
+    lanes = 3
+    env = batchenv.make(
+        "Breakout-v5",
+        env_type="envpool_gym",
+        num_envs=lanes,
+        seed=1,
+        episodic_life=True,
+        reward_clip=True,
+        record_episode_statistics=True,
+        autoreset_mode=mode,
+    )
+    env.reset()
+    returns, games, lives_lost = np.zeros(lanes, np.float32), 0, 0
+    rng = np.random.default_rng(0)
+    for _ in range(600):
+        _, _, dones, info = env.step(rng.integers(0, env.action_space.n, lanes))
+        returns += info["reward"]
+        lives_lost += (dones & ~info["terminated"]).sum()
+        if dones.any():
+            equal(info["terminated"], dones & (info.get("final_info", info)["lives"] == 0))
+        if info["terminated"].any():
+            equal(info["_episode"], info["terminated"])
+            over = info["terminated"]
+            np.testing.assert_array_equal(info["episode"]["r"][over], returns[over])
+            games += over.sum()
+        returns *= 1 - info["terminated"]
+    assert games >= 3 and lives_lost >= 10
+
+
 # ---- dm_env --------------------------------------------------------------------------------------------------------
 
 
@@ -218,6 +367,7 @@ def test_dm_protocol():
 
 def test_dm_env_is_optional():
     code = """
+import importlib.util
 import sys
 sys.modules["dm_env"] = None  # as if it were not installed
 import batchenv

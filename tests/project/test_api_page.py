@@ -41,6 +41,7 @@ def test_attributes_of_an_env():
     "where",
     [
         "batchenv.integrations.gym:GymBatchEnv",
+        "batchenv.integrations.gym:PoolBatchEnv",
         "batchenv.integrations.dm:DmBatchEnv",
         "batchenv.integrations.torch:TorchBatchEnv",
         "batchenv.integrations.torchrl:TorchRLBatchEnv",
