@@ -189,6 +189,7 @@ cdef class Actions:
     cdef list parts
     cdef ActionPart only  # None: there are several
     cdef object tree  # see batchenv.nested
+    cdef list values  # what the parts were read from last
 
     cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:
         cdef ActionPart part
@@ -203,13 +204,14 @@ cdef class Actions:
         return 0
 
     cdef int read(self, object actions, int64_t count, const int64_t *lanes, be_rows *rows) except -1:
-        """Checks actions, a row each for `lanes` (NULL: for all lanes), and points `rows` at them. The caller keeps
-        `actions` alive."""
+        """Checks actions, a row each for `lanes` (NULL: for all lanes), and points `rows` at them, until the next call.
+        The caller keeps `actions` alive."""
         cdef ActionPart part
         if self.only is not None:
             rows.port[self.only.port] = <void *>self.only.read(actions, count, lanes)
             return 0
-        for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True):
+        self.values = nested.split(self.tree, actions, "actions")  # a Mapping may make them when it is asked
+        for part, values in zip(self.parts, self.values, strict=True):
             rows.port[part.port] = <void *>part.read(values, count, lanes)
         return 0
 
@@ -231,9 +233,12 @@ cdef class Actions:
             rows.port[part.port] = cnp.PyArray_DATA(<cnp.ndarray>array)
         return nested.build(self.tree, arrays)
 
-    cdef list sources(self, object actions):
-        """The arrays whose memory actions have been read from. That of what is no array itself, such as a tensor, may
-        still be the caller's."""
+    cdef list sources(self, object actions, bint steps=False):
+        """The arrays whose memory actions have been read from: by `read` or, with `steps`, by `read_steps`, which has
+        returned `actions`. That of what is no array itself, such as a tensor, may still be the caller's."""
         cdef ActionPart part
+        cdef list given = self.values
+        if steps or self.only is not None:
+            given = nested.split(self.tree, actions, "actions")
         return [values if type(values) is cnp.ndarray else np.asarray(values) if part.array is None else part.array
-                for part, values in zip(self.parts, nested.split(self.tree, actions, "actions"), strict=True)]
+                for part, values in zip(self.parts, given, strict=True)]

@@ -497,7 +497,7 @@ cdef class Batch:
             taken = self.actions.read_steps(actions, steps, &arrays)
         output = _new_steps(self.layout, shape)
         if out is not None:
-            output = output.into(self.layout.check_out(out, self.actions.sources(taken), shape))
+            output = output.into(self.layout.check_out(out, self.actions.sources(taken, True), shape))
         if self.layout.same_step:
             output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.kernel_dtype)
             output.final_more = [np.zeros_like(array) for array in output.more]

@@ -76,14 +76,21 @@ cdef class Flight:
 
     def owes(self, int64_t lane):
         """Whether this lane is in flight, and has not been reported."""
-        return self.states[lane] == AWAY
+        return 0 <= lane < self.batch.num_lanes and self.states[lane] == AWAY
 
     def has_landed(self, int64_t lane):
         """Whether this lane has been reported."""
         return self.states[lane] & LANDED != 0
 
     def land(self, int64_t lane):
-        """Notes that this lane has been reported."""
+        """Notes that this lane has been reported.
+
+        Raises:
+            ValueError: there is no such lane: what writes beside its own memory may have written into letters.
+        """
+        if not 0 <= lane < self.batch.num_lanes:
+            raise ValueError(f"a worker has reported lane {lane}, but there are lanes 0..{self.batch.num_lanes - 1}: "
+                             "look for an env whose native code writes beside its own memory")
         if not self.states[lane] & LANDED:
             self.states[lane] |= LANDED
             self.ring[(self.first + self.landed) % self.batch.num_lanes] = lane

@@ -179,7 +179,7 @@ cdef class Mail:
         """Takes a letter from this worker's ring; False if there is none."""
         if not be_ring_try_pop(self.rings.up[worker], letter):
             return False
-        self.owed[worker] -= 1
+        self.owed[worker] = max(0, self.owed[worker] - 1)
         self.since[worker] = <int64_t>be_now_ns()
         return True
 

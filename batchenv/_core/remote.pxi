@@ -3,6 +3,7 @@
 
 cimport cython
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 
 from gymnasium.vector import AutoresetMode
 
@@ -38,6 +39,7 @@ cdef class Remote:
     cdef object owner, letters
     cdef dict said
     cdef int process
+    cdef int64_t looked  # when the owner looked after workers, in ns
     cdef public bint calm
 
     def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, list worker_of, list columns, list targets,
@@ -56,9 +58,16 @@ cdef class Remote:
             if not self.plain() or self.flight.count or not self.mail.nothing_due():
                 return self.owner().step(actions, out)
             out = take_orders(self.batch, actions, None, self.targets, out)
-            if self.step_all():
-                return (*adopt(self.batch, self.columns, None, out), {})
-            return self.go_on("finish_step", out)
+            try:
+                if self.step_all():
+                    PyErr_CheckSignals()  # a handler must not raise after the results have been handed over
+                    return (*adopt(self.batch, self.columns, None, out), {})
+                return self.owner().finish_step(out)
+            except LaneError:
+                raise
+            except BaseException:
+                self.owner().tear()
+                raise
         finally:
             self.batch.calls.end()
 
@@ -78,17 +87,6 @@ cdef class Remote:
                 self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
                 plain = False
         return plain
-
-    cdef object go_on(self, str name, object argument):
-        """Lets the owner finish what has been begun. If it is interrupted before its first line, nobody knows how far
-        the lanes are."""
-        try:
-            return getattr(self.owner(), name)(argument)
-        except Exception:
-            raise
-        except BaseException:
-            self.owner().tear()
-            raise
 
     def send(self, actions, env_id):
         """See `Backend.send`; holds the batch."""
@@ -117,10 +115,15 @@ cdef class Remote:
         try:
             if not self.plain() or not self.hear(timeout is not None, end):
                 return self.owner().recv(timeout, None if timeout is None else end - 1e-9 * be_now_ns())
-            lanes = self.flight.upcoming()
-            result = (*adopt(self.batch, self.columns, lanes, None), {"env_id": lanes})
-            self.flight.receive(lanes)
-            return result
+            PyErr_CheckSignals()  # a handler must not raise after the batch has been handed over
+            try:
+                lanes = self.flight.upcoming()
+                result = (*adopt(self.batch, self.columns, lanes, None), {"env_id": lanes})
+                self.flight.receive(lanes)
+                return result
+            except BaseException:
+                self.owner().tear()
+                raise
         finally:
             self.batch.calls.end()
 
@@ -131,16 +134,20 @@ cdef class Remote:
         cdef double longest
         cdef bint heard
         cdef int k
+        if <int64_t>be_now_ns() - self.looked > _LONGEST * 1e9:
+            self.looked = <int64_t>be_now_ns()
+            return False  # the owner looks after workers, which may have died while others keep sending letters
         while not self.flight.complete:
             if self.flight.count < self.flight.rows:
                 return False
             longest = max(0.0, min(_LONGEST, end - 1e-9 * be_now_ns())) if limited else _LONGEST
             self.mail.wait(_has_mail, longest)
+            PyErr_CheckSignals()
             heard = False
             for k in range(self.mail.rings.count):
                 while self.mail.receive(k, letter):
                     heard = True
-                    if letter[0] == LANE_LETTER and not letter[2] and not letter[3]:
+                    if letter[0] == LANE_LETTER and not letter[2] and not letter[3] and self.flight.owes(letter[1]):
                         self.flight.land(letter[1])
                     else:
                         self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
@@ -177,8 +184,7 @@ def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, tuple whole, li
                 result = batch.deliver(result)
         except LaneError as problem:
             return (letter[0], letter[1], letter[2]), problem
-        # Beside numbers, the infos of a plain step have "env_id" alone; those of ended episodes are of their own type.
-        if (lanes.touched or lanes.interrupt is not None or type(result[4]) is not dict
-                or len(<dict>result[4]) > (0 if all_lanes else 1)):
+        # Beside numbers, the infos of a plain step have "env_id" alone.
+        if lanes.touched or lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
             return (letter[0], letter[1], letter[2]), result
         mail.reply(worker, letter[0], letter[1] if letter[0] == LANE_LETTER else first)

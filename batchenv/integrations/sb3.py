@@ -40,7 +40,7 @@ class BatchVecEnv(VecEnv):
 
     Raises:
         TypeError: env is no BatchEnv.
-        ValueError: it has another autoreset mode, or a batch_size.
+        ValueError: it has another autoreset mode, a batch_size, or `copy=False`.
     """
 
     DEFAULTS = {
@@ -63,6 +63,8 @@ class BatchVecEnv(VecEnv):
                 f"batch_size={env.batch_size} must be num_envs={env.num_envs}: Stable-Baselines3 steps all lanes "
                 "together"
             )
+        if not env.config.get("copy", True):
+            raise ValueError("copy=False cannot be used with Stable-Baselines3, which keeps what steps return")
         self.env = env
         self._statistics = bool(env.config.get("record_episode_statistics"))
         self._start = time.time()

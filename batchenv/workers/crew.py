@@ -9,7 +9,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from batchenv.workers.backend import check_spaces
@@ -65,6 +65,7 @@ class Crew:
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._pid = os.getpid()
+        self._looked = 0.0  # when workers were last looked after
         self.letters: deque[tuple[int, int, int, int, int]] = deque()
         self._under_way: int | None = None  # the worker to or from which a message is being sent
         self._starter = starter(method or default_method())
@@ -131,8 +132,19 @@ class Crew:
             worker.kill()
             raise
 
-    def _look_after(self) -> None:
+    def look_after(self) -> None:
+        """Replaces workers that have died, or are late, if it is time to look for them again. Those of which a report
+        waits to be read come later."""
+        if time.monotonic() - self._looked < _LOOK:
+            return
+        self.memory.mail.collect(self.letters, 0.0)
+        self._look_after({letter[0] for letter in self.letters})
+
+    def _look_after(self, spared: Collection[int] = ()) -> None:
+        self._looked = time.monotonic()
         for number, worker in enumerate(self._workers):
+            if number in spared:
+                continue
             if not worker.alive():
                 self._replace(number, worker.obituary())
             elif self.timeout is not None and self.memory.mail.overdue(number, self.timeout):

@@ -72,6 +72,17 @@ class Arrivals:
             if self._pipe is not None:
                 self._show()
 
+    def replaced(self) -> Arrivals:
+        """New arrivals with the descriptor of these. What is added here from now on is not seen there."""
+        others = Arrivals(self._batch)
+        with self._lock:
+            others._pipe, self._pipe = self._pipe, None
+            others._readable = self._readable
+        if others._pipe is not None:
+            with others._lock:
+                others._show()
+        return others
+
     def fileno(self) -> int:
         """A descriptor that is readable as long as there are at least `batch` lanes."""
         with self._lock:

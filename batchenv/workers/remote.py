@@ -252,10 +252,13 @@ class ProcessBackend(CoreBackend, Owner):
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._raw, self._actions
 
-    def _check(self, doing: str, lanes: str = "") -> None:
-        """Refuses what needs lanes that have been reset. lanes: also refuses if any is in flight, and says this."""
+    def _refuse_foreign(self, doing: str) -> None:
         if self._crew.foreign:
             raise RuntimeError(f"{doing} in a forked process: its workers are the parent's; make a new env here")
+
+    def _check(self, doing: str, lanes: str = "") -> None:
+        """Refuses what needs lanes that have been reset. lanes: also refuses if any is in flight, and says this."""
+        self._refuse_foreign(doing)
         self._crew.mend()
         if self._torn:
             raise ResetNeeded(f"{doing} needs a reset first: {self._torn}; call env.reset()")
@@ -422,12 +425,15 @@ class ProcessBackend(CoreBackend, Owner):
             self._look_around()
         if not lost:
             return result
-        failed = sorted(lost)
+        failed = list(lost)
         error = _core.lanes_failed(
             np.array(failed), [f"{type(lost[lane]).__name__}: {lost[lane]}" for lane in failed[:5]], result
         )
         error.causes = lost
-        raise error from lost[failed[0]]
+        try:
+            raise error from lost[failed[0]]
+        finally:
+            del error, lost  # else the exception, its traceback and this frame hold each other, and the processes
 
     def _look_around(self) -> None:
         """Notes whether anything is out of the ordinary."""
@@ -447,22 +453,25 @@ class ProcessBackend(CoreBackend, Owner):
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
+        self._refuse_foreign("async_reset()")
         self._settle()
         self.core.expect_resets()
         with self._whole():
             self._order_resets(seeds, None, options, one_by_one=True)
-        self._flight.depart(np.arange(self.num_envs))
-        self._pending[:] = False
-        self._renewed[:] = False
-        self._ready, self._torn = True, ""
+            self._flight.depart(np.arange(self.num_envs))
+            self._pending[:] = False
+            self._renewed[:] = False
+            self._ready, self._torn = True, ""
 
     def recv(self, timeout: float | None, left: float | None = None) -> Any:
         """See `Backend.recv`. left: how much of the timeout is left; None: all of it."""
+        self._refuse_foreign("recv()")
         if self._torn:
             self._check("recv()")
         self._flight.refuse_starved()
         deadline = None if timeout is None else time.monotonic() + (timeout if left is None else left)
         try:
+            self._crew.look_after()
             for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:
@@ -489,6 +498,7 @@ class ProcessBackend(CoreBackend, Owner):
 
     def _ask(self, questions: dict[int, tuple[str, tuple[Any, ...]]]) -> dict[int, Any]:
         """{worker: answer} of questions to workers, all at once."""
+        self._refuse_foreign("a question to the envs")
         self._flight.refuse("a question to the envs")
         self._remote.calm = False  # until all is known again: Ctrl-C may come between question and answer
         for number, question in questions.items():

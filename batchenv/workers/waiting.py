@@ -149,8 +149,13 @@ class WaitingBackend(PythonBackend):
 
     def _settle(self) -> None:
         """Waits for the lanes in flight, and drops their results."""
-        self._landed.wait(self._flight.count)
-        self._landed.take(len(self._landed.lanes))
+        if self._flight.count and self.core.needs_reset:
+            # A call has been interrupted, and nobody knows how many of these lanes it has sent off.
+            self._loop.drop([order for order in self._orders if order is not None and not order.done])
+            self._landed = self._landed.replaced()
+        else:
+            self._landed.wait(self._flight.count)
+            self._landed.take(len(self._landed.lanes))
         self._flight.clear()
         self._resetting[:] = 0
 
