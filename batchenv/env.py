@@ -18,6 +18,7 @@ from batchenv.backend import Backend, Drawer, Shortcuts
 from batchenv.lanes import lane_indices, result_of_lanes
 from batchenv.normalize import Normalizer, RewardNormalizer
 from batchenv.origins import CoreOrigin, Origin
+from batchenv.pytrees import tell_libraries
 from batchenv.results import converted
 from batchenv.rollout import ActionStream
 from batchenv.seeds import Seeder, check_seed
@@ -361,6 +362,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._seeder.fill(seeds)
+        tell_libraries()
 
         def note(*result: Any):
             self._seeder.note(seeds, mask)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.arguments import check_options
+from batchenv.pytrees import tell_libraries
 from batchenv.results import converted
 from batchenv.seeds import check_seed
 from batchenv.values import number
@@ -36,6 +37,7 @@ def async_reset(
         raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
     with self._hold(settle=False):
         seeds = self._seeder.fill(seeds)
+        tell_libraries()
         try:
             self._backend.send_reset(seeds, values)
         except TypeError as refusal:

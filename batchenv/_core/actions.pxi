@@ -131,7 +131,9 @@ cdef class ActionPart:
         if type(actions) is not self.tensors:
             self.tensors = type(actions)
             self.exchange = _exchange_of(self.tensors)
-        return NULL if self.exchange == NULL else _look_at_integers(self.exchange, actions, rows, self.shape, bytes)
+        if self.exchange == NULL:
+            return NULL
+        return _look_at_integers(self.exchange, actions, rows, self.shape, bytes)
 
     cdef bint _fits(self, cnp.ndarray array, int64_t rows):
         """Of the right shape, contiguous and of a dtype that check_actions takes."""

@@ -454,3 +454,27 @@ for env_type, extra in (("torch", "torch"), ("torchrl", "torchrl")):
 """
     run_python(code)
     assert "torch" in sys.modules
+
+
+@pytest.mark.parametrize("kind", ["C", "serial", "in flight"])
+def test_trees_of_infos(kind):
+    """torch.utils._pytree takes infos apart as it does dicts: many libraries rely on that."""
+    options = {"autoreset_mode": "SameStep", "max_episode_steps": 3}
+    if kind == "serial":
+        env = batchenv.make_python(Pairs, 2, workers="serial", **options)
+    else:
+        env = batchenv.make("CartPole-v1", 2, **options)
+    if kind == "in flight":
+        env.async_reset(seed=0)
+        env.recv()
+    else:
+        env.reset(seed=0)
+    for step in range(1, 4):
+        actions = np.zeros(2, int)
+        if kind == "in flight":
+            env.send(actions, [0, 1])
+        *_, infos = env.recv() if kind == "in flight" else env.step(actions)
+        seen = torch.utils._pytree.tree_map(lambda leaf: leaf, infos)
+        assert type(seen) is dict and list(seen) == list(infos)
+        assert all(seen[name] is infos[name] for name in infos if not isinstance(infos[name], dict))
+        assert ("final_obs" in seen) == (step == 3)

@@ -271,3 +271,17 @@ def test_attributes():
     assert repr(env) == f"TorchRLBatchEnv({env.env!r})"
     env.close()
     assert env.env.closed
+
+
+def test_its_own_wrapper_around_a_batch_env():
+    """GymWrapper, which reads final observations out of infos."""
+    ours = batchenv.make("CartPole-v1", 4, autoreset_mode="SameStep")
+    theirs = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
+    steps = []
+    for env in (ours, theirs):
+        torch.manual_seed(3)
+        wrapped = GymWrapper(env)
+        wrapped.set_seed(0)
+        steps.append(wrapped.rollout(60, break_when_any_done=False))
+    assert steps[0]["next", "done"].any()
+    same(steps[0]["next"], steps[1]["next"])
