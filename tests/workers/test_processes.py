@@ -1,5 +1,6 @@
 """Environments in processes of their own: what crosses between them, and what happens when one of them dies."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -438,3 +439,85 @@ def test_workers_on_cpus_of_ones_choice():
     env = processes(3, 3, make_env=Telling, thread_affinity=[cpus[-1], cpus[0]])
     assert env.call("cpus") == ({cpus[-1]}, {cpus[0]}, {cpus[-1]})
     env.close()
+
+
+def test_ctrl_c_loses_no_batch():
+    env = processes(2, batch_size=2)
+    env.reset(seed=1)
+    env.send(np.array([3, 0]), [0, 1])
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        env.recv()
+    observations, *_, infos = env.recv()
+    np.testing.assert_array_equal(infos["env_id"], [0, 1])
+    np.testing.assert_array_equal(observations[:, 0], [1, 1])
+    env.close()
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, TimeoutError])
+def test_whatever_a_signal_handler_raises_in_a_step_asks_for_a_reset(problem):
+    env = processes(2)
+    env.reset(seed=1)
+
+    def handle(*_):
+        raise problem("from a handler")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(problem, match="handler"):
+            env.step(np.array([3, 0]))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="interrupted"):
+        env.step(np.zeros(2, int))
+    env.close()
+
+
+@pytest.mark.parametrize(("action", "options"), [(1, {}), (2, {"step_timeout": 0.5})])
+def test_a_worker_is_missed_while_others_keep_answering(action, options):
+    env = processes(3, 3, batch_size=1, **options)
+    env.reset(seed=1)
+    env.send(np.array([action, 0, 0]), [0, 1, 2])
+    end = time.monotonic() + 60
+    with pytest.raises(batchenv.LaneError) as raised:
+        while time.monotonic() < end:
+            lanes = env.recv()[4]["env_id"]
+            env.send(np.zeros(1, int), lanes)
+    np.testing.assert_array_equal(raised.value.env_id, [0])
+    env.close()
+
+
+def test_a_fork_leaves_letters_to_the_parent():
+    env = processes(2, batch_size=2)
+    env.reset(seed=1)
+    env.send(np.zeros(2, int), [0, 1])
+    pid = os.fork()
+    if pid == 0:
+        refused = 0
+        for call in (env.recv, env.async_reset, lambda: env.call("wait", 0), lambda: env.set_attr("count", 7)):
+            try:
+                call()
+            except RuntimeError as error:
+                refused += "forked process" in str(error)
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 4
+    np.testing.assert_array_equal(env.recv(60)[0][:, 0], [1, 1])
+    env.close()
+
+
+def test_processes_end_with_their_env_after_a_failure():
+    """No collector is needed."""
+    env = processes(2)
+    env.reset(seed=1)
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(batchenv.LaneError):
+            env.step(np.array([1, 0]))
+        workers = [pid for pid, name in descendants().items() if name != "batchenv server"]
+        assert len(workers) == 2
+        del env
+        assert ended(workers)
+    finally:
+        gc.enable()

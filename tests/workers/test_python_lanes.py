@@ -1,11 +1,14 @@
 """Environments written in Python as lanes of a batch: what SyncVectorEnv gives, and what happens when they fail."""
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Mapping
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
@@ -448,3 +451,39 @@ def test_ctrl_c_in_a_step(kind, on_failure):
     env.reset(seed=1)
     assert env.get_attr("resets") == ((2, 2, 2) if on_failure == "raise" else (2, 1, 2))  # one env is a new one
     np.testing.assert_array_equal(env.step(np.zeros(3, int))[1], [1, 1, 1])
+
+
+class Fleeting(Mapping):
+    """Actions that are made when they are asked for, and kept by nobody."""
+
+    def __getitem__(self, key):
+        return np.full((2, 50_000), 0.25, np.float32) if key == "a" else np.ones(2, np.int64)
+
+    def __iter__(self):
+        return iter("ab")
+
+    def __len__(self):
+        return 2
+
+
+class Echo(gymnasium.Env):
+    """Observes parts of its action."""
+
+    observation_space = spaces.Box(-1, 1, (3,), np.float32)
+    action_space = spaces.Dict(a=spaces.Box(-1, 1, (50_000,), np.float32), b=spaces.Discrete(3))
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action):
+        return np.float32([action["a"][0], action["a"][-1], action["b"]]), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_actions_that_nobody_keeps(workers):
+    with contextlib.closing(batchenv.make_python(Echo, 2, workers=workers)) as env:
+        env.reset()
+        out = (np.empty((2, 3), np.float32), np.empty(2), np.empty(2, bool), np.empty(2, bool))
+        for _ in range(50):
+            np.testing.assert_array_equal(env.step(Fleeting())[0], [[0.25, 0.25, 1]] * 2)
+            np.testing.assert_array_equal(env.step(Fleeting(), out=out)[0], [[0.25, 0.25, 1]] * 2)

@@ -1,6 +1,7 @@
 """Environments that wait, in an event loop: who goes on first, and what happens when one hangs or is interrupted."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import select
@@ -15,6 +16,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from batchenv.workers import event_loop
 from helpers.python_envs import Awaited, Troubled
 
 
@@ -205,6 +207,40 @@ print("well")
 """
     told = run(program)
     assert told.stdout == "well\n", told.stderr
+
+
+@pytest.mark.parametrize("call", ["send", "async_reset"])
+def test_a_reset_after_an_interrupted_send(call, monkeypatch):
+    """It does not wait for lanes that have never been sent off, and takes no results of those that have."""
+    with contextlib.closing(batchenv.make_python(Counting, 3, workers="asyncio", batch_size=3)) as env:
+        env.reset(seed=1)
+        start = event_loop.EventLoop.start
+
+        def half(loop, orders):
+            start(loop, list(orders)[:1])
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(event_loop.EventLoop, "start", half)
+            with pytest.raises(KeyboardInterrupt):
+                env.send(np.zeros(3, int), [0, 1, 2]) if call == "send" else env.async_reset()
+        assert env.reset(seed=1)[0].tolist() == [[0]] * 3
+        env.send(np.zeros(3, int), [0, 1, 2])
+        assert env.recv(60)[0].tolist() == [[1]] * 3
+
+
+class Counting(gymnasium.Env):
+    """Observes how many steps there have been."""
+
+    observation_space, action_space = spaces.Box(0, 99, (1,), np.float32), spaces.Discrete(2)
+
+    async def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return np.float32([0]), {}
+
+    async def step(self, action):
+        self.count += 1
+        return np.float32([self.count]), 0.0, False, False, {}
 
 
 def test_closing_cancels_what_is_in_flight(waiting):
