@@ -12,6 +12,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.backend import Drawer
+from batchenv.imports import importing
 from batchenv.translator import Translator
 
 Lane = dict[str, Any]
@@ -32,7 +33,10 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
 def _gymnasium_class(env_id: str) -> Any:
     """Gymnasium's class for `env_id`, or None where the installed Gymnasium has none."""
     spec = gymnasium.registry.get(env_id)
-    return None if spec is None else load_env_creator(spec.entry_point)
+    if spec is None:
+        return None
+    with importing:
+        return load_env_creator(spec.entry_point)
 
 
 class Drawn(Translator):

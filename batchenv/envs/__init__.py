@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from batchenv.imports import importing
 from batchenv.translator import Translator
 
 # {C type: "module:Translator"}, imported when lanes of it are made. Other types have numbers alone, and no pictures.
@@ -31,6 +32,9 @@ TRANSLATORS = {
 def translator(type_name: str) -> Translator:
     """A new translator for a C type."""
     module, colon, name = TRANSLATORS.get(type_name, "").partition(":")
-    made = getattr(importlib.import_module(module), name)() if colon else Translator()
+    made = Translator()
+    if colon:
+        with importing:
+            made = getattr(importlib.import_module(module), name)()
     made.type_name = type_name
     return made

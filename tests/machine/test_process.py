@@ -89,3 +89,33 @@ runtimes = [info for info in threadpoolctl.threadpool_info() if info["user_api"]
 print(len(set(info["filepath"] for info in runtimes)))
 """
     assert run_python(code, cwd=tmp_path).strip() == "1"
+
+
+FORK_BESIDE_AN_IMPORT = """
+import importlib.abc, os, signal, sys, threading, time
+import batchenv
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "gymnasium.envs.classic_control.cartpole":
+            started.set()
+            time.sleep(0.5)
+
+started = threading.Event()
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=batchenv.make, args=("CartPole-v1", 2))
+thread.start()
+assert started.wait(60)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    batchenv.make("CartPole-v1", 2).reset(seed=0)
+    os._exit(0)
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_fork_while_another_thread_makes_its_first_env(tmp_path):
+    """What that imports is imported before, so that the child does not wait for the thread, which it has not."""
+    assert run_python(FORK_BESIDE_AN_IMPORT, cwd=tmp_path).split() == ["0"]
