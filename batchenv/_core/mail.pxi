@@ -1,11 +1,7 @@
 # Messages between processes, in memory that they share.
 
-import numpy as np
-
 cimport cython
-cimport numpy as cnp
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.string cimport memcpy
 
 cdef enum:
     LETTER_WORDS = 4
@@ -110,10 +106,6 @@ cdef class Mail:
         be_ring_init(self.rings.up[worker], self.capacity, LETTER_WORDS * 8, 1)
         self.owed[worker] = 0
 
-    def due(self, int worker):
-        """How many letters this worker owes."""
-        return self.owed[worker]
-
     def overdue(self, int worker, double timeout):
         """Whether this worker has owed a letter for so many seconds."""
         return self.owed[worker] and <int64_t>be_now_ns() - self.since[worker] > timeout * 1e9
@@ -139,12 +131,8 @@ cdef class Mail:
         self.owed[worker] += answers
         return 0
 
-    def take(self, int worker, double timeout):
-        """A worker's next letter, (verb, first, second), or None after so many seconds."""
-        cdef int64_t[LETTER_WORDS] letter
-        return (letter[0], letter[1], letter[2]) if self.next_letter(worker, timeout, letter) else None
-
     cdef int next_letter(self, int worker, double timeout, int64_t *letter) noexcept:
+        """Takes a worker's next letter; 0 if none has come after so many seconds."""
         cdef int64_t ns = <int64_t>(timeout * 1e9)
         cdef be_ring *ring = self.rings.down[worker]
         cdef int had

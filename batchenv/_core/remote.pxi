@@ -13,7 +13,7 @@ cdef enum:
     STEP_LETTER = 1
     LANE_LETTER = 2
 
-cdef double _LONGEST = 0.05  # seconds between looks for signals, and for workers that have died
+cdef double _LONGEST = 1e-9 * SLICE_NS  # seconds between looks for signals, and for workers that have died
 
 
 @cython.final
@@ -134,7 +134,7 @@ cdef class Remote:
         cdef double longest
         cdef bint heard
         cdef int k
-        if <int64_t>be_now_ns() - self.looked > _LONGEST * 1e9:
+        if <int64_t>be_now_ns() - self.looked > SLICE_NS:
             self.looked = <int64_t>be_now_ns()
             return False  # the owner looks after workers, which may have died while others keep sending letters
         while not self.flight.complete:

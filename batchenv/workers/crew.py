@@ -9,7 +9,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from batchenv.workers.backend import check_spaces
@@ -133,15 +133,15 @@ class Crew:
             raise
 
     def look_after(self) -> None:
-        """Replaces workers that have died, or are late, if it is time to look for them again. Those of which a report
-        waits to be read come later."""
-        if time.monotonic() - self._looked < _LOOK:
-            return
-        self.memory.mail.collect(self.letters, 0.0)
-        self._look_after({letter[0] for letter in self.letters})
+        """Replaces workers that have died, or are late, if it is time to look for them again."""
+        if time.monotonic() - self._looked >= _LOOK:
+            self.memory.mail.collect(self.letters, 0.0)
+            self._look_after()
 
-    def _look_after(self, spared: Collection[int] = ()) -> None:
+    def _look_after(self) -> None:
+        """`look_after` now. Workers of which a report waits to be read come later."""
         self._looked = time.monotonic()
+        spared = {letter[0] for letter in self.letters}
         for number, worker in enumerate(self._workers):
             if number in spared:
                 continue
