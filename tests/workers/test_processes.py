@@ -521,3 +521,15 @@ def test_processes_end_with_their_env_after_a_failure():
         assert ended(workers)
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("lane", [-1, 2, 1 << 33])
+def test_a_lane_that_there_is_not_is_refused(lane):
+    """It may come out of memory that an env's native code has written into."""
+    env = processes(2)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=rf"lane {lane}, but there are lanes 0\.\.1"):
+        env._backend._flight.land(lane)
+    assert not env._backend._flight.owes(lane)
+    np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    env.close()
