@@ -13,11 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import create_empty_array
-from numpy.typing import NDArray
 
+from batchenv.integrations.fragments import Fragment, FragmentMaker
 from batchenv.make import make
 from batchenv.seeds import entropy
 from batchenv.snapshot import Snapshot
@@ -32,37 +29,6 @@ except ImportError as error:
 _TRIES = 4  # so many actors may die over one fragment before this is an error
 
 
-class Fragment(NamedTuple):
-    """`steps` steps (T) of all lanes (N) of one actor. Arrays are read-only: they lie in Ray's object store.
-
-    Attributes:
-        observations: (T + 1, N, ...). Row t is what the policy saw before step t; row T comes after the last step, and
-            is row 0 of the actor's next fragment.
-        actions: (T, N, ...).
-        rewards, terminations, truncations: (T, N).
-        final_rows: with autoreset "SameStep" a tuple (steps, lanes, rows): the last observations of the episodes that
-            ended here, row i of which belongs to lane `lanes[i]` in step `steps[i]`; else None.
-        extras: what else the policy returned, by name, (T, N, ...).
-        actor, number: which actor this is from, and which of its fragments it is, both from 0 on.
-        version: of the weights that the policy had: how many times `push` had been called.
-        staleness: how many times `push` was called after that, until the fragment was taken.
-        tries: 1, or more if actors died over this fragment.
-    """
-
-    observations: Any
-    actions: NDArray[Any]
-    rewards: NDArray[np.float64]
-    terminations: NDArray[np.bool_]
-    truncations: NDArray[np.bool_]
-    final_rows: tuple[NDArray[np.int64], NDArray[np.int64], Any] | None
-    extras: dict[str, NDArray[Any]]
-    actor: int
-    number: int
-    version: int
-    staleness: int = 0
-    tries: int = 1
-
-
 class Loss(NamedTuple):
     """An actor that died, before its fragment `number` had arrived."""
 
@@ -71,137 +37,24 @@ class Loss(NamedTuple):
     error: RayError
 
 
-def _row(tree: Any, index: Any) -> Any:
-    """`tree[index]` of each array of an observation."""
-    if isinstance(tree, dict):
-        return {name: _row(part, index) for name, part in tree.items()}
-    return tuple(_row(part, index) for part in tree) if isinstance(tree, tuple) else tree[index]
-
-
-def _put(tree: Any, index: Any, values: Any) -> None:
-    """`tree[index] = values` of each array of an observation."""
-    if isinstance(tree, dict):
-        for name, part in tree.items():
-            _put(part, index, values[name])
-    elif isinstance(tree, tuple):
-        for part, value in zip(tree, values, strict=True):
-            _put(part, index, value)
-    else:
-        tree[index] = values
-
-
-class _Lanes:
-    """What an actor has: lanes, a policy, and arrays that it writes each of its fragments into.
-
-    The arrays are written again by the next fragment: Ray has copied them into its object store by then, and memory
-    that is already mapped is quicker to write than new memory.
-    """
+class _Actor:
+    """The actor: makes fragments, and snapshots after them."""
 
     def __init__(self, recipe: list[Any], steps: int, seed: int, actor: int, snapshots: bool, saved: Snapshot | None):
-        self.make_env, self.policy = ray.get(recipe[0])
-        self.steps, self.seed, self.actor = steps, seed, actor
-        self.snapshots, self.saved = snapshots, saved
-        self.env: Any = None
+        self.maker = FragmentMaker(*ray.get(recipe[0]), steps, seed, actor, saved)
+        self.snapshots = snapshots
         self.weights: tuple[int, Any] = (-1, None)
-
-    def start(self, number: int) -> None:
-        """Makes the env, and puts its first observations where those after a fragment are."""
-        env = self.make_env()
-        if env.autoreset_mode is AutoresetMode.DISABLED:
-            raise ValueError("fragments need autoreset: pass autoreset_mode='NextStep' or 'SameStep'")
-        self.same_step = env.autoreset_mode is AutoresetMode.SAME_STEP
-        self.nested = isinstance(env.single_observation_space, (spaces.Dict, spaces.Tuple))
-        self.observations = create_empty_array(env.observation_space, self.steps + 1)
-        self.flags = np.empty((2, self.steps, env.num_envs), np.bool_)
-        self.rewards: Any = None  # these three are made when dtypes and shapes are known
-        self.actions: Any = None
-        self.extras: dict[str, Any] = {}
-        if self.saved is not None:
-            first = env.restore(self.saved)
-            self.saved = None
-        elif number == 0:
-            # The seeds of all actors' lanes are those that the lanes of one env would have.
-            first = env.reset(seed=self.seed + self.actor * env.num_envs)[0]
-        else:  # without snapshots, in place of an actor that died: not the same episodes once more
-            first = env.reset(seed=int(self.key(number).generate_state(1)[0]))[0]
-        _put(self.observations, self.steps, first)
-        self.env = env
-
-    def key(self, number: int) -> np.random.SeedSequence:
-        """What random actions come from: the fragment's number alone, so that another actor can make it again."""
-        return np.random.SeedSequence([self.seed, self.actor, number])
 
     @ray.method(num_returns=2)
     def fragment(self, number: int, version: int, weights: list[Any]) -> tuple[Fragment, Snapshot | None]:
-        """A fragment, and the snapshot after it."""
-        if self.env is None:  # not made by __init__, so that an exception reaches the learner as itself
-            self.start(number)
+        """A fragment, and the snapshot after it. Ray has copied the arrays before the next one is made.
+
+        The env is made here and not by __init__, so that an exception reaches the learner as itself.
+        """
         if version != self.weights[0]:
             self.weights = (version, ray.get(weights[0]))
-        _put(self.observations, 0, _row(self.observations, self.steps))
-        key = self.key(number)
-        ends = self.rollout(key) if self.policy is None else self.follow_policy(np.random.default_rng(key))
-        arrays = (self.observations, self.actions, self.rewards, *self.flags, ends, self.extras)
-        return Fragment(*arrays, self.actor, number, version), self.env.snapshot() if self.snapshots else None
-
-    def rollout(self, key: np.random.SeedSequence) -> Any:
-        """All steps with random actions."""
-        after = slice(1, None)
-        out = (None if self.nested else self.observations[after], self.rewards, *self.flags)
-        seed = int(key.generate_state(1, np.uint64)[0])
-        done = self.env.rollout(self.steps, policy="random", seed=seed, out=out)
-        if self.nested:
-            _put(self.observations, after, done.observations)
-        self.rewards, self.actions = done.rewards, done.actions
-        if not self.same_step:
-            return None
-        ends = np.nonzero(done.infos["_final_obs"]) if "_final_obs" in done.infos else np.zeros((2, 0), np.int64)
-        return (*ends, _row(done.infos.get("final_obs", self.observations), tuple(ends)))
-
-    def follow_policy(self, rng: np.random.Generator) -> Any:
-        """All steps with the policy's actions."""
-        found = []
-        for t in range(self.steps):
-            chosen = self.policy(self.weights[1], _row(self.observations, t), rng)
-            actions, extras = chosen if isinstance(chosen, tuple) else (chosen, {})
-            self.keep(t, actions, extras)
-            rewards = None if self.rewards is None else self.rewards[t]
-            out = (None if self.nested else self.observations[t + 1], rewards, *self.flags[:, t])
-            observations, rewards, _, _, infos = self.env.step(actions, out=out)
-            if self.nested:
-                _put(self.observations, t + 1, observations)
-            if self.rewards is None:
-                self.rewards = np.empty((self.steps, *rewards.shape), rewards.dtype)
-                self.rewards[0] = rewards
-            if self.same_step and "_final_obs" in infos:
-                found.append((t, *infos.final_rows))
-        if not self.same_step:
-            return None
-        if not found:
-            none = np.zeros(0, np.int64)
-            return none, none, _row(self.observations, (none, none))
-        steps = np.repeat([t for t, _, _ in found], [len(lanes) for _, lanes, _ in found])
-        lanes = np.concatenate([lanes for _, lanes, _ in found])
-        rows = create_empty_array(self.env.single_observation_space, len(lanes))
-        places = np.split(np.arange(len(lanes)), np.cumsum([len(lanes) for _, lanes, _ in found])[:-1])
-        for place, (_, _, part) in zip(places, found, strict=True):
-            _put(rows, place, part)
-        return steps, lanes, rows
-
-    def keep(self, t: int, actions: Any, extras: dict[str, Any]) -> None:
-        """Writes down what the policy returned in step t."""
-        if self.actions is None:
-            actions = np.asarray(actions)
-            self.actions = np.empty((self.steps, *actions.shape), actions.dtype)
-            self.extras = {
-                name: np.empty((self.steps, *np.shape(value)), np.asarray(value).dtype)
-                for name, value in extras.items()
-            }
-        if extras.keys() != self.extras.keys():
-            raise ValueError(f"the policy returned the extras {[*extras]}, and before that {[*self.extras]}")
-        self.actions[t] = actions
-        for name, value in extras.items():
-            self.extras[name][t] = value
+        fragment = self.maker.fragment(number, *self.weights)
+        return fragment, self.maker.env.snapshot() if self.snapshots else None
 
 
 class _Call(NamedTuple):
@@ -293,7 +146,7 @@ class RaySampler:
         self._recipe = ray.put((make_env, policy))  # once, and not once per actor
         self._seed, self._snapshots = seed, bool(snapshots)
         options = {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD", **(actor_options or {})}
-        self._class = ray.remote(_Lanes).options(**options)
+        self._class = ray.remote(_Actor).options(**options)
         self.losses: list[Loss] = []
         self.version = -1
         self.push(weights)
