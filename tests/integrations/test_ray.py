@@ -175,24 +175,32 @@ def test_no_more_than_in_flight_are_made_ahead(tmp_path):
 
     with sampler(counted, steps=1, in_flight=3) as actors:
         actors.take(PATIENCE)
-        count, deadline = 0, time.monotonic() + 30
-        while count < 4 and time.monotonic() < deadline:
-            count = len(made.read_text())
-            time.sleep(0.02)
+        wait_until(lambda: len(made.read_text()) >= 4)
         time.sleep(0.5)
         assert len(made.read_text()) == 4  # one that was taken, three that wait
 
 
-class Mortal:
-    """A policy that ends its process once, in its step `when`."""
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
-    def __init__(self, path, when, always=False):
-        self.path, self.when, self.always, self.steps = str(path), when, always, 0
+
+class Mortal:
+    """A policy that ends its process in its step `when`, after `allow`: once, or always."""
+
+    def __init__(self, folder, when, always=False):
+        self.allowed, self.dead = folder / "allowed", folder / "dead"
+        self.when, self.always, self.steps = when, always, 0
+
+    def allow(self):
+        self.allowed.touch()
 
     def __call__(self, weights, observations, rng):
-        if self.steps == self.when and (self.always or not os.path.exists(self.path)):
-            open(self.path, "w").close()
-            time.sleep(0.5)  # Ray answers with the fragment before this one meanwhile
+        if self.steps == self.when and (self.always or not self.dead.exists()):
+            wait_until(self.allowed.exists)
+            self.dead.touch()
             os._exit(1)
         self.steps += 1
         return dice(weights, observations, rng)
@@ -203,8 +211,12 @@ def test_nothing_is_lost_or_changed_when_an_actor_dies(tmp_path, when):
     with sampler(dice) as actors:
         want = [actors.take(PATIENCE) for _ in range(4)]
         assert not actors.losses
-    with sampler(Mortal(tmp_path / "died", when)) as actors, pytest.warns(UserWarning, match="actor 0 died before its"):
-        got = [actors.take(PATIENCE) for _ in range(4)]
+    mortal = Mortal(tmp_path, when)
+    with sampler(mortal) as actors:
+        got = [actors.take(PATIENCE) for _ in range(when // STEPS)]
+        mortal.allow()
+        with pytest.warns(UserWarning, match="actor 0 died before its"):
+            got += [actors.take(PATIENCE) for _ in range(4 - len(got))]
         (loss,) = actors.losses
     assert (loss.actor, loss.number) == (0, when // STEPS)
     assert [f.tries for f in got] == [2 if k == loss.number else 1 for k in range(4)]
@@ -226,17 +238,21 @@ def test_an_actor_that_is_killed_between_fragments():
 
 
 def test_without_snapshots_lanes_are_reset(tmp_path):
-    dying = sampler(Mortal(tmp_path / "died", STEPS + 1), snapshots=False)
-    with dying as actors, pytest.warns(UserWarning, match="its lanes are reset"):
-        first, second = actors.take(PATIENCE), actors.take(PATIENCE)
+    mortal = Mortal(tmp_path, STEPS + 1)
+    with sampler(mortal, snapshots=False) as actors:
+        first = actors.take(PATIENCE)
+        mortal.allow()
+        with pytest.warns(UserWarning, match="its lanes are reset"):
+            second = actors.take(PATIENCE)
     assert second.tries == 2
     assert (np.abs(second.observations[0]) < 0.05).all()  # where episodes of CartPole begin
     assert not np.array_equal(second.observations[0], first.observations[0])
 
 
 def test_dying_again_and_again_is_an_error(tmp_path):
-    policy = Mortal(tmp_path / "died", 2, always=True)
-    with sampler(policy, in_flight=1) as actors, pytest.warns(UserWarning):
+    mortal = Mortal(tmp_path, 2, always=True)
+    mortal.allow()
+    with sampler(mortal, in_flight=1) as actors, pytest.warns(UserWarning):
         with pytest.raises(RuntimeError, match="4 actors died over fragment 0 of actor 0"):
             actors.take(PATIENCE)
         assert len(actors.losses) == 4
