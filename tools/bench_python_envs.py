@@ -1,6 +1,6 @@
 """What workers for environments written in Python cost and gain, in turns in one run; medians.
 
-python tools/bench_python_envs.py [--rounds 9] [--only cartpole busy uneven pictures trip learner]
+python tools/bench_python_envs.py [--rounds 9] [--only cartpole infos busy uneven pictures trip learner]
 """
 
 import argparse
@@ -15,14 +15,23 @@ from benchmarks import python_figures as figures
 def cartpole(rounds):
     """Gymnasium's CartPole class."""
     for lanes in (1, 8, 64, 256):
-        took = figures.cartpole(lanes, rounds)
-        rates = ", ".join(f"{name} {lanes / seconds:,.0f}" for name, seconds in took.items())
-        ratios = ", ".join(
-            f"{kind} {took[peer] / took[kind]:.2f} of {peer}"
-            for kind in ("serial", "processes")
-            for peer in ("Sync", "Async")
-        )
-        print(f"CartPole's class, {lanes} lanes, steps/s: {rates}; {ratios}", flush=True)
+        _print_rates(f"CartPole's class, {lanes} lanes", lanes, figures.cartpole(lanes, rounds))
+
+
+def infos(rounds):
+    """The same with three numbers in its infos."""
+    for lanes in (8, 64, 256):
+        _print_rates(f"with infos, {lanes} lanes", lanes, figures.cartpole(lanes, rounds, make=figures.Telling))
+
+
+def _print_rates(what, lanes, took):
+    rates = ", ".join(f"{name} {lanes / seconds:,.0f}" for name, seconds in took.items())
+    ratios = ", ".join(
+        f"{kind} {took[peer] / took[kind]:.2f} of {peer}"
+        for kind in ("serial", "processes")
+        for peer in ("Sync", "Async")
+    )
+    print(f"{what}, steps/s: {rates}; {ratios}", flush=True)
 
 
 def busy(rounds):
@@ -56,7 +65,7 @@ def learner(rounds):
 
 
 def main():
-    parts = {part.__name__: part for part in (cartpole, busy, uneven, pictures, trip, learner)}
+    parts = {part.__name__: part for part in (cartpole, infos, busy, uneven, pictures, trip, learner)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))

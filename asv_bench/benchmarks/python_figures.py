@@ -49,6 +49,14 @@ class Working(gymnasium.Env):
         return self.shown, 0.0, False, False, {}
 
 
+class Telling(CartPoleEnv):
+    """Gymnasium's CartPole class, with three numbers in the infos of each step."""
+
+    def step(self, action):
+        *rest, info = super().step(action)
+        return *rest, {**info, "position": float(self.state[0]), "side": int(action), "left": bool(self.state[0] < 0)}
+
+
 def _steps(env):
     """A function that steps all lanes."""
     env.reset(seed=0)
@@ -75,11 +83,11 @@ def _compared(envs, rounds, seconds=0.25):
             env.close()
 
 
-def cartpole(lanes, rounds, kinds=("serial", "processes"), peers=("Sync", "Async")):
-    """Gymnasium's CartPole class: {name: median seconds of a step of all lanes}."""
+def cartpole(lanes, rounds, kinds=("serial", "processes"), peers=("Sync", "Async"), make=CartPoleEnv):
+    """Gymnasium's CartPole class, or what inherits from it: {name: median seconds of a step of all lanes}."""
     makers = {"Sync": SyncVectorEnv, "Async": AsyncVectorEnv}
-    envs = {name: makers[name]([CartPoleEnv] * lanes) for name in peers}
-    envs |= {kind: batchenv.make_python(CartPoleEnv, lanes, workers=kind) for kind in kinds}
+    envs = {name: makers[name]([make] * lanes) for name in peers}
+    envs |= {kind: batchenv.make_python(make, lanes, workers=kind) for kind in kinds}
     return _compared(envs, rounds)
 
 

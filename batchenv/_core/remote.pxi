@@ -24,6 +24,7 @@ cdef class Remote:
         owner: a weak reference to a `ProcessBackend`.
         worker_of: the worker of each lane.
         columns, targets: as `adopt` and `take_orders` take them.
+        numbers: those of infos.
         said: what the owner has been told beside arrays, and has not handed out.
         letters: those that it has not read.
 
@@ -34,6 +35,7 @@ cdef class Remote:
     cdef Batch batch
     cdef Mail mail
     cdef Flight flight
+    cdef Numbers numbers
     cdef list columns, targets
     cdef list worker_of
     cdef object owner, letters
@@ -42,9 +44,9 @@ cdef class Remote:
     cdef int64_t looked  # when the owner looked after workers, in ns
     cdef public bint calm
 
-    def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, list worker_of, list columns, list targets,
-                  dict said, letters):
-        self.owner, self.batch, self.mail, self.flight = owner, batch, mail, flight
+    def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, Numbers numbers, list worker_of, list columns,
+                  list targets, dict said, letters):
+        self.owner, self.batch, self.mail, self.flight, self.numbers = owner, batch, mail, flight, numbers
         self.worker_of, self.columns, self.targets = worker_of, columns, targets
         self.said, self.letters, self.process = said, letters, be_fork_count()
 
@@ -61,7 +63,9 @@ cdef class Remote:
             try:
                 if self.step_all():
                     PyErr_CheckSignals()  # a handler must not raise after the results have been handed over
-                    return (*adopt(self.batch, self.columns, None, out), {})
+                    infos = self.numbers.take(None)
+                    if infos is not None:
+                        return (*adopt(self.batch, self.columns, None, out), infos)
                 return self.owner().finish_step(out)
             except LaneError:
                 raise
@@ -83,7 +87,10 @@ cdef class Remote:
         for k in range(self.mail.rings.count):
             if not self.mail.receive(k, letter):
                 plain = False
-            elif letter[2] or letter[3]:
+            elif not letter[2]:
+                if letter[3]:
+                    self.numbers.mark(k, -1, letter[3])
+            else:
                 self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
                 plain = False
         return plain
@@ -118,12 +125,16 @@ cdef class Remote:
             PyErr_CheckSignals()  # a handler must not raise after the batch has been handed over
             try:
                 lanes = self.flight.upcoming()
-                result = (*adopt(self.batch, self.columns, lanes, None), {"env_id": lanes})
-                self.flight.receive(lanes)
-                return result
+                infos = self.numbers.take(lanes)
+                if infos is not None:
+                    infos["env_id"] = lanes
+                    result = (*adopt(self.batch, self.columns, lanes, None), infos)
+                    self.flight.receive(lanes)
+                    return result
             except BaseException:
                 self.owner().tear()
                 raise
+            return self.owner().recv(timeout, None if timeout is None else end - 1e-9 * be_now_ns())
         finally:
             self.batch.calls.end()
 
@@ -147,8 +158,10 @@ cdef class Remote:
             for k in range(self.mail.rings.count):
                 while self.mail.receive(k, letter):
                     heard = True
-                    if letter[0] == LANE_LETTER and not letter[2] and not letter[3] and self.flight.owes(letter[1]):
+                    if letter[0] == LANE_LETTER and not letter[2] and self.flight.owes(letter[1]):
                         self.flight.land(letter[1])
+                        if letter[3]:
+                            self.numbers.mark(k, letter[1], letter[3])
                     else:
                         self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
             if not heard or self.letters:
@@ -156,8 +169,8 @@ cdef class Remote:
         return True
 
 
-def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, tuple whole, list each, int64_t first, bint plain,
-          double seconds):
+def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, NumberWriter numbers, tuple whole, list each,
+          int64_t first, bint plain, double seconds):
     """What a worker does: takes letters, and does steps whose envs have nothing to say beside numbers.
 
     Args:
@@ -171,6 +184,7 @@ def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, tuple whole, li
         or raised, for others to report.
     """
     cdef int64_t[LETTER_WORDS] letter
+    cdef int64_t used, row
     cdef bint all_lanes
     while True:
         if not mail.next_letter(worker, seconds, letter):
@@ -178,13 +192,18 @@ def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, tuple whole, li
         if not plain or letter[2] or not (letter[0] == STEP_LETTER or letter[0] == LANE_LETTER):
             return (letter[0], letter[1], letter[2]), None
         all_lanes = letter[0] == STEP_LETTER or batch.num_lanes == 1
+        row, used = 0 if all_lanes else letter[1] - first, 0
         try:
-            result = batch.step(*whole) if all_lanes else batch.step_some(*each[letter[1] - first])
+            result = batch.step(*whole) if all_lanes else batch.step_some(*each[row])
             if batch.failed is not None:
                 result = batch.deliver(result)
         except LaneError as problem:
             return (letter[0], letter[1], letter[2]), problem
         # Beside numbers, the infos of a plain step have "env_id" alone.
-        if lanes.touched or lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
+        if lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
             return (letter[0], letter[1], letter[2]), result
-        mail.reply(worker, letter[0], letter[1] if letter[0] == LANE_LETTER else first)
+        if lanes.touched:
+            used = numbers.take(lanes, row, batch.num_lanes if all_lanes else 1)
+            if used == NOT_PLAIN:
+                return (letter[0], letter[1], letter[2]), result
+        mail.reply(worker, letter[0], letter[1] if letter[0] == LANE_LETTER else first, 0, used)

@@ -56,8 +56,8 @@ class _Infos(VectorEnv):
     def __init__(self, rows: int):
         self.num_envs = rows
 
-    def gather(self, notes: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-        infos: dict[str, Any] = {}
+    def gather(self, notes: Notes) -> dict[str, Any]:
+        infos, notes = _core.gather_numbers(notes, self.num_envs)
         for row, info in notes:
             infos = self._add_info(infos, info, row)
         return infos

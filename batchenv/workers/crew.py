@@ -22,7 +22,7 @@ _LOOK = 0.05  # seconds between looks for signals, and for workers that have die
 
 
 class Report(NamedTuple):
-    """What a worker has to say of all its lanes, or of one. numbers: see `numbers.Writer.write`."""
+    """What a worker has to say of all its lanes, or of one. numbers: see `_core.NumberWriter.write`."""
 
     worker: int
     verb: int

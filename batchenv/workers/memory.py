@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.workers.numbers import COLUMNS
 
 _PAGE = 4096
 
@@ -31,8 +30,8 @@ class Plan(NamedTuple):
 
 
 class Memory:
-    """See above. `columns` and `actions` are arrays (num_envs, ...); `numbers` are those of `numbers.Writer`, of all
-    lanes; `mail` are the rings.
+    """See above. `columns` and `actions` are arrays (num_envs, ...); `numbers` are what `_core.NumberWriter`
+    takes; `mail` are the rings.
 
     Args:
         fd: a file descriptor of memfd_create.
@@ -47,8 +46,8 @@ class Memory:
             places.append((offset, dtype, (plan.num_envs, *shape)))
             offset += _pages(int(np.prod(places[-1][2])) * dtype.itemsize)
         for dtype in (np.dtype(np.int64), np.dtype(np.bool_)):
-            places.append((offset, dtype, (COLUMNS, plan.num_envs)))
-            offset += _pages(COLUMNS * plan.num_envs * dtype.itemsize)
+            places.append((offset, dtype, (_core.COLUMNS, plan.num_envs)))
+            offset += _pages(_core.COLUMNS * plan.num_envs * dtype.itemsize)
         try:
             self._map = _mapped(fd, offset, create)
         except (OSError, OverflowError) as problem:

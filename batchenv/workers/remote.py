@@ -34,14 +34,12 @@ from batchenv.workers.backend import (
 from batchenv.workers.crew import Crew, Owner, Report
 from batchenv.workers.memory import Plan
 from batchenv.workers.merge import merged
-from batchenv.workers.numbers import Reader, together
 from batchenv.workers.parts import Parts
 from batchenv.workers.process import WorkerDied, pack, revived
 from batchenv.workers.saved import Saved
 from batchenv.workers.stepwise import stepwise
 from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb
 
-NUMBERS = "\0numbers"  # a key beside those of infos
 _PARENTS = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # moments are of all lanes
 
 
@@ -103,7 +101,7 @@ class ProcessBackend(CoreBackend, Owner):
             self._crew.end()
             raise
         self._memory = self._crew.memory
-        self._numbers = [self._reader(number) for number in range(num_workers)]
+        self._numbers = _core.Numbers(*self._memory.numbers, bounds)
         self._said: dict[int, dict[str, Any]] = {}  # per first lane, what was reported beside arrays
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
         self._flight = _core.Flight(self.core, options["batch_size"])
@@ -117,6 +115,7 @@ class ProcessBackend(CoreBackend, Owner):
             self.core,
             self._memory.mail,
             self._flight,
+            self._numbers,
             self._worker_of,
             self._memory.columns,
             self._memory.actions,
@@ -163,12 +162,14 @@ class ProcessBackend(CoreBackend, Owner):
         for lane in lanes:
             self._objects[lane] = None
         self._renewed[lanes] = True
-        self._numbers[number] = self._reader(number)
         for lane in lanes:
             if not self._flight.has_landed(lane):
                 self._lost[lane] = why
             elif lane not in self._lost:  # its result has come before
                 self._gone[lane] = why
+                told, _ = self._said.setdefault(lane, {}).setdefault(NOTES, ([], []))
+                told += self._numbers.notes(np.array([lane]))
+        self._numbers.learn(number, None)
         for lane in owed:
             self._flight.land(lane)
 
@@ -184,6 +185,7 @@ class ProcessBackend(CoreBackend, Owner):
             self._learn(report)
         self._flight.clear()
         self._said.clear()
+        self._numbers.drop()
         self._lost.clear()
         self._gone.clear()
 
@@ -205,9 +207,7 @@ class ProcessBackend(CoreBackend, Owner):
         for k, objects in enumerate(said.pop(OBJECTS, ())):
             self._objects[lane + k] = objects
         if report.numbers:
-            own = self._crew.lanes_of(report.worker)
-            rows = slice(lane - own.start, lane - own.start + 1) if report.verb == Verb.LANE else slice(0, len(own))
-            said[NUMBERS] = self._numbers[report.worker].read(report.numbers, rows)
+            self._numbers.note(report.worker, lane if report.verb == Verb.LANE else -1, report.numbers)
         if said:
             self._said[lane] = said
         if report.verb == Verb.LANE:
@@ -216,11 +216,7 @@ class ProcessBackend(CoreBackend, Owner):
     def _learn(self, report: Report) -> None:
         """Keeps what will be needed even if the report is dropped."""
         if report.said and KEYS in report.said:
-            self._numbers[report.worker].learn(report.said.pop(KEYS))
-
-    def _reader(self, number: int) -> Reader:
-        own = self._crew.lanes_of(number)
-        return Reader(*[array[:, own.start : own.stop] for array in self._memory.numbers])
+            self._numbers.learn(report.worker, report.said.pop(KEYS))
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -379,7 +375,7 @@ class ProcessBackend(CoreBackend, Owner):
         if self.observations.objects:
             numbers = range(self.num_envs) if lanes is None else lanes.tolist()
             observations = self.observations.join(observations, [self._objects[lane] for lane in numbers])
-        infos = self._infos(lanes) if self._said else {}
+        infos = self._infos(lanes)
         if self._stage is not None and "final_obs" in infos:
             self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
         if lanes is not None:
@@ -405,13 +401,16 @@ class ProcessBackend(CoreBackend, Owner):
             said = [(row, self._said.pop(lane)) for row, lane in enumerate(lanes.tolist()) if lane in self._said]
         rows = self.num_envs if lanes is None else len(lanes)
         told: tuple[Notes, Notes] = ([], [])
-        numbers = []
         for first, infos in said:
-            numbers.append((first, infos.pop(NUMBERS, ())))
             for notes, some in zip(told, infos.pop(NOTES, ((), ())), strict=True):
                 notes += [(first + row, info) for row, info in some]
         infos = merged(said, rows)
-        infos.update(together(numbers, rows, told[0]))
+        numbers = None if told[0] else self._numbers.infos(lanes)
+        if numbers is None:  # a key may have numbers and others, which Gymnasium decides in the order of lanes
+            told[0].extend(self._numbers.notes(lanes))
+            told[0].sort(key=lambda note: note[0])
+        else:
+            infos.update(numbers)
         gather(infos, *told, rows)
         return infos
 

@@ -28,7 +28,6 @@ from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
-from batchenv.workers.numbers import Writer
 from batchenv.workers.saved import Saved
 from batchenv.workers.trial import Cost, measure
 
@@ -125,7 +124,7 @@ class Worker:
         rows = slice(self.first, self.first + self.count)
         self.columns = [column[rows] for column in self.memory.columns]
         self.actions = [column[rows] for column in self.memory.actions]
-        self.numbers = Writer(*[array[:, rows] for array in self.memory.numbers])
+        self.numbers = _core.NumberWriter(*self.memory.numbers, self.first, self.first + self.count)
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
@@ -136,7 +135,15 @@ class Worker:
         whole = (self.taken(self.all), self.out(self.all))
         plain = not self.backend.observations.objects
         serve = functools.partial(
-            _core.serve, self.memory.mail, self.number, self.backend.core, self.backend.lanes, whole, each, self.first
+            _core.serve,
+            self.memory.mail,
+            self.number,
+            self.backend.core,
+            self.backend.lanes,
+            self.numbers,
+            whole,
+            each,
+            self.first,
         )
         while True:
             asked = serve(plain, 60.0)
@@ -166,7 +173,8 @@ class Worker:
         return self.taken(rows), np.arange(rows.start, rows.stop), self.out(rows)
 
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
-        """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
+        """Reports; `said` goes over the socket, unless there is nothing to say. numbers: the columns that
+        `_core.NumberWriter` has written."""
         self.send(verb, lane, pickled(said) if said else b"", numbers)
 
     def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
@@ -216,7 +224,7 @@ class Worker:
         if NOTES not in infos:
             return 0
         notes, finals = infos.pop(NOTES)
-        used, new, notes = self.numbers.write(rows, notes)
+        used, new, notes = self.numbers.write(rows.start, rows.stop - rows.start, notes)
         if new:
             infos[KEYS] = new
         if notes or finals:

@@ -490,7 +490,7 @@ def test_new_compile_and_check(tmp_path, cache):
 def test_check_says_where_the_c_code_breaks(walk, baseline, sanitizers, mistake, words):
     edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
     line = walk.read_text().splitlines().index(f"        {mistake}") + 1
-    result = run("check", walk, "-q", "--timeout", "2" if "hung" in words else "5")  # a loop runs for all of it
+    result = run("check", walk, "-q", "--timeout", "1" if "hung" in words else "5")  # a loop runs for all of it
     assert result.returncode == 1, result.stderr
     assert re.search(words, result.stdout), result.stdout
     assert f"{walk.name}:{line}" in result.stdout and "FAIL  makes_resets_and_steps" in result.stdout

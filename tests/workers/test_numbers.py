@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import SyncVectorEnv
 
 import batchenv
-from batchenv.workers.numbers import COLUMNS, Column, Reader, Writer
+from batchenv._core import COLUMNS, Numbers, NumberWriter, gather_numbers
 from helpers.lockstep import lockstep
 from helpers.parity import MODES
 from helpers.python_envs import Counting
@@ -18,7 +19,7 @@ def test_every_type_and_more_keys_than_columns(mode):
     ours = batchenv.make_python(Counting, LANES, num_workers=2, autoreset_mode=mode)
     theirs = SyncVectorEnv([Counting] * LANES, autoreset_mode=mode)
     lockstep(ours, theirs, 400)
-    assert len(ours._backend._numbers[0]._columns) == COLUMNS
+    assert len(ours._backend._numbers.known(0)) == COLUMNS
     ours.close()
 
 
@@ -51,15 +52,86 @@ def test_lanes_in_flight():
 
 
 def test_only_what_does_not_fit_is_left():
-    values, masks = np.zeros((COLUMNS, 3), np.int64), np.zeros((COLUMNS, 3), np.bool_)
-    writer, reader = Writer(values, masks), Reader(values, masks)
-    used, new, rest = writer.write(slice(0, 3), [(0, {"a": 1, "b": "text"}), (2, {"a": 2**63, "c": np.float32(0.5)})])
-    assert new == [Column("a", int), Column("c", np.float32)] and rest == [(0, {"b": "text"}), (2, {"a": 2**63})]
-    reader.learn(new)
-    (_, numbers, mask), (_, halves, other) = reader.read(used, slice(0, 3))
-    assert numbers[0] == 1 and mask.tolist() == [True, False, False]
-    assert halves.dtype == np.float32 and halves[2] == 0.5 and other.tolist() == [False, False, True]
-    used, new, rest = writer.write(slice(1, 2), [(0, {"c": np.float32(2)})])
+    values, masks = np.zeros((COLUMNS, 5), np.int64), np.zeros((COLUMNS, 5), np.bool_)
+    writer, reader = NumberWriter(values, masks, 2, 5), Numbers(values, masks, [0, 2, 5])
+    used, new, rest = writer.write(0, 3, [(0, {"a": 1, "b": "text"}), (2, {"a": 2**63, "c": np.float32(0.5)})])
+    assert new == [("a", int), ("c", np.float32)] and rest == [(0, {"b": "text"}), (2, {"a": 2**63})]
+    reader.learn(1, new)
+    reader.note(1, -1, used)
+    infos = reader.infos(None)
+    assert infos["a"][2] == 1 and infos["_a"].tolist() == [False, False, True, False, False]
+    assert infos["c"].dtype == np.float32 and infos["c"][4] == 0.5 and infos["_c"].tolist() == [False] * 4 + [True]
+    used, new, rest = writer.write(1, 1, [(0, {"c": np.float32(2)})])
     assert not new and not rest
-    ((column, numbers, mask),) = reader.read(used, slice(1, 2))
-    assert column.key == "c" and numbers.tolist() == [2] and mask.tolist() == [True]
+    reader.note(1, 3, used)
+    infos = reader.infos(np.array([3]))
+    assert infos["c"].tolist() == [2] and infos["_c"].tolist() == [True] and set(infos) == {"c", "_c"}
+    assert reader.infos(np.array([3])) == {}  # taken
+
+
+def test_a_key_of_several_types_is_left_to_gymnasium():
+    values, masks = np.zeros((COLUMNS, 2), np.int64), np.zeros((COLUMNS, 2), np.bool_)
+    writer, reader = NumberWriter(values, masks, 0, 2), Numbers(values, masks, [0, 2])
+    used, new, rest = writer.write(0, 2, [(0, {"a": 1}), (1, {"a": 2.5})])
+    assert new == [("a", int), ("a", float)] and not rest
+    reader.learn(0, new)
+    reader.note(0, -1, used)
+    assert reader.infos(None) is None
+    assert reader.notes(None) == [(0, {"a": 1}), (1, {"a": 2.5})]
+    assert reader.notes(None) == []
+
+
+def test_numbers_are_gathered_as_gymnasium_does():
+    notes = [
+        (0, {"a": 1, "b": 2.0, "c": True, "mixed": 1, "text": "x", "big": 1}),
+        (2, {"a": 3, "mixed": 2.5, "d": np.int8(4), "array": np.arange(3), "big": 2**63}),
+        (3, {"_a": 1, "final_obs": 1.0, "inner": {"e": 1}}),
+    ]
+    infos, rest = gather_numbers(notes, 4)
+    assert {name: (value.dtype, value.tolist()) for name, value in infos.items()} == {
+        "a": (np.int64, [1, 0, 3, 0]),
+        "_a": (np.bool_, [True, False, True, False]),
+        "b": (np.float64, [2.0, 0, 0, 0]),
+        "_b": (np.bool_, [True, False, False, False]),
+        "c": (np.bool_, [True, False, False, False]),
+        "_c": (np.bool_, [True, False, False, False]),
+        "d": (np.int8, [0, 0, 4, 0]),
+        "_d": (np.bool_, [False, False, True, False]),
+    }
+    (_, first), (_, second), (_, third) = rest
+    assert list(first) == ["mixed", "text", "big"] and list(second) == ["mixed", "array", "big"]
+    assert list(third) == ["_a", "final_obs", "inner"]
+
+
+class Telling(CartPoleEnv):
+    """Says a number in every step and reset."""
+
+    def reset(self, **keywords):
+        observation, _ = super().reset(**keywords)
+        return observation, {"position": float(observation[0])}
+
+    def step(self, action):
+        *rest, _ = super().step(action)
+        return *rest, {"position": float(self.state[0])}
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
+    env = batchenv.make_python(Telling, 4, num_workers=2, batch_size=batch_size)
+    heard = []
+    note = type(env._backend)._note
+    monkeypatch.setattr(type(env._backend), "_note", lambda self, report: (heard.append(report), note(self, report)))
+    if batch_size is None:
+        env.reset(seed=1)
+    else:
+        env.async_reset(seed=1)
+        env.send(np.zeros(2, int), env.recv()[4]["env_id"])
+    for _ in range(40):
+        if batch_size is None:
+            *_, infos = env.step(np.zeros(4, int))
+        else:
+            *_, infos = env.recv()
+            env.send(np.zeros(2, int), infos["env_id"])
+        assert infos["_position"].all()
+    assert len(heard) <= 8  # the resets, and the first step of each lane, which announces a column
+    env.close()
