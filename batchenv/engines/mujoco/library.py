@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.engines import memory
+from batchenv.engines.mujoco import physics as steps
 
 OLDEST = (3, 1)
 DATA_BYTES = 500_000  # about the size of an mjData as the bindings make it, or a little more
@@ -37,6 +38,8 @@ _OPTIONAL = (
     "_mjPRIVATE__set_tls_warning_fn",
     "mj_updateSleep",  # from 3.4 on, where bodies may sleep
     "mjcb_time",  # a variable
+    *_core.MUJOCO_STAGES,
+    *_core.MUJOCO_CALLBACKS,
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")
 
@@ -195,6 +198,10 @@ class Lanes:
         flags, bodies: of the type; see `_core.MujocoSource`.
         observed: further fields of mjData, in the order in which they are observed.
         unlimited: actuators without limits of their own take any action.
+        together: whether several lanes may be stepped at a time: see physics.py.
+
+    Attributes:
+        alone: why no lanes are stepped together; [] if they are.
     """
 
     def __init__(
@@ -207,7 +214,9 @@ class Lanes:
         bodies: dict[str, int] | None = None,
         observed: list[str] | None = None,
         unlimited: bool = False,
+        together: bool = True,
     ):
+        self._given = (model, reads, flags, bodies, observed, unlimited)
         mujoco, functions = load()
         number = fingerprint(model)
         idle = idle_flags(model)
@@ -233,11 +242,14 @@ class Lanes:
         memory.check(
             f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
         )
-        self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
+        self.slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
         fields = [*_core.MUJOCO_FIELDS, *(observed or [])]
         used = [name in _ALWAYS or name in reads for name in _core.MUJOCO_FIELDS] + [True] * len(observed or [])
         sizes = [getattr(first, name).size * use for name, use in zip(fields, used, strict=True)]
+        self.fields, self.sizes = fields, sizes
+        self.isa = _core.chosen_isa()
+        self.plan: steps.Plan | None = None  # with `together`
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))
@@ -254,7 +266,7 @@ class Lanes:
         self.source = _core.MujocoSource(
             self.records,
             model,
-            self._slots,
+            self.slots,
             fields=fields,
             starts=starts[:-1],
             sizes=sizes,
@@ -267,9 +279,33 @@ class Lanes:
             flags=flags or {},
             bodies=bodies or {},
         )
+        self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
+        self.alone = steps.start(self) if together else ["not wanted"]
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def like(self, count: int) -> Lanes:
+        """Other lanes, of the same kind, that are not stepped together."""
+        model, reads, flags, bodies, observed, unlimited = self._given
+        return Lanes(model, count, 1, reads, flags, bodies, observed, unlimited, together=False)
+
+    def put_model(self, lane: int, model: Any) -> None:
+        """Gives a lane a model of its own."""
+        floats, self._alone[lane] = steps.floats_of(self, model)
+        self.source.put_model(lane, model, floats)
+
+    def physics(self, lane: int) -> str:
+        """How the lane is stepped, and why."""
+        why = self._alone.get(lane, self.alone)
+        return f"alone, by mj_step: {'; '.join(why)}" if why else f"together with others ({self.isa})"
+
+    def name_of(self, index: int) -> str:
+        """What the number `index` of a lane's record belongs to."""
+        if index < 2 * self._row_size:
+            return "the state"
+        ends = 2 * self._row_size + np.cumsum(self.sizes)
+        return self.fields[int(np.searchsorted(ends, index, "right"))]
 
     def field(self, name: str) -> NDArray[np.float64]:
         """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
@@ -283,7 +319,7 @@ class Lanes:
         mujoco, _ = load()
         model, size = self.source.model(lane), self.state_size
         if self._sleeps:  # the lane has an mjData of its own
-            target = copy.copy(self._slots[lane])
+            target = copy.copy(self.slots[lane])
             if stepped:
                 mujoco.mj_rnePostConstraint(model, target)
             return target

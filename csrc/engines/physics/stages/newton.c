@@ -1,0 +1,411 @@
+/* mj_solNewton with dense matrices and pyramidal cones, over all constraints of a lane at once. Lanes iterate together:
+ * masks say which of them are still at it, and which rows each of them has. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+/* A point on the line that is searched: how far along, and the cost there with its two derivatives. */
+typedef struct point {
+    be_vd at, cost, slope, bend;
+} point;
+
+/* The solver's variables; MuJoCo's names where it has them. Row k of lane i exists if bit i of its mask `exists` is
+ * set. */
+typedef struct solver {
+    be_physics_group *g;
+    int nv, rows;
+    be_vd tolerance, scale;
+    be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base;  /* by row */
+    be_vl *exists, *active;                          /* by row */
+    be_vd *Ma, *Mv, *grad, *Mgrad, *search, *update; /* by degree of freedom */
+    be_vd *L, *H;                                    /* nv x nv */
+    be_vd cost, line0, line1, line2, evaluations;
+} solver;
+
+static be_vl none(void) { return be_lane_numbers() < 0; }
+
+BE_INLINE point choose(be_vl mask, point a, point b) {
+    return (point){be_select(mask, a.at, b.at), be_select(mask, a.cost, b.cost), be_select(mask, a.slope, b.slope),
+                   be_select(mask, a.bend, b.bend)};
+}
+
+/* mju_mulSymVecSparse with M */
+static void mul_m(const be_physics_group *g, be_vd *restrict to, const be_vd *v) {
+    const be_physics_model *m = g->m;
+    be_zero(to, m->nv);
+    for (int i = 0; i < m->nv; i++) {
+        const be_vd *row = g->M + m->M_rowadr[i];
+        const int32_t *columns = m->M_colind + m->M_rowadr[i];
+        const int diagonal = m->M_rownnz[i] - 1;
+        to[i] = row[diagonal] * v[i];
+        for (int k = diagonal - 1; k >= 0; k--) {
+            const int j = columns[k];
+            to[i] += row[k] * v[j];
+            to[j] += row[k] * v[i];
+        }
+    }
+}
+
+static const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->nv; }
+
+/* ---- cost, gradient, Hessian ------------------------------------------------------------------------- */
+
+/* Half of (Ma - qfrc_smooth) * (qacc - qacc_smooth), summed up on top of `sum`. */
+static be_vd gauss(const be_physics_group *g, const be_vd *Ma, const be_vd *qacc, be_vd sum) {
+    for (int i = 0; i < g->m->nv; i++) sum += 0.5 * (Ma[i] - g->qfrc_smooth[i]) * (qacc[i] - g->qacc_smooth[i]);
+    return sum;
+}
+
+/* Starts from the cheaper one of qacc_warmstart and qacc_smooth. */
+static void warmstart(solver *s) {
+    be_physics_group *g = s->g;
+    be_vd warm = be_set1(0), smooth = be_set1(0);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vd D = g->D[k];
+        const be_vd b = be_dot(row_of(s, k), g->qacc_smooth, s->nv) - g->aref[k];
+        const be_vd w = be_dot(row_of(s, k), g->qacc_warmstart, s->nv) - g->aref[k];
+        warm = be_select((w < 0) & s->exists[k], warm + 0.5 * D * w * w, warm);
+        smooth = be_select((b < 0) & s->exists[k], smooth + 0.5 * D * b * b, smooth);
+        s->base[k] = b;
+        s->jar[k] = w;
+    }
+    mul_m(g, s->Ma, g->qacc_warmstart);
+    const be_vl cold = gauss(g, s->Ma, g->qacc_warmstart, warm) > smooth;
+    for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
+    if (be_any(cold)) mul_m(g, s->Ma, g->qacc);
+    for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
+}
+
+/* mj_constraintUpdate: which rows push, with what force, at what cost. */
+static void update_constraints(solver *s) {
+    be_physics_group *g = s->g;
+    be_vd cost = be_set1(0);
+    be_zero(g->qfrc_constraint, s->nv);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
+        if (!be_any(active)) continue;
+        const be_vd D = g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
+        cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
+        for (int i = 0; i < s->nv; i++) g->qfrc_constraint[i] += row[i] * force;
+    }
+    s->cost = cost + gauss(g, s->Ma, g->qacc, be_set1(0));
+}
+
+static void find_gradient(solver *s) {
+    const be_physics_group *g = s->g;
+    for (int i = 0; i < s->nv; i++) {
+        s->grad[i] = s->Ma[i] - g->qfrc_smooth[i] - g->qfrc_constraint[i];
+        s->Mgrad[i] = s->grad[i];
+    }
+}
+
+/* mju_cholSolve. MuJoCo 4 goes back row by row. */
+static void solve_newton_step(solver *s) {
+    const int nv = s->nv;
+    be_vd *x = s->Mgrad;
+    find_gradient(s);
+    for (int i = 0; i < nv; i++) {
+        if (i) x[i] -= be_dot(s->L + i * nv, x, i);
+        x[i] /= s->L[i * (nv + 1)];
+    }
+    for (int i = nv - 1; i >= 0; i--) {
+        if (*s->g->m->version < 4000) {
+            for (int j = i + 1; j < nv; j++) x[i] -= s->L[j * nv + i] * x[j];
+        }
+        x[i] /= s->L[i * (nv + 1)];
+        if (*s->g->m->version >= 4000) {
+            for (int j = 0; j < i; j++) x[j] -= s->L[i * nv + j] * x[i];
+        }
+    }
+}
+
+/* The Hessian of the cost, factored (mju_cholFactor). */
+static void make_hessian(const solver *s, be_vd *restrict H) {
+    const be_physics_group *g = s->g;
+    const be_physics_model *m = g->m;
+    const int nv = s->nv;
+    for (int i = 0; i < nv; i++) be_zero(H + i * nv, i + 1);
+    for (int k = 0; k < s->rows; k++) {
+        if (!be_any(s->active[k])) continue;
+        const be_vd D = be_select(s->active[k], g->D[k], be_set1(0)), *row = row_of(s, k);
+        for (int i = 0; i < nv; i++) {
+            const be_vd scale = row[i] * D;
+            for (int j = 0; j <= i; j++) H[i * nv + j] += row[j] * scale;
+        }
+    }
+    for (int i = 0; i < nv; i++) {
+        for (int k = 0; k < m->M_rownnz[i]; k++)
+            H[i * nv + m->M_colind[m->M_rowadr[i] + k]] += g->M[m->M_rowadr[i] + k];
+    }
+    for (int j = 0; j < nv; j++) {
+        be_vd diagonal = H[j * (nv + 1)];
+        if (j) diagonal -= be_dot(H + j * nv, H + j * nv, j);
+        diagonal = be_sqrt(be_select(diagonal < BE_MINVAL, be_set1(BE_MINVAL), diagonal));
+        H[j * (nv + 1)] = diagonal;
+        const be_vd inverse = 1 / diagonal;
+        for (int i = j + 1; i < nv; i++) H[i * nv + j] = (H[i * nv + j] - be_dot(H + i * nv, H + j * nv, j)) * inverse;
+    }
+}
+
+/* mju_cholUpdate with row k, in lanes `changed`: adds it where it has become active, else takes it away. Returns the
+ * lanes in which the matrix has lost rank. */
+static be_vl update_factor(solver *s, int k, be_vl changed) {
+    const int nv = s->nv;
+    const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
+    const be_vl plus = s->active[k];
+    be_vl lost = none();
+    be_vd *x = s->update, *L = s->L;
+    for (int i = 0; i < nv; i++) x[i] = be_select(changed, row[i] * root, be_set1(0));
+    for (int j = 0; j < nv; j++) {
+        const be_vl acts = x[j] != 0;
+        if (!be_any(acts)) continue;
+        const be_vd diagonal = L[j * (nv + 1)], square = x[j] * x[j];
+        be_vd sum = diagonal * diagonal + be_select(plus, square, -square);
+        const be_vl bad = acts & (sum < BE_MINVAL);
+        lost |= bad;
+        sum = be_select(bad, be_set1(BE_MINVAL), sum);
+        const be_vd r = be_sqrt(sum), c = r / diagonal, inverse = 1 / c, sine = x[j] / diagonal;
+        const be_vd signed_sine = be_select(plus, sine, -sine);
+        L[j * (nv + 1)] = be_select(acts, r, diagonal);
+        for (int i = j + 1; i < nv; i++) {
+            const be_vd old = L[i * nv + j], new = be_select(acts, (old + signed_sine * x[i]) * inverse, old);
+            L[i * nv + j] = new;
+            x[i] = be_select(acts, c * x[i] - sine * new, x[i]);
+        }
+    }
+    return lost;
+}
+
+/* Brings the factor up to date after rows have changed in lanes `going`. */
+static void update_hessian(solver *s, const be_vl *before, be_vl going) {
+    be_vl lost = none();
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl changed = (s->active[k] ^ before[k]) & going & ~lost;
+        if (be_any(changed)) lost |= update_factor(s, k, changed);
+    }
+    if (!be_any(lost)) return;
+    make_hessian(s, s->H);
+    for (int i = 0; i < s->nv * s->nv; i++) s->L[i] = be_select(lost, s->H[i], s->L[i]);
+}
+
+/* ---- line search -------------------------------------------------------------------------------------- */
+
+/* Evaluates p->at in lanes `mask`. */
+static void evaluate(solver *s, point *p, be_vl mask) {
+    const be_vd at = p->at, zero = be_set1(0);
+    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = zero;
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl active = ((s->jar[k] + at * s->Jv[k]) < 0) & s->exists[k];
+        const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
+        c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
+        c1 = be_select(active, c1 + s->quad1[k], c1);
+        c2 = be_select(active, c2 + s->quad2[k], c2);
+        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
+    }
+    cost += at * at * c2 + at * c1 + c0;
+    const be_vd slope = zero + (2 * at * c2 + c1);
+    be_vd bend = zero + 2 * c2;
+    bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
+    p->cost = be_select(mask, cost, p->cost);
+    p->slope = be_select(mask, slope, p->slope);
+    p->bend = be_select(mask, bend, p->bend);
+    s->evaluations = be_select(mask, s->evaluations + 1, s->evaluations);
+}
+
+static be_vd newton_of(point p) { return p.at - p.slope / p.bend; }
+
+/* What a search has found: lanes that are done are taken out of `going`. */
+typedef struct result {
+    be_vl going;
+    be_vd at, improvement;
+} result;
+
+static void settle(result *r, be_vl done, point p) {
+    done &= r->going;
+    r->at = be_select(done, p.at, r->at);
+    r->improvement = be_select(done, -p.cost, r->improvement);
+    r->going &= ~done;
+}
+
+/* Whether point b has the same sign of slope as a, and is nearer to where the slope is 0. */
+static be_vl is_nearer(point a, point b) {
+    return ((a.slope < 0) & (b.slope < 0) & (a.slope < b.slope)) |
+           ((a.slope > 0) & (b.slope > 0) & (a.slope > b.slope));
+}
+
+/* Between p1 and p2 the slope changes sign: narrows the bracket from both sides. */
+static void narrow(solver *s, result *r, point p1, point p2, be_vd most, be_vd flat) {
+    point next2 = p1, next1 = {newton_of(p1), be_set1(0), be_set1(0), be_set1(1)}, middle = next1;
+    evaluate(s, &next1, r->going);
+    for (be_vl loop = r->going & (s->evaluations < most); be_any(loop); loop &= s->evaluations < most) {
+        middle.at = be_select(loop, 0.5 * (p1.at + p2.at), middle.at);
+        evaluate(s, &middle, loop);
+        const point candidates[3] = {next1, next2, middle};
+        point best = middle;
+        be_vl found = none();
+        for (int i = 0; i < 3; i++) {
+            const be_vl good =
+                loop & (be_abs(candidates[i].slope) < flat) & (~found | (candidates[i].cost < best.cost));
+            best = choose(good, candidates[i], best);
+            found |= good;
+        }
+        settle(r, found, best);
+        loop &= ~found;
+        if (!be_any(loop)) return;
+        be_vl moved1 = none(), moved2 = none();
+        for (int i = 0; i < 3; i++) {
+            const be_vl nearer = loop & is_nearer(p1, candidates[i]);
+            p1 = choose(nearer, candidates[i], p1);
+            moved1 |= nearer;
+        }
+        if (be_any(moved1)) {
+            next1.at = be_select(moved1, newton_of(p1), next1.at);
+            evaluate(s, &next1, moved1);
+        }
+        for (int i = 0; i < 3; i++) {
+            const be_vl nearer = loop & is_nearer(p2, candidates[i]);
+            p2 = choose(nearer, candidates[i], p2);
+            moved2 |= nearer;
+        }
+        if (be_any(moved2)) {
+            next2.at = be_select(moved2, newton_of(p2), next2.at);
+            evaluate(s, &next2, moved2);
+        }
+        const be_vl stuck = loop & ~(moved1 | moved2);
+        settle(r, stuck, middle);
+        loop &= ~stuck;
+    }
+    /* Too many evaluations: the better end, if it is better than the start. */
+    const be_vl one = (p1.cost <= p2.cost) & (p1.cost < 0), two = ~one & (p2.cost <= p1.cost) & (p2.cost < 0);
+    settle(r, one, p1);
+    settle(r, two, p2);
+    r->at = be_select(r->going, be_set1(0), r->at);
+}
+
+/* PrimalSearch: how far to go along `search`, in lanes `going`; 0 where nothing is gained. */
+static result search_line(solver *s, be_vl going) {
+    be_physics_group *g = s->g;
+    const double *of_model = g->floats;
+    const be_vd length = be_sqrt(be_dot(s->search, s->search, s->nv));
+    const be_vd flat = s->tolerance * of_model[g->m->at.opt_ls_tolerance] * length / s->scale;
+    const be_vd most = be_set1(*g->m->opt_ls_iterations), zero = be_set1(0);
+    result r = {going & ~(length < BE_MINVAL), zero, zero};
+    s->evaluations = zero;
+    mul_m(g, s->Mv, s->search);
+    s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(g->qfrc_smooth, s->search, s->nv);
+    s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
+        s->Jv[k] = Jv;
+        s->quad0[k] = s->jar[k] * pull * 0.5;
+        s->quad1[k] = Jv * pull;
+        s->quad2[k] = Jv * D * Jv * 0.5;
+        s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
+    }
+    point start = {zero, zero, zero, be_set1(1)}, p1 = start;
+    evaluate(s, &start, r.going);
+    p1.at = newton_of(start);
+    evaluate(s, &p1, r.going);
+    settle(&r, (be_abs(p1.slope) < flat) & ((p1.at == 0) | (p1.cost < 0)), p1);
+    if (!be_any(r.going)) return r;
+    const be_vd direction = be_select(p1.slope < 0, be_set1(1), be_set1(-1));
+    point p2 = start;
+#define ON_THIS_SIDE (r.going & (p1.slope * direction <= -flat) & (s->evaluations < most))
+    for (be_vl loop = ON_THIS_SIDE; be_any(loop); loop &= ON_THIS_SIDE) {
+        p2 = choose(loop, p1, p2);
+        p1.at = be_select(loop, newton_of(p1), p1.at);
+        evaluate(s, &p1, loop);
+        settle(&r, loop & (be_abs(p1.slope) < flat) & (p1.cost < 0), p1);
+    }
+#undef ON_THIS_SIDE
+    settle(&r, s->evaluations >= most, p1);
+    if (be_any(r.going)) narrow(s, &r, p1, p2, most, flat);
+    return r;
+}
+
+/* ---- the solver --------------------------------------------------------------------------------------- */
+
+static be_vd at_least_0(be_vd x) { return be_select(x > 0, x, be_set1(0)); }
+static be_vd decrement(const solver *s) { return at_least_0(0.5 * s->scale * be_dot(s->grad, s->Mgrad, s->nv)); }
+static be_vd gradient_of(const solver *s) { return s->scale * be_sqrt(be_dot(s->grad, s->grad, s->nv)); }
+
+static void set_search(solver *s, be_vl mask) {
+    for (int i = 0; i < s->nv; i++) s->search[i] = be_select(mask, s->Mgrad[i] * -1, s->search[i]);
+}
+
+static void iterate(solver *s, be_vl going) {
+    be_physics_group *g = s->g;
+    be_vl before[BE_MAX_ROWS];
+    set_search(s, BE_ALL_LANES);
+    for (int iteration = 0; iteration < *g->m->opt_iterations; iteration++) {
+        const result r = search_line(s, going);
+        going &= r.at != 0;
+        if (!be_any(going)) return;
+        for (int i = 0; i < s->nv; i++) {
+            g->qacc[i] = be_select(going, g->qacc[i] + s->search[i] * r.at, g->qacc[i]);
+            s->Ma[i] = be_select(going, s->Ma[i] + s->Mv[i] * r.at, s->Ma[i]);
+        }
+        for (int k = 0; k < s->rows; k++) {
+            s->jar[k] = be_select(going, s->jar[k] + s->Jv[k] * r.at, s->jar[k]);
+            before[k] = s->active[k];
+        }
+        update_constraints(s);
+        update_hessian(s, before, going);
+        solve_newton_step(s);
+        const be_vd improvement = s->scale * r.improvement, tolerance = s->tolerance;
+        going &= ~(((improvement > 0) & (improvement < tolerance)) | (gradient_of(s) < tolerance) |
+                   (decrement(s) < tolerance));
+        if (!be_any(going)) return;
+        set_search(s, going);
+    }
+}
+
+/* Whether the start is good enough: first with M alone, then with the whole Hessian, which is made for the others. */
+static be_vl start(solver *s, be_vl lanes) {
+    const be_physics_group *g = s->g;
+    update_constraints(s);
+    find_gradient(s);
+    be_physics_solve(g->m, s->Mgrad, g->qLD, g->qLDiagInv);
+    const be_vl level = gradient_of(s) < s->tolerance;
+    be_vl done = (decrement(s) < s->tolerance) & level;
+    if (!be_any(lanes & ~done)) return lanes & ~done;
+    make_hessian(s, s->L);
+    solve_newton_step(s);
+    done |= level & (decrement(s) < s->tolerance);
+    return lanes & ~done;
+}
+
+/* Divides the group's scratch memory. */
+static void lay_out(solver *s) {
+    be_vd *next = s->g->solver, **const by_row[] = {&s->jar, &s->Jv, &s->quad0, &s->quad1, &s->quad2, &s->base};
+    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search, &s->update};
+    for (int k = 0; k < 6; k++, next += BE_MAX_ROWS) *by_row[k] = next;
+    s->exists = (be_vl *)next, next += BE_MAX_ROWS;
+    s->active = (be_vl *)next, next += BE_MAX_ROWS;
+    for (int k = 0; k < 6; k++, next += s->nv) *by_dof[k] = next;
+    s->L = next, s->H = next + s->nv * s->nv;
+}
+
+void be_physics_newton(be_physics_group *g, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    solver s = {.g = g, .nv = (int)m->nv, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
+    lay_out(&s);
+    be_vl count = be_lane_numbers(), here = count;
+    for (int lane = 0; lane < BE_VL; lane++) {
+        const int rows = lanes >> lane & 1 ? g->nefc[lane] : 0;
+        count[lane] = rows;
+        here[lane] = rows ? -1 : 0;
+        if (rows > s.rows) s.rows = rows;
+    }
+    if (s.rows == 0) return;
+    for (int k = 0; k < s.rows; k++) s.exists[k] = count > k;
+    be_vd trace = be_set1(0);
+    for (int i = 0; i < s.nv; i++) trace += g->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
+    s.scale = 1 / trace;
+    warmstart(&s);
+    const be_vl going = start(&s, here);
+    if (be_any(going)) iterate(&s, going);
+    for (int i = 0; i < s.nv; i++) {
+        g->qacc[i] = be_select(here, g->qacc[i], g->qacc_smooth[i]);
+        g->qfrc_constraint[i] = be_select(here, g->qfrc_constraint[i], be_set1(0));
+    }
+}
