@@ -20,6 +20,7 @@ typedef struct task {
     int count;
     int64_t steps;
     be_mujoco_guard *guard;
+    int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
 } task;
 
 /* ---- one lane's constraints ---------------------------------------------------------------------------- */
@@ -38,7 +39,7 @@ static void lend(const task *t, const be_physics_group *group, int lane, const i
 
 /* See be_physics_constrain. */
 static int constrain(void *context, be_physics_group *group, int lane, int wants) {
-    const task *t = context;
+    task *t = context;
     const be_mujoco_source *source = t->source;
     const be_mujoco_together *together = &source->together;
     const void *model = t->lanes[lane]->model;
@@ -47,6 +48,8 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
         source->mj_reset_data(model, data);
         return 0;
     }
+    if (!t->lent) source->mj_set_state(t->lanes[0]->model, data, t->lanes[0]->state, source->state_signature);
+    t->lent = 1;
     LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
          BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
     if (wants & BE_WANTS_CONTACTS) {
@@ -129,11 +132,11 @@ static void step_group(task *t, const float *const *actions) {
     t->slot = be_mujoco_borrow(source, t->lanes[0] - source->lanes, &torn);
     be_mujoco_guard guard;
     t->guard = &guard;
+    t->lent = 0;
     be_mujoco_enter(source, &guard);
     const int sound = _setjmp(guard.jump) == 0;
     if (sound) {
         if (torn) source->mj_reset_data(t->lanes[0]->model, t->slot->data);
-        source->mj_set_state(t->lanes[0]->model, t->slot->data, t->lanes[0]->state, source->state_signature);
         be_physics_job job = {.count = t->count,
                               .steps = t->steps,
                               .forces = wants_forces(source),

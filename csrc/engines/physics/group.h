@@ -31,8 +31,9 @@
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
     const be_physics_model *m;
-    const double *floats; /* the model's numbers, of the first lane */
-    const be_vd *columns; /* those of all lanes, if they differ; room for them is in `wide_columns` */
+    int64_t counts[BE_PHYSICS_NUM_ARRAYS]; /* how many numbers of each array a lane has */
+    const double *floats;                  /* the model's numbers, of the first lane */
+    const be_vd *columns;                  /* those of all lanes, if they differ; room for them is in `wide_columns` */
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
@@ -93,10 +94,11 @@ unsigned be_physics_near(be_physics_group *g);
 #define be_physics_forward BE_ISA_NAME(be_physics_forward)
 void be_physics_forward(be_physics_group *g);
 
-/* Factors a matrix with the sparsity of the model's M, in place (mj_factorI), and solves with it (mj_solveLD). */
+/* Factors a matrix with the sparsity of the model's M, in place (mj_factorI), and solves with it (mj_solveLD). The
+ * first returns the lanes whose matrix is nearly singular: MuJoCo would warn, and go on with another one. */
 #define be_physics_factor BE_ISA_NAME(be_physics_factor)
 #define be_physics_solve BE_ISA_NAME(be_physics_solve)
-void be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse);
+unsigned be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse);
 void be_physics_solve(const be_physics_model *m, be_vd *restrict x, const be_vd *matrix, const be_vd *inverse);
 
 /* A stage is written once as a function of the group and of `wide`, and inlined twice: lanes of one model read its

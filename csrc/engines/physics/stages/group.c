@@ -29,18 +29,19 @@ static be_physics_group *make(const be_physics_model *m, void *memory) {
     BE_PHYSICS_ARRAYS(PUT)
     BE_PHYSICS_SCRATCH(PUT)
 #undef PUT
+    for (int k = 0; k < BE_PHYSICS_NUM_ARRAYS; k++) g->counts[k] = be_physics_array_size(m, k);
     return g;
 }
 
 static void read(const be_physics_group *g, int array, int lane, double *values) {
     const double *from = (const double *)g->arrays[array] + lane;
-    const int64_t n = be_physics_array_size(g->m, array);
+    const int64_t n = g->counts[array];
     for (int64_t i = 0; i < n; i++) values[i] = from[i * BE_VL];
 }
 
 static void write(be_physics_group *g, int array, int lane, const double *values) {
     double *to = (double *)g->arrays[array] + lane;
-    const int64_t n = be_physics_array_size(g->m, array);
+    const int64_t n = g->counts[array];
     for (int64_t i = 0; i < n; i++) to[i * BE_VL] = values[i];
 }
 
@@ -49,7 +50,7 @@ static void pad(be_physics_group *g) {
     static const int given[] = {BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_ctrl, BE_ARRAY_qacc_warmstart};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         double *values = (double *)g->arrays[given[k]];
-        const int64_t n = be_physics_array_size(g->m, given[k]);
+        const int64_t n = g->counts[given[k]];
         for (int64_t i = 0; i < n; i++) {
             for (int lane = g->job->count; lane < BE_VL; lane++) values[i * BE_VL + lane] = values[i * BE_VL];
         }

@@ -23,15 +23,17 @@ BE_INLINE void inertia(be_physics_group *g, const int wide) {
         }
     }
     be_copy(g->qLD, g->M, m->nC);
-    be_physics_factor(m, g->qLD, g->qLDiagInv);
+    g->present &= ~be_physics_factor(m, g->qLD, g->qLDiagInv);
 }
 BE_PHYSICS_STAGE(inertia)
 
-void be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse) {
+unsigned be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse) {
+    be_vl singular = be_lane_numbers() < 0;
     for (int k = (int)m->nv - 1; k >= 0; k--) {
         const int diagonal = m->M_rownnz[k] - 1;
         be_vd *row = matrix + m->M_rowadr[k];
         const int32_t *columns = m->M_colind + m->M_rowadr[k];
+        singular |= ~(row[diagonal] >= BE_MINVAL);
         inverse[k] = 1 / row[diagonal];
         for (int a = diagonal - 1; a >= 0; a--) {
             const int i = columns[a], n = m->M_rownnz[i];
@@ -41,6 +43,7 @@ void be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd 
         }
         for (int q = 0; q < diagonal; q++) row[q] *= inverse[k];
     }
+    return be_mask_bits(singular);
 }
 
 void be_physics_solve(const be_physics_model *m, be_vd *restrict x, const be_vd *matrix, const be_vd *inverse) {

@@ -45,7 +45,7 @@ BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
         g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] += time * BE_K(dof_damping, i);
         g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
     }
-    be_physics_factor(m, g->damped, g->damped_inverse);
+    g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
     be_physics_solve(m, g->moved, g->damped, g->damped_inverse);
     return g->moved;
 }
