@@ -17,7 +17,7 @@ _FLAT, _LINEAR, _QUADRATIC = range(3)  # be_physics_shape in csrc/engines/physic
 
 
 def solves(mujoco: Any, model: Any) -> bool:
-    """Whether csrc/engines/physics has the solver of this model: Newton, over one tree of joints."""
+    """Whether csrc/engines/physics has the solver of this model: Newton, over each tree of joints."""
     option = model.opt
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
@@ -28,7 +28,7 @@ def solves(mujoco: Any, model: Any) -> bool:
         and int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
         and (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
         and option.noslip_iterations == 0
-        and model.ntree == 1
+        and (model.ntree == 1 or not option.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ISLAND))
         and not disabled
         and not np.any(model.dof_frictionloss != 0)
         and model.neq == 0

@@ -189,8 +189,11 @@ class Plan:
         contacts = constraints.Contacts(mujoco, model, found, kinds)
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
         solves = constraints.solves(mujoco, model) and (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
+            "num_trees": len(trees) - 1,
+            "tree_dofs": trees,
             "num_candidates": int(np.where(kinds == 1, 2, 1)[contacts.own > 0].sum()) * int(solves),
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constrained),

@@ -22,11 +22,12 @@
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
     X(contact_jacobian, 3 * m->nv)                                                                                     \
+    X(row_tree, (int64_t)BE_MAX_ROWS) /* of each lane's rows: the number of the tree that they move */                 \
     X(row, m->nv)                                                                                                      \
     X(J, (int64_t)BE_MAX_ROWS * m->nv)                                                                                 \
     X(D, (int64_t)BE_MAX_ROWS)                                                                                         \
     X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
-    X(solver, 8 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
+    X(solver, 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
 
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
@@ -94,12 +95,14 @@ unsigned be_physics_near(be_physics_group *g);
 #define be_physics_forward BE_ISA_NAME(be_physics_forward)
 void be_physics_forward(be_physics_group *g);
 
-/* Factors a matrix with the sparsity of the model's M, in place (mj_factorI), and solves with it (mj_solveLD). The
- * first returns the lanes whose matrix is nearly singular: MuJoCo would warn, and go on with another one. */
+/* Factors a matrix with the sparsity of the model's M, in place (mj_factorI), and solves with it (mj_solveLD) for
+ * degrees of freedom first..end-1, which are those of whole trees of joints. The first function returns the lanes whose
+ * matrix is nearly singular: MuJoCo would warn, and go on with another one. */
 #define be_physics_factor BE_ISA_NAME(be_physics_factor)
 #define be_physics_solve BE_ISA_NAME(be_physics_solve)
 unsigned be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse);
-void be_physics_solve(const be_physics_model *m, be_vd *restrict x, const be_vd *matrix, const be_vd *inverse);
+void be_physics_solve(const be_physics_model *m, int first, int end, be_vd *restrict x, const be_vd *matrix,
+                      const be_vd *inverse);
 
 /* A stage is written once as a function of the group and of `wide`, and inlined twice: lanes of one model read its
  * numbers as they are, lanes of several models read columns. */

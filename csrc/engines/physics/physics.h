@@ -15,8 +15,8 @@
 
 /* ---- models ------------------------------------------------------------------------------------------ */
 
-/* Sizes of a model, by MuJoCo's names. Ours are num_pairs (see pair_geoms) and num_candidates: how many contacts there
- * can be at most between the pairs of pair_own. */
+/* Sizes of a model, by MuJoCo's names. Ours are num_trees (see tree_dofs), num_pairs (see pair_geoms) and
+ * num_candidates: how many contacts there can be at most between the pairs of pair_own. */
 #define BE_PHYSICS_SIZES(X)                                                                                            \
     X(nq)                                                                                                              \
     X(nv)                                                                                                              \
@@ -27,6 +27,7 @@
     X(nsite)                                                                                                           \
     X(ntendon)                                                                                                         \
     X(nC)                                                                                                              \
+    X(num_trees)                                                                                                       \
     X(num_pairs)                                                                                                       \
     X(num_candidates)
 
@@ -35,6 +36,7 @@
  *   always      1: each lane has constraints at any time
  *   solves      1: constraints are solved here, where all of a lane's are of kinds that are known here
  *   jnt_shape   be_physics_shape of each joint's limit
+ *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
  *   pair_own    1: contacts of the pair are found here
@@ -77,6 +79,7 @@
     X(always)                                                                                                          \
     X(solves)                                                                                                          \
     X(jnt_shape)                                                                                                       \
+    X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
     X(pair_own)                                                                                                        \

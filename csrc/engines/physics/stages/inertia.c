@@ -46,8 +46,9 @@ unsigned be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be
     return be_mask_bits(singular);
 }
 
-void be_physics_solve(const be_physics_model *m, be_vd *restrict x, const be_vd *matrix, const be_vd *inverse) {
-    for (int i = (int)m->nv - 1; i >= 0; i--) {
+void be_physics_solve(const be_physics_model *m, int first, int end, be_vd *restrict x, const be_vd *matrix,
+                      const be_vd *inverse) {
+    for (int i = end - 1; i >= first; i--) {
         const int below = m->M_rownnz[i] - 1;
         const be_vd *row = matrix + m->M_rowadr[i], value = x[i];
         const int32_t *columns = m->M_colind + m->M_rowadr[i];
@@ -57,8 +58,8 @@ void be_physics_solve(const be_physics_model *m, be_vd *restrict x, const be_vd 
             x[j] = be_select(zero, x[j], x[j] - row[a] * value);
         }
     }
-    for (int i = 0; i < m->nv; i++) x[i] *= inverse[i];
-    for (int i = 0; i < m->nv; i++) {
+    for (int i = first; i < end; i++) x[i] *= inverse[i];
+    for (int i = first; i < end; i++) {
         const int below = m->M_rownnz[i] - 1;
         if (below) x[i] -= be_dot_sparse(matrix + m->M_rowadr[i], x, below, m->M_colind + m->M_rowadr[i]);
     }

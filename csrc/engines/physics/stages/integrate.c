@@ -46,7 +46,7 @@ BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
         g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
     }
     g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
-    be_physics_solve(m, g->moved, g->damped, g->damped_inverse);
+    be_physics_solve(m, 0, (int)m->nv, g->moved, g->damped, g->damped_inverse);
     return g->moved;
 }
 

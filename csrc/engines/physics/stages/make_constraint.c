@@ -26,8 +26,16 @@ BE_INLINE be_vd impedance_of(int shape, be_vd inside, be_vd least, be_vd most, b
 
 BE_INLINE be_vd positive(be_vd x) { return be_select(x > BE_MINVAL, x, be_set1(BE_MINVAL)); }
 
-/* Appends a row to the lanes of `here`. */
-BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, be_vd D, const curve *c, be_vd inside) {
+/* The number of the tree of joints that a degree of freedom belongs to. */
+static int tree_of(const be_physics_model *m, int dof) {
+    int tree = 0;
+    while (m->tree_dofs[tree + 1] <= dof) tree++;
+    return tree;
+}
+
+/* Appends a row, which moves tree `tree`, to the lanes of `here`. */
+BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd D, const curve *c,
+                      be_vd inside) {
     const int64_t nv = g->m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
     const be_vd aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
@@ -41,6 +49,7 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, be_v
         const double *from = (const double *)row + lane;
         double *to = (double *)(g->J + k * nv) + lane;
         for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = from[i * BE_VL];
+        ((double *)&g->row_tree[k])[lane] = tree;
         ((double *)&g->D[k])[lane] = ((double *)&D)[lane];
         ((double *)&g->aref[k])[lane] = ((double *)&aref)[lane];
     }
@@ -63,7 +72,7 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
             const be_vd R = positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
             be_zero(g->row, m->nv);
             g->row[dof] = be_set1(-side);
-            append(g, here, g->row, 1 / R, &c, inside);
+            append(g, here, g->row, tree_of(m, dof), 1 / R, &c, inside);
         }
     }
 }
@@ -94,6 +103,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const int64_t nv = m->nv;
     const int body = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
     const int ground = m->geom_bodyid[m->pair_geoms[2 * pair]];
+    const int tree = tree_of(m, m->body_dofadr[m->body_weldid[body]]);
     jacobian(g, body, k);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
     const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
@@ -101,7 +111,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_vd weight = BE_K(body_invweight0, 2 * ground) + BE_K(body_invweight0, 2 * body);
     if (m->pair_dim[pair] == 1) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
-        append(g, here, g->contact_jacobian, 1 / R, &c, inside);
+        append(g, here, g->contact_jacobian, tree, 1 / R, &c, inside);
         return;
     }
     const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
@@ -112,7 +122,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
             for (int64_t i = 0; i < nv; i++) {
                 g->row[i] = g->contact_jacobian[i] + g->contact_jacobian[axis * nv + i] * slope;
             }
-            append(g, here, g->row, D, &c, inside);
+            append(g, here, g->row, tree, D, &c, inside);
         }
     }
 }

@@ -1,5 +1,6 @@
-/* mj_solNewton with dense matrices and pyramidal cones, over all constraints of a lane at once. Lanes iterate together:
- * masks say which of them are still at it, and which rows each of them has. */
+/* mj_solNewton with dense matrices and pyramidal cones. Lanes iterate together: masks say which of them are still at
+ * it, and which rows each of them has. Rows move one tree of joints each, so MuJoCo's islands are the trees that have
+ * rows: they are solved one after the other (mj_solNewton_island). */
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
@@ -12,11 +13,16 @@ typedef struct point {
  * set. */
 typedef struct solver {
     be_physics_group *g;
-    int nv, rows;
+    int first, nv; /* the degrees of freedom of the tree under way; at the start, all */
+    int rows;
+    be_vd *qacc; /* of these degrees of freedom, as all that follow */
+    const be_vd *qacc_smooth, *qfrc_smooth;
+    be_vd *qfrc_constraint;
     be_vd tolerance, scale;
     be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base;  /* by row */
-    be_vl *exists, *active;                          /* by row */
+    be_vl *all, *exists, *active;                    /* by row: `all` of a lane, and those of the tree */
     be_vd *Ma, *Mv, *grad, *Mgrad, *search, *update; /* by degree of freedom */
+    be_vd *by_dof[6];                                /* where the last six begin for all degrees of freedom */
     be_vd *L, *H;                                    /* nv x nv */
     be_vd cost, line0, line1, line2, evaluations;
 } solver;
@@ -29,29 +35,28 @@ BE_INLINE point choose(be_vl mask, point a, point b) {
 }
 
 /* mju_mulSymVecSparse with M */
-static void mul_m(const be_physics_group *g, be_vd *restrict to, const be_vd *v) {
-    const be_physics_model *m = g->m;
-    be_zero(to, m->nv);
-    for (int i = 0; i < m->nv; i++) {
-        const be_vd *row = g->M + m->M_rowadr[i];
-        const int32_t *columns = m->M_colind + m->M_rowadr[i];
-        const int diagonal = m->M_rownnz[i] - 1;
+static void mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
+    const be_physics_model *m = s->g->m;
+    be_zero(to, s->nv);
+    for (int i = 0; i < s->nv; i++) {
+        const int at = m->M_rowadr[s->first + i], diagonal = m->M_rownnz[s->first + i] - 1;
+        const be_vd *row = s->g->M + at;
         to[i] = row[diagonal] * v[i];
         for (int k = diagonal - 1; k >= 0; k--) {
-            const int j = columns[k];
+            const int j = m->M_colind[at + k] - s->first;
             to[i] += row[k] * v[j];
             to[j] += row[k] * v[i];
         }
     }
 }
 
-static const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->nv; }
+static const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->g->m->nv + s->first; }
 
 /* ---- cost, gradient, Hessian ------------------------------------------------------------------------- */
 
 /* Half of (Ma - qfrc_smooth) * (qacc - qacc_smooth), summed up on top of `sum`. */
-static be_vd gauss(const be_physics_group *g, const be_vd *Ma, const be_vd *qacc, be_vd sum) {
-    for (int i = 0; i < g->m->nv; i++) sum += 0.5 * (Ma[i] - g->qfrc_smooth[i]) * (qacc[i] - g->qacc_smooth[i]);
+static be_vd gauss(const solver *s, const be_vd *qacc, be_vd sum) {
+    for (int i = 0; i < s->nv; i++) sum += 0.5 * (s->Ma[i] - s->qfrc_smooth[i]) * (qacc[i] - s->qacc_smooth[i]);
     return sum;
 }
 
@@ -68,10 +73,10 @@ static void warmstart(solver *s) {
         s->base[k] = b;
         s->jar[k] = w;
     }
-    mul_m(g, s->Ma, g->qacc_warmstart);
-    const be_vl cold = gauss(g, s->Ma, g->qacc_warmstart, warm) > smooth;
+    mul_m(s, s->Ma, g->qacc_warmstart);
+    const be_vl cold = gauss(s, g->qacc_warmstart, warm) > smooth;
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
-    if (be_any(cold)) mul_m(g, s->Ma, g->qacc);
+    if (be_any(cold)) mul_m(s, s->Ma, g->qacc);
     for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
 }
 
@@ -79,21 +84,20 @@ static void warmstart(solver *s) {
 static void update_constraints(solver *s) {
     be_physics_group *g = s->g;
     be_vd cost = be_set1(0);
-    be_zero(g->qfrc_constraint, s->nv);
+    be_zero(s->qfrc_constraint, s->nv);
     for (int k = 0; k < s->rows; k++) {
         const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
         if (!be_any(active)) continue;
         const be_vd D = g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
         cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
-        for (int i = 0; i < s->nv; i++) g->qfrc_constraint[i] += row[i] * force;
+        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
     }
-    s->cost = cost + gauss(g, s->Ma, g->qacc, be_set1(0));
+    s->cost = cost + gauss(s, s->qacc, be_set1(0));
 }
 
 static void find_gradient(solver *s) {
-    const be_physics_group *g = s->g;
     for (int i = 0; i < s->nv; i++) {
-        s->grad[i] = s->Ma[i] - g->qfrc_smooth[i] - g->qfrc_constraint[i];
+        s->grad[i] = s->Ma[i] - s->qfrc_smooth[i] - s->qfrc_constraint[i];
         s->Mgrad[i] = s->grad[i];
     }
 }
@@ -133,8 +137,8 @@ static void make_hessian(const solver *s, be_vd *restrict H) {
         }
     }
     for (int i = 0; i < nv; i++) {
-        for (int k = 0; k < m->M_rownnz[i]; k++)
-            H[i * nv + m->M_colind[m->M_rowadr[i] + k]] += g->M[m->M_rowadr[i] + k];
+        const int at = m->M_rowadr[s->first + i];
+        for (int k = 0; k < m->M_rownnz[s->first + i]; k++) H[i * nv + m->M_colind[at + k] - s->first] += g->M[at + k];
     }
     for (int j = 0; j < nv; j++) {
         be_vd diagonal = H[j * (nv + 1)];
@@ -290,8 +294,8 @@ static result search_line(solver *s, be_vl going) {
     const be_vd most = be_set1(*g->m->opt_ls_iterations), zero = be_set1(0);
     result r = {going & ~(length < BE_MINVAL), zero, zero};
     s->evaluations = zero;
-    mul_m(g, s->Mv, s->search);
-    s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(g->qfrc_smooth, s->search, s->nv);
+    mul_m(s, s->Mv, s->search);
+    s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
     for (int k = 0; k < s->rows; k++) {
         const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
@@ -341,7 +345,7 @@ static void iterate(solver *s, be_vl going) {
         going &= r.at != 0;
         if (!be_any(going)) return;
         for (int i = 0; i < s->nv; i++) {
-            g->qacc[i] = be_select(going, g->qacc[i] + s->search[i] * r.at, g->qacc[i]);
+            s->qacc[i] = be_select(going, s->qacc[i] + s->search[i] * r.at, s->qacc[i]);
             s->Ma[i] = be_select(going, s->Ma[i] + s->Mv[i] * r.at, s->Ma[i]);
         }
         for (int k = 0; k < s->rows; k++) {
@@ -364,7 +368,7 @@ static be_vl start(solver *s, be_vl lanes) {
     const be_physics_group *g = s->g;
     update_constraints(s);
     find_gradient(s);
-    be_physics_solve(g->m, s->Mgrad, g->qLD, g->qLDiagInv);
+    be_physics_solve(g->m, s->first, s->first + s->nv, s->Mgrad - s->first, g->qLD, g->qLDiagInv);
     const be_vl level = gradient_of(s) < s->tolerance;
     be_vl done = (decrement(s) < s->tolerance) & level;
     if (!be_any(lanes & ~done)) return lanes & ~done;
@@ -376,36 +380,72 @@ static be_vl start(solver *s, be_vl lanes) {
 
 /* Divides the group's scratch memory. */
 static void lay_out(solver *s) {
+    const int64_t nv = s->g->m->nv;
     be_vd *next = s->g->solver, **const by_row[] = {&s->jar, &s->Jv, &s->quad0, &s->quad1, &s->quad2, &s->base};
-    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search, &s->update};
+    be_vl **const masks[] = {&s->all, &s->exists, &s->active};
     for (int k = 0; k < 6; k++, next += BE_MAX_ROWS) *by_row[k] = next;
-    s->exists = (be_vl *)next, next += BE_MAX_ROWS;
-    s->active = (be_vl *)next, next += BE_MAX_ROWS;
-    for (int k = 0; k < 6; k++, next += s->nv) *by_dof[k] = next;
-    s->L = next, s->H = next + s->nv * s->nv;
+    for (int k = 0; k < 3; k++, next += BE_MAX_ROWS) *masks[k] = (be_vl *)next;
+    for (int k = 0; k < 6; k++, next += nv) s->by_dof[k] = next;
+    s->L = next, s->H = next + nv * nv;
+}
+
+/* From now on, the solver works on degrees of freedom first..end-1. */
+static void focus(solver *s, int first, int end) {
+    be_physics_group *g = s->g;
+    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search, &s->update};
+    s->first = first, s->nv = end - first;
+    for (int k = 0; k < 6; k++) *by_dof[k] = s->by_dof[k] + first;
+    s->qacc = g->qacc + first, s->qfrc_constraint = g->qfrc_constraint + first;
+    s->qacc_smooth = g->qacc_smooth + first, s->qfrc_smooth = g->qfrc_smooth + first;
+}
+
+/* Solves for the tree in focus, in the lanes that have rows. `again`: the start was computed for all trees at once. */
+static void solve(solver *s, int again) {
+    be_vl here = none();
+    for (int k = 0; k < s->rows; k++) here |= s->exists[k];
+    if (be_any(here)) {
+        if (again) {
+            mul_m(s, s->Ma, s->qacc);
+            for (int k = 0; k < s->rows; k++) s->jar[k] = be_dot(row_of(s, k), s->qacc, s->nv) - s->g->aref[k];
+        }
+        be_vd trace = be_set1(0);
+        for (int i = s->first; i < s->first + s->nv; i++) {
+            trace += s->g->M[s->g->m->M_rowadr[i] + s->g->m->M_rownnz[i] - 1];
+        }
+        s->scale = 1 / trace;
+        const be_vl going = start(s, here);
+        if (be_any(going)) iterate(s, going);
+    }
+    for (int i = 0; i < s->nv; i++) {
+        s->qacc[i] = be_select(here, s->qacc[i], s->qacc_smooth[i]);
+        s->qfrc_constraint[i] = be_select(here, s->qfrc_constraint[i], be_set1(0));
+    }
 }
 
 void be_physics_newton(be_physics_group *g, unsigned lanes) {
     const be_physics_model *m = g->m;
-    solver s = {.g = g, .nv = (int)m->nv, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
-    lay_out(&s);
-    be_vl count = be_lane_numbers(), here = count;
+    solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
+    be_vl count = be_lane_numbers();
     for (int lane = 0; lane < BE_VL; lane++) {
         const int rows = lanes >> lane & 1 ? g->nefc[lane] : 0;
         count[lane] = rows;
-        here[lane] = rows ? -1 : 0;
         if (rows > s.rows) s.rows = rows;
     }
     if (s.rows == 0) return;
-    for (int k = 0; k < s.rows; k++) s.exists[k] = count > k;
-    be_vd trace = be_set1(0);
-    for (int i = 0; i < s.nv; i++) trace += g->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
-    s.scale = 1 / trace;
+    lay_out(&s);
+    for (int k = 0; k < s.rows; k++) s.all[k] = count > k;
+    be_vl *const of_tree = s.exists;
+    s.exists = s.all;
+    focus(&s, 0, (int)m->nv);
     warmstart(&s);
-    const be_vl going = start(&s, here);
-    if (be_any(going)) iterate(&s, going);
-    for (int i = 0; i < s.nv; i++) {
-        g->qacc[i] = be_select(here, g->qacc[i], g->qacc_smooth[i]);
-        g->qfrc_constraint[i] = be_select(here, g->qfrc_constraint[i], be_set1(0));
+    if (m->num_trees == 1) {
+        solve(&s, 0);
+        return;
+    }
+    s.exists = of_tree;
+    for (int tree = 0; tree < m->num_trees; tree++) {
+        for (int k = 0; k < s.rows; k++) s.exists[k] = s.all[k] & (g->row_tree[k] == tree);
+        focus(&s, m->tree_dofs[tree], m->tree_dofs[tree + 1]);
+        solve(&s, 1);
     }
 }
