@@ -69,9 +69,12 @@ class Contacts:
         first, second = found.T.astype(int)
         explicit = np.arange(len(found)) >= len(found) - model.npair
         ground = model.body_weldid[model.geom_bodyid[first]] == 0
-        round_one = np.isin(model.geom_type[second], [int(mujoco.mjtGeom.mjGEOM_SPHERE), 3])
+        sphere, capsule, cylinder = (
+            model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+            for name in ("SPHERE", "CAPSULE", "CYLINDER")
+        )
         size = model.geom_size[second]
-        radius = np.where(model.geom_type[second] == 3, size[:, 0] + size[:, 1], size[:, 0])
+        bound = np.select([capsule, cylinder], [size[:, 0] + size[:, 1], np.hypot(size[:, 0], size[:, 1])], size[:, 0])
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -86,11 +89,11 @@ class Contacts:
         solref, solimp = self._mixed(model, first, second, priority)
         self.curve, self.shape = curves(model, solref, solimp)
         self.own = (
-            np.isin(kinds, (0, 1))
-            & round_one
+            np.isin(kinds, (0, 1, 4))
+            & (sphere | capsule | cylinder)
             & ground
             & ~explicit
-            & (radius == model.geom_rbound[second])
+            & np.isclose(bound, model.geom_rbound[second], rtol=1e-12, atol=0)  # else a bound that users have outgrown
             & np.isin(self.dim, (1, 3))
             & (gap == 0)
             & (self.shape >= 0)

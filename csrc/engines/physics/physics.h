@@ -161,7 +161,13 @@ typedef enum be_physics_pair_kind {
     BE_PAIR_PLANE_CAPSULE, /* a plane and a capsule */
     BE_PAIR_BALLS,         /* two things in balls */
     BE_PAIR_CAPSULES,      /* capsules or spheres */
+    BE_PAIR_PLANE_CYLINDER,
 } be_physics_pair_kind;
+
+/* How many contacts there are at most in a pair whose contacts are found here. */
+static inline int be_physics_candidates(int kind) {
+    return kind == BE_PAIR_PLANE_CYLINDER ? 4 : kind == BE_PAIR_PLANE_CAPSULE ? 2 : 1;
+}
 
 #define BE_PHYSICS_MEMBER(name) name,
 #define BE_PHYSICS_ENUM(name) BE_PHYSICS_##name,

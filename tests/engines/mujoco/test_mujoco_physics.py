@@ -313,6 +313,7 @@ OTHERS = {
         LEG.format(BALL + '<site name="s"/>') + '<site name="t"/>',
         '<tendon><spatial><site site="s"/><site site="t"/></spatial></tendon>',
     ),
+    "less than 2 MB of memory": xml(top=TOP.replace("<option", '<size memory="1M"/><option')),
     "tendons with limits, springs, damping, friction or armature": xml(
         more='<tendon><fixed stiffness="1"><joint joint="a" coef="1"/></fixed></tendon>'
     ),

@@ -132,7 +132,7 @@ BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
     limits(g, wide, lanes);
     for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
         if (!m->pair_own[pair]) continue;
-        for (int last = k + (m->pair_kind[pair] == BE_PAIR_PLANE_CAPSULE); k <= last; k++) {
+        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
             const unsigned here = be_mask_bits(((be_vl *)g->contact_here)[k]) & lanes;
             if (here) contact(g, wide, here, pair, k);
         }

@@ -31,7 +31,7 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     const be_vd reach = BE_K(pair_reach, 2 * pair) + SLACK;
     be_vd apart[3], a[3], b[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
-    if (kind == BE_PAIR_PLANE_BALL || kind == BE_PAIR_PLANE_CAPSULE) {
+    if (kind != BE_PAIR_BALLS && kind != BE_PAIR_CAPSULES) {
         const be_vd *plane = g->geom_xmat + 9 * first;
         const be_vd normal[3] = {plane[2], plane[5], plane[8]};
         be_vd height = be_dot3(apart, normal);
