@@ -10,7 +10,7 @@ const char *const be_mujoco_stage_names[] = {"mj_collision",         "mj_makeCon
 const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
                                                 "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
 
-enum { TOGETHER = 16 }; /* lanes whose results lie ready at a time: two groups of 8, so that they stay in the cache */
+enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
 
 /* A group under way. */
 typedef struct task {
@@ -149,6 +149,7 @@ static void step_group(task *t, const float *const *actions) {
         }
         source->together.isa->step(t->slot->group, &job);
         for (int lane = 0; lane < t->count; lane++) {
+            t->lanes[lane]->rows = job.rows[lane];
             if (!(job.failed >> lane & 1)) end_lane(t, lane);
         }
     }
@@ -174,21 +175,38 @@ static int has_callbacks(const be_mujoco_together *together) {
     return 0;
 }
 
+/* Lanes that iterate together wait for the one with the most rows, so a group gets lanes with about as many: of as many
+ * as before, since lanes change slowly. */
+static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int count) {
+    for (int k = 1; k < count; k++) {
+        be_mujoco_lane *const lane = lanes[k];
+        const float *const action = actions[k];
+        int j = k;
+        for (; j > 0 && lanes[j - 1]->rows > lane->rows; j--) lanes[j] = lanes[j - 1], actions[j] = actions[j - 1];
+        lanes[j] = lane, actions[j] = action;
+    }
+}
+
 void be_mujoco_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     if (has_callbacks(&source->together)) return;
     task t = {.source = source, .steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0)};
-    const float *actions[BE_PHYSICS_LANES], *all = rows->port[MJ_ACTION_PORT];
-    for (int64_t k = 0; k < count; k++) {
-        be_mujoco_lane *lane = &source->lanes[lanes[k]];
-        if (fits(source, lane)) {
-            t.lanes[t.count] = lane;
-            actions[t.count++] = all + places[k] * source->num_ctrl;
+    be_mujoco_lane *chosen[TOGETHER];
+    const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];
+    for (int64_t next = 0; next < count;) {
+        int found = 0;
+        for (; next < count && found < TOGETHER; next++) {
+            if (!fits(source, &source->lanes[lanes[next]])) continue;
+            chosen[found] = &source->lanes[lanes[next]];
+            actions[found++] = all + places[next] * source->num_ctrl;
         }
-        const int full = t.count == source->together.isa->lanes, last = k == count - 1;
-        if (!full && !(last && t.count > 1)) continue; /* one lane alone is quicker with mj_step */
-        step_group(&t, actions);
-        t.count = 0;
+        sort_by_rows(chosen, actions, found);
+        for (int k = 0; k < found; k += t.count) {
+            const int most = source->together.isa->lanes;
+            t.count = found - k < most ? found - k : most;
+            memcpy(t.lanes, chosen + k, (size_t)t.count * sizeof *chosen);
+            if (t.count > 1) step_group(&t, actions + k); /* one lane alone is quicker with mj_step */
+        }
     }
 }
 

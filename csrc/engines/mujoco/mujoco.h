@@ -83,6 +83,7 @@ typedef struct be_mujoco_lane {
     const double *floats;
     double *ahead;
     int ready;
+    int rows; /* of constraints in its last step: lanes of about as many are stepped together */
 } be_mujoco_lane;
 
 /* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */

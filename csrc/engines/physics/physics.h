@@ -282,6 +282,8 @@ typedef struct be_physics_job {
     /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
      * would warn), or because of `constrain`. */
     unsigned failed;
+    /* Set: how many rows of constraints each lane had, in all evaluations together. */
+    int rows[BE_PHYSICS_LANES];
 } be_physics_job;
 
 typedef struct be_physics_isa {

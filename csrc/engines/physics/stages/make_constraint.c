@@ -146,4 +146,5 @@ void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
     } else {
         make(g, 0, lanes);
     }
+    for (int lane = 0; lane < BE_VL; lane++) g->job->rows[lane] += g->nefc[lane];
 }
