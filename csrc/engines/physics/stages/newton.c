@@ -1,41 +1,9 @@
 /* mj_solNewton with dense matrices and pyramidal cones. Lanes iterate together: masks say which of them are still at
  * it, and which rows each of them has. Rows move one tree of joints each, so MuJoCo's islands are the trees that have
  * rows: they are solved one after the other (mj_solNewton_island). */
-#include "engines/physics/algebra.h"
-#include "engines/physics/group.h"
+#include "engines/physics/solver.h"
 
-/* A point on the line that is searched: how far along, and the cost there with its two derivatives. */
-typedef struct point {
-    be_vd at, cost, slope, bend;
-} point;
-
-/* The solver's variables; MuJoCo's names where it has them. Row k of lane i exists if bit i of its mask `exists` is
- * set. */
-typedef struct solver {
-    be_physics_group *g;
-    int first, nv; /* the degrees of freedom of the tree under way; at the start, all */
-    int rows;
-    be_vd *qacc; /* of these degrees of freedom, as all that follow */
-    const be_vd *qacc_smooth, *qfrc_smooth;
-    be_vd *qfrc_constraint;
-    be_vd tolerance, scale;
-    be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base;  /* by row */
-    be_vl *all, *exists, *active;                    /* by row: `all` of a lane, and those of the tree */
-    be_vd *Ma, *Mv, *grad, *Mgrad, *search, *update; /* by degree of freedom */
-    be_vd *by_dof[6];                                /* where the last six begin for all degrees of freedom */
-    be_vd *L, *H;                                    /* nv x nv */
-    be_vd cost, line0, line1, line2, evaluations;
-} solver;
-
-static be_vl none(void) { return be_lane_numbers() < 0; }
-
-BE_INLINE point choose(be_vl mask, point a, point b) {
-    return (point){be_select(mask, a.at, b.at), be_select(mask, a.cost, b.cost), be_select(mask, a.slope, b.slope),
-                   be_select(mask, a.bend, b.bend)};
-}
-
-/* mju_mulSymVecSparse with M */
-static void mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
+void be_physics_mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
     const be_physics_model *m = s->g->m;
     be_zero(to, s->nv);
     for (int i = 0; i < s->nv; i++) {
@@ -49,8 +17,6 @@ static void mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
         }
     }
 }
-
-static const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->g->m->nv + s->first; }
 
 /* ---- cost, gradient, Hessian ------------------------------------------------------------------------- */
 
@@ -73,10 +39,10 @@ static void warmstart(solver *s) {
         s->base[k] = b;
         s->jar[k] = w;
     }
-    mul_m(s, s->Ma, g->qacc_warmstart);
+    be_physics_mul_m(s, s->Ma, g->qacc_warmstart);
     const be_vl cold = gauss(s, g->qacc_warmstart, warm) > smooth;
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
-    if (be_any(cold)) mul_m(s, s->Ma, g->qacc);
+    if (be_any(cold)) be_physics_mul_m(s, s->Ma, g->qacc);
     for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
 }
 
@@ -191,141 +157,6 @@ static void update_hessian(solver *s, const be_vl *before, be_vl going) {
     for (int i = 0; i < s->nv * s->nv; i++) s->L[i] = be_select(lost, s->H[i], s->L[i]);
 }
 
-/* ---- line search -------------------------------------------------------------------------------------- */
-
-/* Evaluates p->at in lanes `mask`. */
-static void evaluate(solver *s, point *p, be_vl mask) {
-    const be_vd at = p->at, zero = be_set1(0);
-    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = zero;
-    for (int k = 0; k < s->rows; k++) {
-        const be_vl active = ((s->jar[k] + at * s->Jv[k]) < 0) & s->exists[k];
-        const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
-        c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
-        c1 = be_select(active, c1 + s->quad1[k], c1);
-        c2 = be_select(active, c2 + s->quad2[k], c2);
-        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
-    }
-    cost += at * at * c2 + at * c1 + c0;
-    const be_vd slope = zero + (2 * at * c2 + c1);
-    be_vd bend = zero + 2 * c2;
-    bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
-    p->cost = be_select(mask, cost, p->cost);
-    p->slope = be_select(mask, slope, p->slope);
-    p->bend = be_select(mask, bend, p->bend);
-    s->evaluations = be_select(mask, s->evaluations + 1, s->evaluations);
-}
-
-static be_vd newton_of(point p) { return p.at - p.slope / p.bend; }
-
-/* What a search has found: lanes that are done are taken out of `going`. */
-typedef struct result {
-    be_vl going;
-    be_vd at, improvement;
-} result;
-
-static void settle(result *r, be_vl done, point p) {
-    done &= r->going;
-    r->at = be_select(done, p.at, r->at);
-    r->improvement = be_select(done, -p.cost, r->improvement);
-    r->going &= ~done;
-}
-
-/* Whether point b has the same sign of slope as a, and is nearer to where the slope is 0. */
-static be_vl is_nearer(point a, point b) {
-    return ((a.slope < 0) & (b.slope < 0) & (a.slope < b.slope)) |
-           ((a.slope > 0) & (b.slope > 0) & (a.slope > b.slope));
-}
-
-/* Between p1 and p2 the slope changes sign: narrows the bracket from both sides. */
-static void narrow(solver *s, result *r, point p1, point p2, be_vd most, be_vd flat) {
-    point next2 = p1, next1 = {newton_of(p1), be_set1(0), be_set1(0), be_set1(1)}, middle = next1;
-    evaluate(s, &next1, r->going);
-    for (be_vl loop = r->going & (s->evaluations < most); be_any(loop); loop &= s->evaluations < most) {
-        middle.at = be_select(loop, 0.5 * (p1.at + p2.at), middle.at);
-        evaluate(s, &middle, loop);
-        const point candidates[3] = {next1, next2, middle};
-        point best = middle;
-        be_vl found = none();
-        for (int i = 0; i < 3; i++) {
-            const be_vl good =
-                loop & (be_abs(candidates[i].slope) < flat) & (~found | (candidates[i].cost < best.cost));
-            best = choose(good, candidates[i], best);
-            found |= good;
-        }
-        settle(r, found, best);
-        loop &= ~found;
-        if (!be_any(loop)) return;
-        be_vl moved1 = none(), moved2 = none();
-        for (int i = 0; i < 3; i++) {
-            const be_vl nearer = loop & is_nearer(p1, candidates[i]);
-            p1 = choose(nearer, candidates[i], p1);
-            moved1 |= nearer;
-        }
-        if (be_any(moved1)) {
-            next1.at = be_select(moved1, newton_of(p1), next1.at);
-            evaluate(s, &next1, moved1);
-        }
-        for (int i = 0; i < 3; i++) {
-            const be_vl nearer = loop & is_nearer(p2, candidates[i]);
-            p2 = choose(nearer, candidates[i], p2);
-            moved2 |= nearer;
-        }
-        if (be_any(moved2)) {
-            next2.at = be_select(moved2, newton_of(p2), next2.at);
-            evaluate(s, &next2, moved2);
-        }
-        const be_vl stuck = loop & ~(moved1 | moved2);
-        settle(r, stuck, middle);
-        loop &= ~stuck;
-    }
-    /* Too many evaluations: the better end, if it is better than the start. */
-    const be_vl one = (p1.cost <= p2.cost) & (p1.cost < 0), two = ~one & (p2.cost <= p1.cost) & (p2.cost < 0);
-    settle(r, one, p1);
-    settle(r, two, p2);
-    r->at = be_select(r->going, be_set1(0), r->at);
-}
-
-/* PrimalSearch: how far to go along `search`, in lanes `going`; 0 where nothing is gained. */
-static result search_line(solver *s, be_vl going) {
-    be_physics_group *g = s->g;
-    const double *of_model = g->floats;
-    const be_vd length = be_sqrt(be_dot(s->search, s->search, s->nv));
-    const be_vd flat = s->tolerance * of_model[g->m->at.opt_ls_tolerance] * length / s->scale;
-    const be_vd most = be_set1(*g->m->opt_ls_iterations), zero = be_set1(0);
-    result r = {going & ~(length < BE_MINVAL), zero, zero};
-    s->evaluations = zero;
-    mul_m(s, s->Mv, s->search);
-    s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
-    s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
-    for (int k = 0; k < s->rows; k++) {
-        const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
-        s->Jv[k] = Jv;
-        s->quad0[k] = s->jar[k] * pull * 0.5;
-        s->quad1[k] = Jv * pull;
-        s->quad2[k] = Jv * D * Jv * 0.5;
-        s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
-    }
-    point start = {zero, zero, zero, be_set1(1)}, p1 = start;
-    evaluate(s, &start, r.going);
-    p1.at = newton_of(start);
-    evaluate(s, &p1, r.going);
-    settle(&r, (be_abs(p1.slope) < flat) & ((p1.at == 0) | (p1.cost < 0)), p1);
-    if (!be_any(r.going)) return r;
-    const be_vd direction = be_select(p1.slope < 0, be_set1(1), be_set1(-1));
-    point p2 = start;
-#define ON_THIS_SIDE (r.going & (p1.slope * direction <= -flat) & (s->evaluations < most))
-    for (be_vl loop = ON_THIS_SIDE; be_any(loop); loop &= ON_THIS_SIDE) {
-        p2 = choose(loop, p1, p2);
-        p1.at = be_select(loop, newton_of(p1), p1.at);
-        evaluate(s, &p1, loop);
-        settle(&r, loop & (be_abs(p1.slope) < flat) & (p1.cost < 0), p1);
-    }
-#undef ON_THIS_SIDE
-    settle(&r, s->evaluations >= most, p1);
-    if (be_any(r.going)) narrow(s, &r, p1, p2, most, flat);
-    return r;
-}
-
 /* ---- the solver --------------------------------------------------------------------------------------- */
 
 static be_vd at_least_0(be_vd x) { return be_select(x > 0, x, be_set1(0)); }
@@ -341,7 +172,7 @@ static void iterate(solver *s, be_vl going) {
     be_vl before[BE_MAX_ROWS];
     set_search(s, BE_ALL_LANES);
     for (int iteration = 0; iteration < *g->m->opt_iterations; iteration++) {
-        const result r = search_line(s, going);
+        const result r = be_physics_search_line(s, going);
         going &= r.at != 0;
         if (!be_any(going)) return;
         for (int i = 0; i < s->nv; i++) {
@@ -405,7 +236,7 @@ static void solve(solver *s, int again) {
     for (int k = 0; k < s->rows; k++) here |= s->exists[k];
     if (be_any(here)) {
         if (again) {
-            mul_m(s, s->Ma, s->qacc);
+            be_physics_mul_m(s, s->Ma, s->qacc);
             for (int k = 0; k < s->rows; k++) s->jar[k] = be_dot(row_of(s, k), s->qacc, s->nv) - s->g->aref[k];
         }
         be_vd trace = be_set1(0);
