@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.engines.mujoco.features import explicit
+
 _MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
@@ -67,7 +69,6 @@ class Contacts:
 
     def __init__(self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32]):
         first, second = found.T.astype(int)
-        explicit = np.arange(len(found)) >= len(found) - model.npair
         ground = model.body_weldid[model.geom_bodyid[first]] == 0
         sphere, capsule, cylinder = (
             model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
@@ -92,7 +93,7 @@ class Contacts:
             np.isin(kinds, (0, 1, 4))
             & (sphere | capsule | cylinder)
             & ground
-            & ~explicit
+            & ~explicit(model, found)
             & np.isclose(bound, model.geom_rbound[second], rtol=1e-12, atol=0)  # else a bound that users have outgrown
             & np.isin(self.dim, (1, 3))
             & (gap == 0)

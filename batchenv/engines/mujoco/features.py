@@ -102,6 +102,17 @@ def reasons(mujoco: Any, model: Any) -> list[str]:
     return [name for name, test in UNSUPPORTED if test(mujoco, model)]
 
 
+def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which pairs of geoms have a <pair>, whose parameters MuJoCo takes instead of the geoms'."""
+
+    def codes(geoms: NDArray[Any]) -> NDArray[Any]:
+        return geoms.min(1) * model.ngeom + geoms.max(1)
+
+    if not len(found):
+        return np.zeros(0, bool)
+    return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
+
+
 def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
     """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
     if model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.engines.mujoco import constraints
-from batchenv.engines.mujoco.features import pairs, reasons
+from batchenv.engines.mujoco.features import explicit, pairs, reasons
 
 if TYPE_CHECKING:
     from batchenv.engines.mujoco.library import Lanes
@@ -44,10 +44,9 @@ def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
     """For each pair: how far apart the geoms' middles, and how far apart their axes may be when a contact begins."""
     margin = np.maximum(model.geom_margin, 0) + np.maximum(model.geom_gap, 0)
     margins = margin[found].sum(1)
-    explicit = len(found) - model.npair
     if model.npair:
-        more = np.maximum(model.pair_margin, 0) + np.maximum(model.pair_gap, 0)
-        margins[explicit:] = np.maximum(margins[explicit:], more)
+        most = (np.maximum(model.pair_margin, 0) + np.maximum(model.pair_gap, 0)).max()
+        margins = np.where(explicit(model, found), np.maximum(margins, most), margins)
     sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
     return np.column_stack([margins + model.geom_rbound[found].sum(1), margins + sizes[found].sum(1)])
 

@@ -275,6 +275,31 @@ def test_more_rows_than_there_is_room_for(monkeypatch):
     assert max(data.nefc for data in made[0].get_attr("data")) > 48
 
 
+def test_pairs_and_exclusions(monkeypatch):
+    """Parameters of a <pair> replace those of its geoms, which could touch anyway; excluded bodies never touch."""
+    body = (
+        '<body pos="0 0 .3"><joint name="a" type="slide" axis="0 0 1"/><joint name="b"/>'
+        '<geom name="g" size=".1"/></body>'
+        '<body name="ghost" pos="1 0 .3"><freejoint/><geom size=".1"/></body>'
+        '<body pos="2 0 .3"><freejoint/><geom type="capsule" size=".1 .2"/></body>'
+    )
+    top = TOP.replace('type="plane"', 'name="ground" type="plane"')
+    more = (
+        '<contact><pair geom1="g" geom2="ground" condim="3" friction=".2 .2 .1 .1 .1" margin=".05" solref=".1 1"/>'
+        '<exclude body1="world" body2="ghost"/></contact>'
+    )
+    made = []
+
+    def make():
+        made.append(batchenv.make_mujoco(xml(body, more, top=top), 6, qpos_noise=0.3))
+        return made[-1]
+
+    assert_like_mj_step(monkeypatch, make, 150)
+    plan = dict(zip(_core.PHYSICS_INTS, made[0]._backend.translator.lanes.plan.ints, strict=True))
+    assert plan["solves"][0] and plan["pair_own"].sum() == 1
+    assert (made[0].get_attr("qpos")[0][4] < -0.2).any()  # the ghost fell through the ground
+
+
 def test_constraints_at_any_time(monkeypatch):
     """Friction in joints and equality constraints are never idle."""
     text = xml(
