@@ -287,7 +287,7 @@ class Lanes:
             bodies=bodies or {},
         )
         self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
-        self.alone = steps.start(self) if together else ["not wanted"]
+        self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -299,7 +299,7 @@ class Lanes:
 
     def put_model(self, lane: int, model: Any) -> None:
         """Gives a lane a model of its own."""
-        floats, self._alone[lane] = steps.floats_of(self, model)
+        floats, self._alone[lane] = steps.floats_of(self, load()[0], model)
         self.source.put_model(lane, model, floats)
 
     def physics(self, lane: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import os
 import platform
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import logger
@@ -20,8 +20,7 @@ from batchenv import _core
 from batchenv.engines.mujoco import constraints
 from batchenv.engines.mujoco.features import explicit, pairs, reasons
 
-if TYPE_CHECKING:
-    from batchenv.engines.mujoco.library import Lanes
+Lanes = Any  # library.Lanes; that module imports this one
 
 # Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
 VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
@@ -116,19 +115,18 @@ class Plan:
 # ---- lanes
 
 
-def start(lanes: Lanes) -> list[str]:
+def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int) -> list[str]:
     """Has the lanes stepped together. Returns why not, if that is impossible.
+
+    functions: {name: address}, as library.load() has them. fingerprint: identifies the model.
 
     Which features, versions and observations allow it is checked first, and then the results (`check`).
     """
-    from batchenv.engines.mujoco import library
-
-    mujoco, functions = library.load()
     why = _obstacles(lanes, mujoco, functions)
     if not why:
-        key = (library.fingerprint(lanes.model), lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
+        key = (fingerprint, lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
         if key not in _checked:
-            _checked[key] = check(lanes, mujoco)
+            _checked[key] = check(lanes, mujoco, functions)
             if _checked[key]:
                 logger.warn(f"MuJoCo's lanes are stepped one by one: {_checked[key]}")
         why = [_checked[key]] if _checked[key] else []
@@ -195,11 +193,8 @@ def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
     return {name: (size(bit - 1), size(2 * bit - 1)) for name, bit in bits.items()}
 
 
-def floats_of(lanes: Lanes, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
+def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
     """What `MujocoSource.put_model` needs to step a lane with this model together with others; or None, and why."""
-    from batchenv.engines.mujoco import library
-
-    mujoco, _ = library.load()
     if lanes.plan is None:
         return None, lanes.alone
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
@@ -216,14 +211,11 @@ _TRIAL_LANES = 16
 _TRIAL_STEPS = (1, 2, 25, 1, 3, 25, 1)  # of MuJoCo, in each round
 
 
-def check(lanes: Lanes, mujoco: Any) -> str:
+def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
     """Steps states of the model together and with mj_step, and compares every number. Returns what differs, or "".
 
     States are near the start and far from it, at rest and fast, in the air and in contact, beyond limits and absurd.
     """
-    from batchenv.engines.mujoco import library
-
-    _, functions = library.load()
     trial = lanes.like(_TRIAL_LANES)
     together(trial, mujoco, functions)
     rng = np.random.default_rng(1)
