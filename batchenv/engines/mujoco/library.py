@@ -245,7 +245,7 @@ class Lanes:
         kept = [getattr(first, name).size * self._sleeps for name in _core.MUJOCO_KEPT]
         self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
         slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
-        rows = count * self._row_size * 16
+        rows = count * self._row_size * 32  # two states, and the two of the next step
         memory.check(
             f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
         )
