@@ -33,7 +33,11 @@ def _found(*patterns):
 # Compiled once per instruction set: every env, and the driver's hot loops. Of the engines these are the files with hot
 # loops of their own; the time of the others is spent in the engine.
 KERNEL_SOURCES = _found(
-    "csrc/envs/**/*.c", "csrc/core/isa/*.c", "csrc/engines/atari/atari.c", "csrc/engines/atari/pixel.c"
+    "csrc/envs/**/*.c",
+    "csrc/core/isa/*.c",
+    "csrc/engines/atari/atari.c",
+    "csrc/engines/atari/pixel.c",
+    "csrc/engines/physics/stages/*.c",
 )
 COMMON_SOURCES = [path for path in _found("csrc/core/**/*.c", "csrc/engines/**/*.c") if path not in KERNEL_SOURCES]
 COMMON_FLAGS = []

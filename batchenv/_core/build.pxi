@@ -129,6 +129,11 @@ def supported_isas():
     return names
 
 
+def chosen_isa():
+    """The name of the instruction set that lanes made now use."""
+    return _find_isa(os.environ.get("BATCHENV_ISA") or None).name.decode()
+
+
 def build_info():
     """What this build is and what it chose here: see batchenv.build_info."""
     cdef const be_isa *isa = _find_isa(os.environ.get("BATCHENV_ISA") or None)

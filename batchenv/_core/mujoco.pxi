@@ -3,8 +3,36 @@
 cdef extern from "stdlib.h" nogil:
     void *aligned_alloc(size_t alignment, size_t size)
 
+cdef extern from "engines/physics/physics.h" nogil:
+    enum:
+        BE_PHYSICS_NUM_SIZES
+        BE_PHYSICS_NUM_INTS
+        BE_PHYSICS_NUM_FLOATS
+        BE_PHYSICS_NUM_ARRAYS
+    const char *const *be_physics_size_names
+    const char *const *be_physics_int_names
+    const char *const *be_physics_float_names
+    const char *const *be_physics_array_names
+    ctypedef struct be_physics_model:
+        int64_t *sizes
+        const int32_t **ints
+        int64_t *starts
+        int64_t num_floats
+    ctypedef struct be_physics_group:
+        pass
+    ctypedef struct be_physics_isa:
+        const char *name
+        int lanes
+        size_t (*bytes)(const be_physics_model *model)
+        be_physics_group *(*make)(const be_physics_model *model, void *memory)
+    const be_physics_isa *be_physics_named(const char *name)
+    int64_t be_physics_array_size(const be_physics_model *m, int array)
+
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
+        MJ_STATES
+        MJ_STAGES
+        MJ_CALLBACKS
         MJ_BODY_MASS
         MJ_ARRAYS
         MJ_KEPT
@@ -20,11 +48,17 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
     const char *const *be_mujoco_body_names
+    const char *const *be_mujoco_state_names
+    const char *const *be_mujoco_stage_names
+    const char *const *be_mujoco_callback_names
     ctypedef struct be_mujoco_lane:
         void *model
         double *state
         double *before
         double **arrays
+        const double *floats
+        double *ahead
+        int ready
     ctypedef struct be_mujoco_slot:
         void *data
         int32_t *warnings
@@ -32,6 +66,17 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int32_t *tree_asleep
         double *kept[6]
         double **arrays
+        be_physics_group *group
+        double **mirror
+    ctypedef struct be_mujoco_together:
+        const be_physics_isa *isa
+        be_physics_model model
+        const void *without_contacts
+        void **stage
+        void **callback
+        int64_t *state_at
+        int64_t applied_at, applied_end
+        const int64_t *array_of
     ctypedef struct be_mujoco_source:
         int64_t num_lanes
         void *mj_step
@@ -64,11 +109,22 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const int64_t *sizes
         const uint8_t *copied
         be_mujoco_lane *lanes
+        int64_t record_size
         int64_t num_slots
         be_mujoco_slot *slots
+        be_mujoco_together together
+    void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
+                           uint8_t *unstable)
 
 MUJOCO_FIELDS = tuple(be_mujoco_array_names[i].decode() for i in range(MJ_ARRAYS) if i != MJ_BODY_MASS)
 MUJOCO_KEPT = tuple(be_mujoco_kept_names[i].decode() for i in range(MJ_KEPT))
+MUJOCO_STATES = tuple(be_mujoco_state_names[i].decode() for i in range(MJ_STATES))
+MUJOCO_STAGES = tuple(be_mujoco_stage_names[i].decode() for i in range(MJ_STAGES))
+MUJOCO_CALLBACKS = tuple(be_mujoco_callback_names[i].decode() for i in range(MJ_CALLBACKS))
+PHYSICS_SIZES = tuple(be_physics_size_names[i].decode() for i in range(BE_PHYSICS_NUM_SIZES))
+PHYSICS_INTS = tuple(be_physics_int_names[i].decode() for i in range(BE_PHYSICS_NUM_INTS))
+PHYSICS_FLOATS = tuple(be_physics_float_names[i].decode() for i in range(BE_PHYSICS_NUM_FLOATS))
+PHYSICS_ARRAYS = tuple(be_physics_array_names[i].decode() for i in range(BE_PHYSICS_NUM_ARRAYS))
 MUJOCO_UNSTABLE = tuple(be_mujoco_unstable_names[i].decode() for i in range(MJ_UNSTABLE))
 cdef dict _mujoco_bodies = {be_mujoco_body_names[i].decode(): i for i in range(MJ_BODIES)}
 cdef dict _mujoco_flags = {
@@ -105,7 +161,9 @@ cdef class MujocoSource(Engine):
 
     cdef be_mujoco_source source
     cdef list models  # the lanes'
+    cdef list floats  # the lanes' numbers for steps together, or None
     cdef double **arrays  # those of the lanes, then those of the slots
+    cdef char *groups  # memory of the slots' groups
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
                   dict numbers, starting, bounds, kept_sizes, unstable, dict flags, dict bodies):
@@ -113,7 +171,7 @@ cdef class MujocoSource(Engine):
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
         self.given = source
-        self.models = [model] * lanes
+        self.models, self.floats = [model] * lanes, [None] * lanes
         source.num_lanes = lanes
         self._set_functions(functions)
         self._set_numbers(model, numbers)
@@ -133,7 +191,7 @@ cdef class MujocoSource(Engine):
         cdef cnp.ndarray copied = np.insert((np.asarray(sizes) > 0).astype(np.uint8), <int>MJ_BODY_MASS, 0)
         source.num_arrays = len(all_sizes)
         source.sizes, source.copied = <int64_t *>self.keep(all_sizes), <uint8_t *>self.keep(copied)
-        source.num_slots = len(slots)
+        source.num_slots, source.record_size = len(slots), records.shape[1]
         source.lanes = <be_mujoco_lane *>calloc(lanes, sizeof(be_mujoco_lane))
         source.slots = <be_mujoco_slot *>aligned_alloc(64, source.num_slots * sizeof(be_mujoco_slot))
         self.arrays = <double **>calloc((lanes + source.num_slots) * source.num_arrays, sizeof(double *))
@@ -146,7 +204,7 @@ cdef class MujocoSource(Engine):
             source.lanes[i].arrays = self.arrays + i * source.num_arrays
             for j, start in enumerate(starts):
                 source.lanes[i].arrays[j if j < MJ_BODY_MASS else j + 1] = row + <int64_t>start
-            self._put(i, model)
+            self._put(i, model, None)
             row += records.shape[1]
         for i in range(source.num_slots):
             data, slot = slots[i], &source.slots[i]
@@ -162,6 +220,7 @@ cdef class MujocoSource(Engine):
         self.kept.extend(slots)
 
     def __dealloc__(self):
+        free(self.groups)
         free(self.source.lanes)
         free(self.source.slots)
         free(self.arrays)
@@ -195,18 +254,108 @@ cdef class MujocoSource(Engine):
         source.fused_dot, source.fused_einsum = numbers["fused_dot"], numbers["fused_einsum"]
         return 0
 
-    cdef int _put(self, Py_ssize_t lane, model) except -1:
+    cdef int _put(self, Py_ssize_t lane, model, floats) except -1:
+        cdef cnp.ndarray numbers = floats
         cdef cnp.ndarray mass = model.body_mass  # a view of the model's own memory
         self.source.lanes[lane].model = _address(model)
         self.source.lanes[lane].arrays[<int>MJ_BODY_MASS] = <double *>cnp.PyArray_DATA(mass)
-        self.models[lane] = model
+        self.source.lanes[lane].floats = NULL if floats is None else <double *>cnp.PyArray_DATA(numbers)
+        self.models[lane], self.floats[lane] = model, floats
         return 0
 
-    def put_model(self, Py_ssize_t lane, model):
-        """Gives a lane a model of its own. No worker may be stepping the lane."""
+    def put_model(self, Py_ssize_t lane, model, floats=None):
+        """Gives a lane a model of its own. No worker may be stepping the lane.
+
+        floats: the model's numbers, for steps of several lanes at once: see `step_together`. None: the lane is stepped
+            by mj_step.
+        """
         if not 0 <= lane < self.source.num_lanes:
             raise IndexError(lane)
-        self._put(lane, model)
+        if floats is not None:
+            floats = self._checked_floats(floats)
+        self._put(lane, model, floats)
+
+    cdef _checked_floats(self, floats):
+        floats = np.ascontiguousarray(floats, np.float64)
+        if floats.shape != (self.source.together.model.num_floats,):
+            raise ValueError(f"floats: {floats.shape}, but {self.source.together.model.num_floats} are needed")
+        return floats
+
+    def step_together(self, str isa, sizes, list ints, starts, floats, cnp.ndarray ahead, dict functions, state_at,
+                      applied, array_of, without_contacts, list slots):
+        """From now on lanes are stepped together where possible. To be called at most once, before any lane is stepped.
+
+        Args:
+            isa: the instruction set. sizes, ints: the model's, in the order of PHYSICS_SIZES and PHYSICS_INTS; ints are
+                int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
+            ahead: zeros of the shape of `records`.
+            functions: {name: address} of MUJOCO_STAGES, and of the variables MUJOCO_CALLBACKS (0: there is none).
+            state_at: where MUJOCO_STATES begin in a state; applied: where the forces from outside begin and end.
+            array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
+            without_contacts: an mjModel. slots: as before.
+        """
+        cdef be_mujoco_together *together = &self.source.together
+        cdef const be_physics_isa *chosen = be_physics_named(isa.encode())
+        cdef Py_ssize_t i, k
+        cdef size_t size
+        if chosen == NULL:
+            raise ValueError(isa)
+        for i in range(BE_PHYSICS_NUM_SIZES):
+            together.model.sizes[i] = sizes[i]
+        for i in range(BE_PHYSICS_NUM_INTS):
+            together.model.ints[i] = <const int32_t *>self.keep(ints[i])
+        for i in range(BE_PHYSICS_NUM_FLOATS):
+            together.model.starts[i] = starts[i]
+        together.model.num_floats = len(floats)
+        for i in range(MJ_STAGES):
+            together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
+        for i in range(MJ_CALLBACKS):
+            together.callback[i] = _address(functions[MUJOCO_CALLBACKS[i]])
+        for i in range(MJ_STATES):
+            together.state_at[i] = state_at[i]
+        together.applied_at, together.applied_end = applied
+        together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
+        together.without_contacts = _address(without_contacts)
+        self.kept.append(without_contacts)
+        for i in range(self.source.num_lanes):
+            self.source.lanes[i].ahead = <double *>self.keep(ahead) + i * self.source.record_size
+        size = chosen.bytes(&together.model)
+        self.groups = <char *>aligned_alloc(64, self.source.num_slots * size)
+        if self.groups == NULL:
+            raise MemoryError(f"cannot allocate {self.source.num_slots * size} bytes for MuJoCo's lanes")
+        for i in range(self.source.num_slots):
+            self.source.slots[i].group = chosen.make(&together.model, self.groups + i * size)
+            for k in range(BE_PHYSICS_NUM_ARRAYS):
+                array = getattr(slots[i], PHYSICS_ARRAYS[k], None)
+                if array is not None and array.size == be_physics_array_size(&together.model, <int>k):
+                    self.source.slots[i].mirror[k] = <double *>self.keep(array)
+        together.isa = chosen
+        floats = self._checked_floats(floats)
+        for i in range(self.source.num_lanes):
+            self._put(i, self.models[i], floats)
+
+    def compare(self, cnp.ndarray actions, int64_t steps):
+        """The self-check of `step_together`: see be_mujoco_compare.
+
+        Args:
+            actions: float32 (lanes, controls).
+
+        Returns:
+            int64 (lanes,): the index in the lane's record of the first number that differs; -1: none; -2: the lane was
+                left to mj_step.
+            bool (lanes,): whether the simulation is unstable.
+        """
+        cdef int64_t lanes = self.source.num_lanes
+        actions = np.ascontiguousarray(actions, np.float32)
+        if self.source.together.isa == NULL or actions.size != lanes * self.source.num_ctrl:
+            raise ValueError("compare needs step_together, and an action per lane")
+        cdef cnp.ndarray differs = np.empty(lanes, np.int64), unstable = np.zeros(lanes, np.uint8)
+        cdef const float *taken = <const float *>cnp.PyArray_DATA(actions)
+        cdef int64_t *first = <int64_t *>cnp.PyArray_DATA(differs)
+        cdef uint8_t *bad = <uint8_t *>cnp.PyArray_DATA(unstable)
+        with nogil:
+            be_mujoco_compare(&self.source, taken, steps, first, bad)
+        return differs, unstable.astype(bool)
 
     def model(self, Py_ssize_t lane):
         """The lane's mjModel."""

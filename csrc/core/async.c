@@ -130,6 +130,11 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
     } else if (item->tag == STEP_LISTED && !async->by_lane) {
         status = step_listed(async, worker, lanes, n, &error);
     }
+    if (item->tag == STEP_LISTED && async->by_lane && n > 1) {
+        int64_t listed[ENGINE_CHUNK];
+        for (int k = 0; k < n; k++) listed[k] = lanes[k];
+        be_step_ahead(async->batch, listed, listed, n, &async->actions);
+    }
     for (int k = 0; item->tag != STEP_RANGE && k < n; k++) {
         if (item->tag == RESET_LISTED) {
             status |= reset_one(async, &own->out, k, lanes[k], &error);
@@ -344,6 +349,11 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
         if (most < 1) most = 1;
     }
     if (async->by_lane && lane_ns == 0) most = 1; /* the cost is not known yet */
+    if (async->batch->driver->ahead) {
+        const int64_t share = (count + be_async_num_workers(async) - 1) / be_async_num_workers(async);
+        const int64_t together = async->batch->driver->together;
+        if (most < together) most = share < together ? share : together;
+    }
     if (actions == NULL) {
         if (options) memcpy(async->options, options, sizeof async->options);
         async->chosen_options = options ? async->options : async->batch->driver->default_options;

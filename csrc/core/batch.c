@@ -347,6 +347,17 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     return batch;
 }
 
+void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
+    int64_t due[BE_LIST], due_places[BE_LIST], n = 0;
+    if (batch->driver->ahead == NULL) return;
+    for (int64_t k = 0; k < count; k++) {
+        if (batch->driver->pending[lanes[k]]) continue;
+        due[n] = lanes[k];
+        due_places[n++] = places[k];
+    }
+    if (n > 1) batch->driver->ahead(batch, due, due_places, n, rows);
+}
+
 be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
     const be_fp before = be_fp_enter(); /* types compute tables when they are opened and configured */
     be_batch *batch = create(options, error);

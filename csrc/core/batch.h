@@ -178,6 +178,10 @@ size_t be_engine_bytes(const be_batch *batch); /* per lane, not counting the col
 
 #define BE_LIST 256 /* lanes listed for one call of a kernel's reset or observe */
 
+/* What a BE_LANE_BY_LANE type may do for several lanes at once, before the same thread calls step() for each of them.
+ * The action of lane lanes[k] is row places[k] of `rows`. It may leave out any lane. */
+typedef void be_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows);
+
 struct be_driver {
     be_checked *checked;        /* what batch->type points to, if the batch has made it; or NULL */
     int (*look)(void *context); /* during open() */
@@ -211,12 +215,18 @@ struct be_driver {
     uint8_t *failed;         /* 1: the lane has failed, and this was not reported yet */
     uint8_t *lost;           /* 1: the lane has failed in this step, or its type has truncated it */
     int64_t any_failed;
-    double *values; /* what param_columns and constant_columns point into */
+    be_ahead *ahead;  /* BE_LANE_BY_LANE: what open() has set; or NULL */
+    int64_t together; /* with `ahead`: how many lanes are best taken at once */
+    double *values;   /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
     be_rows tail;
     uint8_t tail_skip[BE_LANE_BLOCK];
 };
+
+/* Calls driver->ahead, if there is one, for those of the lanes listed (at most BE_LIST) that are about to be stepped:
+ * not for those that are to be reset. */
+void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows);
 
 /* How many steps a lane's episode has taken; with action_repeat, a repeated action counts as one step. */
 static inline int64_t be_decisions(const be_batch *batch, int64_t lane) {

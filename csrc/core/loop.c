@@ -85,7 +85,9 @@ static void deal(be_call *c, int64_t first, int threads) {
 
 static void choose_grain(be_call *c) {
     if (c->by_lane) {
-        c->grain = 1;
+        const int64_t share = (c->total + c->threads - 1) / c->threads;
+        const int stepped = c->verb == BE_STEP || c->verb == BE_STEP_LISTED || c->verb == BE_ROLLOUT;
+        c->grain = stepped && c->batch->driver->ahead ? least(c->batch->driver->together, share) : 1;
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
@@ -198,6 +200,15 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
 static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const be_table *table = be_batch_table(c->batch);
     int64_t finished = 0;
+    if (c->batch->driver->ahead && end - begin > 1) {
+        int64_t lanes[BE_LIST], places[BE_LIST], count = 0;
+        for (int64_t k = begin; k < end && count < BE_LIST; k++) {
+            if (c->resets && c->resets[k]) continue;
+            lanes[count] = c->lanes[k];
+            places[count++] = k;
+        }
+        be_step_ahead(c->batch, lanes, places, count, c->rows);
+    }
     for (int64_t k = begin; k < end;) {
         const int64_t *lanes = c->lanes + k;
         const int64_t left = end - k;

@@ -153,6 +153,16 @@ static inline be_vd be_abs(be_vd v) { return (be_vd)((be_vl)v & INT64_MAX); }
 static inline be_vd be_copysign(be_vd magnitude, be_vd sign) {
     return (be_vd)(((be_vl)magnitude & INT64_MAX) | ((be_vl)sign & BE_SIGN_BIT));
 }
+static inline be_vd be_sqrt(be_vd v) {
+#if BE_ISA == BE_ISA_AVX512
+    return (be_vd)_mm512_sqrt_pd((__m512d)v);
+#elif BE_ISA == BE_ISA_AVX2
+    return (be_vd)_mm256_sqrt_pd((__m256d)v);
+#else
+    for (int i = 0; i < BE_VL; i++) v[i] = __builtin_sqrt(v[i]);
+    return v;
+#endif
+}
 /* numpy.clip for finite bounds: NaN stays NaN. */
 static inline be_vd be_clip(be_vd v, be_vd low, be_vd high) {
 #if BE_ISA == BE_ISA_AVX512 /* these instructions return the second of two numbers where one is NaN */

@@ -126,7 +126,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
                 "nothing has mass or inertia; no lane has changed"
             )
     for lane, model in models.items():
-        lanes.source.put_model(lane, model)
+        lanes.put_model(lane, model)
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:

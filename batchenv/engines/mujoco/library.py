@@ -22,8 +22,12 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.engines import memory
+from batchenv.engines.mujoco import physics as steps
 
 OLDEST = (3, 1)
+# In older versions the solver of an island stops by another criterion than the solver of all constraints. Walker2d's
+# results then differed in one step of 4,000.
+ONE_ISLAND = (3, 17)
 DATA_BYTES = 500_000  # about the size of an mjData as the bindings make it, or a little more
 INSTALL = 'pip install "batchenv[mujoco]"'
 
@@ -37,6 +41,8 @@ _OPTIONAL = (
     "_mjPRIVATE__set_tls_warning_fn",
     "mj_updateSleep",  # from 3.4 on, where bodies may sleep
     "mjcb_time",  # a variable
+    *_core.MUJOCO_STAGES,
+    *_core.MUJOCO_CALLBACKS,
 )
 _ALWAYS = ("qpos", "qvel", "ctrl")
 
@@ -53,8 +59,7 @@ def load() -> tuple[Any, dict[str, int]]:
         import mujoco
     except Exception as error:  # a broken GL set-up raises other errors than ImportError
         raise DependencyNotInstalled(_why_not(error)) from error
-    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
-    if version < OLDEST:
+    if _version(mujoco) < OLDEST:
         raise DependencyNotInstalled(
             f"mujoco {mujoco.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed: {INSTALL} --upgrade"
         )
@@ -78,6 +83,10 @@ def load() -> tuple[Any, dict[str, int]]:
             "install a newer batchenv, or mujoco 4.0"
         )
     return mujoco, functions
+
+
+def _version(mujoco: Any) -> tuple[int, ...]:
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 
 
 def _why_not(error: Exception) -> str:
@@ -161,14 +170,15 @@ def idle_flags(model: Any) -> int:
 
     - Contacts are searched for even if no two geoms can touch: this takes a fifth of a pendulum's step. - Constraints
     are sorted into independent islands, which are solved one by one. If everything that moves belongs to one tree of
-    joints, there is only one island, and the results are the same without the sorting, which takes 2% to 8% of a step.
+    joints, there is only one island, and the results are the same without the sorting, which takes 2% to 8% of a step
+    (from version ONE_ISLAND on).
     """
     mujoco, _ = load()
     flags = mujoco.mjtDisableBit
     if model.opt.enableflags or getattr(model, "nflex", 0):  # sleeping needs islands
         return 0
     bits = 0 if _may_touch(model) else int(flags.mjDSBL_CONTACT)
-    if getattr(model, "ntree", 0) == 1:
+    if getattr(model, "ntree", 0) == 1 and _version(mujoco) >= ONE_ISLAND:
         bits |= int(getattr(flags, "mjDSBL_ISLAND", 0))
     return bits
 
@@ -195,6 +205,10 @@ class Lanes:
         flags, bodies: of the type; see `_core.MujocoSource`.
         observed: further fields of mjData, in the order in which they are observed.
         unlimited: actuators without limits of their own take any action.
+        together: whether several lanes may be stepped at a time: see physics.py.
+
+    Attributes:
+        alone: why no lanes are stepped together; [] if they are.
     """
 
     def __init__(
@@ -207,7 +221,9 @@ class Lanes:
         bodies: dict[str, int] | None = None,
         observed: list[str] | None = None,
         unlimited: bool = False,
+        together: bool = True,
     ):
+        self._given = (model, reads, flags, bodies, observed, unlimited)
         mujoco, functions = load()
         number = fingerprint(model)
         idle = idle_flags(model)
@@ -229,15 +245,18 @@ class Lanes:
         kept = [getattr(first, name).size * self._sleeps for name in _core.MUJOCO_KEPT]
         self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
         slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
-        rows = count * self._row_size * 16
+        rows = count * self._row_size * 32  # two states, and the two of the next step
         memory.check(
             f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
         )
-        self._slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
+        self.slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
 
         fields = [*_core.MUJOCO_FIELDS, *(observed or [])]
         used = [name in _ALWAYS or name in reads for name in _core.MUJOCO_FIELDS] + [True] * len(observed or [])
         sizes = [getattr(first, name).size * use for name, use in zip(fields, used, strict=True)]
+        self.fields, self.sizes = fields, sizes
+        self.isa = _core.chosen_isa()
+        self.plan: steps.Plan | None = None  # with `together`
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))
@@ -254,7 +273,7 @@ class Lanes:
         self.source = _core.MujocoSource(
             self.records,
             model,
-            self._slots,
+            self.slots,
             fields=fields,
             starts=starts[:-1],
             sizes=sizes,
@@ -267,9 +286,33 @@ class Lanes:
             flags=flags or {},
             bodies=bodies or {},
         )
+        self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
+        self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def like(self, count: int) -> Lanes:
+        """Other lanes, of the same kind, that are not stepped together."""
+        model, reads, flags, bodies, observed, unlimited = self._given
+        return Lanes(model, count, 1, reads, flags, bodies, observed, unlimited, together=False)
+
+    def put_model(self, lane: int, model: Any) -> None:
+        """Gives a lane a model of its own."""
+        floats, self._alone[lane] = steps.floats_of(self, load()[0], model)
+        self.source.put_model(lane, model, floats)
+
+    def physics(self, lane: int) -> str:
+        """How the lane is stepped, and why."""
+        why = self._alone.get(lane, self.alone)
+        return f"alone, by mj_step: {'; '.join(why)}" if why else f"together with others ({self.isa})"
+
+    def name_of(self, index: int) -> str:
+        """What the number `index` of a lane's record belongs to."""
+        if index < 2 * self._row_size:
+            return "the state"
+        ends = 2 * self._row_size + np.cumsum(self.sizes)
+        return self.fields[int(np.searchsorted(ends, index, "right"))]
 
     def field(self, name: str) -> NDArray[np.float64]:
         """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
@@ -283,7 +326,7 @@ class Lanes:
         mujoco, _ = load()
         model, size = self.source.model(lane), self.state_size
         if self._sleeps:  # the lane has an mjData of its own
-            target = copy.copy(self._slots[lane])
+            target = copy.copy(self.slots[lane])
             if stepped:
                 mujoco.mj_rnePostConstraint(model, target)
             return target

@@ -76,7 +76,7 @@ class MuJoCo(Translator):
     bodies: Sequence[str] = ()
     own: Sequence[tuple[str, Any, str]] = ()
     reads: Sequence[str] = ()  # arrays of mjData that the task reads in addition to qpos, qvel and ctrl
-    names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel")
+    names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel", "physics")
     fields = model_fields.MODEL_FIELDS
     lanes: library.Lanes
     _observed: list[str] | None = None
@@ -202,6 +202,8 @@ class MuJoCo(Translator):
         lanes = self.lanes
         if name == "data":
             return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
+        if name == "physics":
+            return [lanes.physics(lane) for lane in range(len(lanes))]
         if name == "model":
             return [copy.copy(lanes.source.model(lane)) for lane in range(len(lanes))]
         if name == "dt":

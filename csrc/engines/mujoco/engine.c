@@ -1,12 +1,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/place/fork.h"
-#include "engines/mujoco/mujoco.h"
+#include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};
 enum { IGNORE, RESET, RAISE };
@@ -43,13 +42,6 @@ const char *const be_mujoco_body_names[] = {
 
 /* ---- errors and warnings ----------------------------------------------------------------------------- */
 
-/* MuJoCo's error handler must not return, and the default one ends the process. This one jumps out of the call, as
- * MuJoCo's own bindings do. The contents of the mjData are then unknown; mj_resetData makes it usable again. */
-typedef struct guard {
-    jmp_buf jump;
-    char message[400];
-} guard;
-
 /* A thread-local variable that can be read without a function call, if the C library has room for it. This matters
  * because MuJoCo asks for the time some 30 times in each of its steps. */
 #ifdef __GLIBC__
@@ -57,7 +49,7 @@ typedef struct guard {
 #else
 #define QUICK
 #endif
-static QUICK _Thread_local guard *present;
+static QUICK _Thread_local be_mujoco_guard *present;
 
 static void on_error(const char *message) {
     snprintf(present->message, sizeof present->message, "%s", message);
@@ -90,7 +82,7 @@ static void on_log(const void *message) {
     if (level == log_error_level) on_error(log_text < 0 ? "an error" : (const char *)message + log_text);
 }
 
-static void enter(const be_mujoco_source *source, guard *g) {
+void be_mujoco_enter(const be_mujoco_source *source, be_mujoco_guard *g) {
     present = g;
     if (source->set_log) {
         source->set_log(on_log);
@@ -100,7 +92,7 @@ static void enter(const be_mujoco_source *source, guard *g) {
     }
 }
 
-static void leave(const be_mujoco_source *source) {
+void be_mujoco_leave(const be_mujoco_source *source) {
     if (source->set_log) {
         source->set_log(NULL);
     } else {
@@ -111,7 +103,7 @@ static void leave(const be_mujoco_source *source) {
 }
 
 static void learn_log(const be_mujoco_source *source) {
-    guard g;
+    be_mujoco_guard g;
     present = &g;
     source->set_log(on_log_trial);
     if (_setjmp(g.jump) == 0) source->mju_error("%s", LOG_TRIAL);
@@ -161,10 +153,7 @@ static void give_clock_back(void) {
  * child. */
 static int64_t busy_here(void) { return 1 + be_fork_count(); }
 
-/* Takes a slot that nobody else uses until it is given back. There are as many slots as threads, so one is found at
- * once. `torn` is set to 1 if a thread of a parent process had it when this process was forked: its data may then be in
- * any state. (It is not inlined because guarded() calls setjmp, which is safe only for variables of its own frame.) */
-static __attribute__((noinline)) be_mujoco_slot *borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
+be_mujoco_slot *be_mujoco_borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
     static _Thread_local int64_t last; /* likely still in this core's cache */
     *torn = 0;
     if (source->num_slots == source->num_lanes) return &source->slots[lane];
@@ -183,7 +172,7 @@ static __attribute__((noinline)) be_mujoco_slot *borrow(const be_mujoco_source *
     }
 }
 
-static void give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
+void be_mujoco_give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
     if (source->num_slots != source->num_lanes) __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
@@ -225,15 +214,13 @@ static void store_state(const be_mujoco_source *source, const be_mujoco_lane *la
 typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                           int64_t times, int forces);
 
-static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot);
-
 static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int64_t times, int forces, int *unstable,
                    be_error *error) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     int torn;
-    be_mujoco_slot *const slot = borrow(source, lane, &torn);
-    guard g;
-    enter(source, &g);
+    be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
+    be_mujoco_guard g;
+    be_mujoco_enter(source, &g);
     volatile int resets = 0;
     const int failed = _setjmp(g.jump);
     if (!failed) {
@@ -242,9 +229,9 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     } else if (resets++ == 0) { /* so that the next lane finds it in order */
         source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
     }
-    leave(source);
-    *unstable = take_unstable(source, slot);
-    give_back(source, slot);
+    be_mujoco_leave(source);
+    *unstable = be_mujoco_take_unstable(source, slot);
+    be_mujoco_give_back(source, slot);
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 
@@ -268,8 +255,8 @@ static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *l
     store_state(source, lane, slot);
 }
 
-static void call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
-                      int forces) {
+void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                         int64_t times, int forces) {
     load_state(source, lane, slot);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
     for (int64_t k = 0; k < times; k++) {
@@ -326,7 +313,7 @@ static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *l
 
 /* By default MuJoCo resets the data of an unstable simulation, and with it the counters of warnings. So they are set to
  * 0 here, too. */
-static int take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot) {
+int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot) {
     int found = -1;
     for (int k = 0; k < MJ_UNSTABLE; k++) {
         int32_t *count = (int32_t *)((char *)slot->warnings + source->unstable[k] * source->warning_stride);
@@ -344,9 +331,11 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     const float *action = MJ_ACTION(batch, rows, lane);
     for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
-    int unstable;
-    const int status = guarded(batch, lane, call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0), contact_forces,
-                               &unstable, error);
+    int unstable = -1, status = BE_OK;
+    if (!be_mujoco_take_ahead(batch, lane)) {
+        status = guarded(batch, lane, be_mujoco_call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0),
+                         contact_forces, &unstable, error);
+    }
     BE_ROW(uint8_t, rows->port[unstable_info], rows, lane, 1)[0] = unstable >= 0;
     if (status != BE_OK || unstable < 0) return status;
     switch ((int)be_param_of(batch, MJ_ON_UNSTABLE, 0)) {
@@ -364,6 +353,7 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
 
 int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
+    be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
     return guarded(batch, lane, call_reset, 1, 0, &unstable, error);
 }
@@ -435,6 +425,7 @@ int be_mujoco_open(be_batch *batch, const void *engine, be_error *error) {
     batch->engine = (void *)(uintptr_t)engine;
     if (source->set_log) learn_log(source);
     stop_clock(source);
+    be_mujoco_open_ahead(batch);
     return BE_OK;
 }
 
@@ -473,6 +464,7 @@ void be_mujoco_save(const be_batch *batch, int64_t lane, void *bytes) { copy_lan
 
 void be_mujoco_load(be_batch *batch, int64_t lane, const void *bytes) {
     copy_lane(batch, lane, (unsigned char *)(uintptr_t)bytes, 1);
+    be_mujoco_drop_ahead(batch, lane);
     if (be_mujoco_of(batch)->num_trees == 0) return;
     be_error error; /* there will be none, because MuJoCo has been in this state before */
     int unstable;

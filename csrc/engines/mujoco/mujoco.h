@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "batchenv.h"
+#include "engines/physics/physics.h"
 
 /* The arrays that tasks read or write; be_mujoco_source.sizes says how many doubles each has. Further arrays, which the
  * generic task observes, may follow. */
@@ -77,6 +78,12 @@ typedef struct be_mujoco_lane {
     double *state;   /* now */
     double *before;  /* before the last mj_step; from it an mjData with all results of that step can be made */
     double **arrays; /* as the last step or reset left them */
+    /* For steps of several lanes at once: the numbers of the lane's model, or NULL where only mj_step will do; a copy
+     * of all of the lane's numbers after its next step; and whether that is there. */
+    const double *floats;
+    double *ahead;
+    int ready;
+    int rows; /* of constraints in its last step: lanes of about as many are stepped together */
 } be_mujoco_lane;
 
 /* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */
@@ -87,7 +94,35 @@ typedef struct be_mujoco_slot {
     int32_t *tree_asleep;  /* where bodies may sleep */
     double *kept[MJ_KEPT]; /* likewise */
     double **arrays;
+    be_physics_group *group;               /* NULL if lanes are not stepped together */
+    double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */
 } be_mujoco_slot;
+
+/* How lanes are stepped together. */
+enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
+enum {
+    MJ_STAGE_COLLISION,
+    MJ_STAGE_MAKE,
+    MJ_STAGE_ISLAND,
+    MJ_STAGE_PROJECT,
+    MJ_STAGE_REFERENCE,
+    MJ_STAGE_SOLVE,
+    MJ_STAGES
+};
+enum { MJ_CALLBACKS = 7 };
+extern const char *const be_mujoco_state_names[MJ_STATES];
+extern const char *const be_mujoco_stage_names[MJ_STAGES];
+extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
+typedef struct be_mujoco_together {
+    const be_physics_isa *isa; /* NULL: each lane takes mj_step */
+    be_physics_model model;
+    const void *without_contacts; /* the mjModel with contacts disabled */
+    void (*stage[MJ_STAGES])(const void *model, void *data);
+    void **callback[MJ_CALLBACKS];   /* MuJoCo's variables for functions of the user's. If one is set, mj_step it is */
+    int64_t state_at[MJ_STATES];     /* where the state's parts are in be_mujoco_lane.state */
+    int64_t applied_at, applied_end; /* forces from outside, which must be 0 */
+    const int64_t *array_of;         /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
+} be_mujoco_together;
 
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
  * as long as the batch lives, and so must everything that it points to. Only models and their arrays may change between
@@ -131,8 +166,10 @@ typedef struct be_mujoco_source {
     const int64_t *sizes;                           /* num_arrays sizes; 0: nobody reads the array */
     const uint8_t *copied; /* num_arrays flags; 1: copied from the mjData to the lane after each step */
     be_mujoco_lane *lanes; /* num_lanes */
+    int64_t record_size;   /* of a lane, in doubles: both states and all arrays, which follow be_mujoco_lane.state */
     int64_t num_slots;     /* if as many as lanes, lane i has slot i for itself */
     be_mujoco_slot *slots;
+    be_mujoco_together together;
 } be_mujoco_source;
 
 static inline const be_mujoco_source *be_mujoco_of(const be_batch *batch) { return batch->engine; }
@@ -141,6 +178,13 @@ static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int
     const be_mujoco_source *source = batch->engine;
     return &source->lanes[lane];
 }
+
+/* The self-check: all lanes take `steps` steps from their present states twice, together and with mj_step, and then are
+ * where mj_step has brought them. differs[i] becomes the index in the lane's record of the first number that is not the
+ * same to the last bit, -1 if there is none, or -2 if the lane was left to mj_step anyway. unstable[i]: whether MuJoCo
+ * found the simulation unstable. `actions`: num_ctrl floats per lane. */
+void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
+                       uint8_t *unstable);
 
 /* ---- params that all types have, first in their tables ---------------------------------------------- */
 

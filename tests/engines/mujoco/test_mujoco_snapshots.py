@@ -82,7 +82,7 @@ can_sleep = pytest.mark.skipif(not hasattr(mujoco.mjtEnableBit, "mjENBL_SLEEP"),
 
 
 def sleeping(env, lane):
-    return env._backend.translator.lanes._slots[lane].tree_asleep.copy()
+    return env._backend.translator.lanes.slots[lane].tree_asleep.copy()
 
 
 @can_sleep

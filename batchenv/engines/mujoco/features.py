@@ -1,0 +1,140 @@
+"""Features of models with which lanes cannot be stepped together, and pairs of geoms that may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOST_PAIRS = 1000  # of geoms that are looked at in each evaluation
+
+Test = Callable[[Any, Any], bool]  # of the mujoco module and a model
+
+
+def _any(*names: str) -> Test:
+    """Whether one of these fields, where the model has it, has a number that is not 0."""
+    return lambda mujoco, model: any(np.any(np.asarray(getattr(model, name, 0)) != 0) for name in names)
+
+
+def _joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+    return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
+
+
+def _bad_motors(mujoco: Any, model: Any) -> bool:
+    of_joint = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_JOINT)
+    single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
+    if not single or not of_joint.all():
+        return True
+    return not _joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[:, 0]].all()
+
+
+def _bad_tendons(mujoco: Any, model: Any) -> bool:
+    if (model.wrap_type != int(mujoco.mjtWrap.mjWRAP_JOINT)).any():
+        return True
+    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
+        if count > 3 or (np.diff(model.jnt_dofadr[model.wrap_objid[first : first + count]]) <= 0).any():
+            return True  # MuJoCo would sort the joints, or add up partial sums
+    return False
+
+
+def _sprung_bodies(mujoco: Any, model: Any) -> bool:
+    return bool((model.jnt_stiffness[_joints(mujoco, model, "FREE", "BALL")] != 0).any())
+
+
+def _bad_fluid(mujoco: Any, model: Any) -> bool:
+    fluid = model.opt.density != 0 or model.opt.viscosity != 0
+    return fluid and bool(np.any(model.opt.wind != 0) or np.any(model.geom_fluid[:, 0] != 0))
+
+
+def _enabled(mujoco: Any, model: Any) -> bool:
+    return bool(model.opt.enableflags)
+
+
+def _disabled(mujoco: Any, model: Any) -> bool:
+    """Whether something is disabled that the stages do not leave to MuJoCo."""
+    names = ("ACTUATION", "AUTORESET", "CLAMPCTRL", "DAMPER", "EULERDAMP", "GRAVITY", "PASSIVE", "SPRING")
+    flags = mujoco.mjtDisableBit
+    return any(model.opt.disableflags & int(getattr(flags, f"mjDSBL_{name}", 0)) for name in names)
+
+
+def _bad_geoms(mujoco: Any, model: Any) -> bool:
+    kinds = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("HFIELD", "SDF")]
+    return bool(np.isin(model.geom_type, kinds).any())
+
+
+# What a model may not have, and how it is found: a feature's name is a reason that the user sees.
+UNSUPPORTED: tuple[tuple[str, Test], ...] = (
+    ("an implicit integrator", lambda mujoco, model: int(model.opt.integrator) not in (0, 1)),
+    ("flags in <option><flag>: something is enabled", _enabled),
+    ("flags in <option><flag>: something smooth is disabled", _disabled),
+    ("plugins", _any("nplugin")),
+    ("flexes", _any("nflex")),
+    ("mocap bodies", _any("nmocap")),
+    ("states of actuators", _any("na")),
+    ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
+    ("actuators that are not at slide or hinge joints", _bad_motors),
+    ("actuators that are not motors", _any("actuator_gaintype", "actuator_biastype", "actuator_dyntype")),
+    ("limits of forces", _any("actuator_forcelimited", "jnt_actfrclimited", "tendon_actfrclimited")),
+    ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
+    ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),
+    ("gravity compensation", _any("body_gravcomp")),
+    ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
+    ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
+    ("springs of free or ball joints", _sprung_bodies),
+    ("limits of ball joints", lambda mujoco, model: bool(model.jnt_limited[_joints(mujoco, model, "BALL")].any())),
+    ("wind, or fluid forces on ellipsoids", _bad_fluid),
+    ("spatial tendons, or fixed ones of many joints", _bad_tendons),
+    (
+        "tendons with limits, springs, damping, friction or armature",
+        _any("tendon_limited", "tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"),
+    ),
+    ("height fields or signed distance fields", _bad_geoms),
+    # MuJoCo leaves out contacts for which it has no room, or raises an error.
+    ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
+    ("too many pairs of geoms that may touch", lambda mujoco, model: len(pairs(mujoco, model)) > _MOST_PAIRS),
+)
+
+
+def reasons(mujoco: Any, model: Any) -> list[str]:
+    """Why lanes with this model cannot be stepped together: names of features that it has."""
+    return [name for name, test in UNSUPPORTED if test(mujoco, model)]
+
+
+def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which pairs of geoms have a <pair>, whose parameters MuJoCo takes instead of the geoms'."""
+
+    def codes(geoms: NDArray[Any]) -> NDArray[Any]:
+        return geoms.min(1) * model.ngeom + geoms.max(1)
+
+    if not len(found):
+        return np.zeros(0, bool)
+    return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
+
+
+def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
+    """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
+    if model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):
+        return np.zeros((0, 2), np.int32)
+    first, second = np.triu_indices(model.ngeom, 1)
+    contype, affinity = model.geom_contype, model.geom_conaffinity
+    kinds = (contype[first] & affinity[second]) | (contype[second] & affinity[first])
+    weld = model.body_weldid[model.geom_bodyid]
+    above = model.body_weldid[model.body_parentid[weld]]
+    apart = weld[first] != weld[second]
+    if not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT):
+        related = (weld[first] == above[second]) | (weld[second] == above[first])
+        apart &= ~(related & (weld[first] != 0) & (weld[second] != 0))
+    excluded = {tuple(sorted((int(sign) >> 16, int(sign) & 0xFFFF))) for sign in model.exclude_signature}
+    bodies = np.sort(model.geom_bodyid[np.column_stack([first, second])], 1)
+    if excluded:
+        apart &= np.array([tuple(pair) not in excluded for pair in bodies.tolist()], bool)
+    found = np.column_stack([first, second])[(kinds != 0) & apart]
+    bodies = bodies[(kinds != 0) & apart]
+    found = found[np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))]
+    found = np.concatenate([found, np.column_stack([model.pair_geom1, model.pair_geom2])])
+    swap = model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]]
+    found[swap] = found[swap, ::-1]
+    planes = int(mujoco.mjtGeom.mjGEOM_PLANE)
+    return found[model.geom_type[found[:, 1]] != planes].astype(np.int32)

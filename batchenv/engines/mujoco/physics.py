@@ -1,0 +1,251 @@
+"""Which models can be stepped several lanes at a time, what the C core needs for it, and the self-check.
+
+csrc/engines/physics computes what is smooth in a step of MuJoCo, in MuJoCo's order of sums, which differs from version
+to version. So this is used only with versions whose order is known, for models that need nothing else, and after a
+check that the results of this very model with this very library are the same bits.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import platform
+from typing import Any
+
+import numpy as np
+from gymnasium import logger
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.engines.mujoco import constraints
+from batchenv.engines.mujoco.features import explicit, pairs, reasons
+
+Lanes = Any  # library.Lanes; that module imports this one
+
+# Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
+VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
+
+# ---- the model, as csrc/engines/physics/physics.h has it
+
+
+def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
+    geom = mujoco.mjtGeom
+    round_ones = [int(geom.mjGEOM_SPHERE), int(geom.mjGEOM_CAPSULE)]
+    first, second = model.geom_type[found].T
+    plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
+    both = np.isin(first, round_ones) & np.isin(second, round_ones)
+    cylinder = second == int(geom.mjGEOM_CYLINDER)
+    with_plane = np.where(capsule, 1, np.where(cylinder, 4, 0))
+    return np.where(plane, with_plane, np.where(both, 3, 2)).astype(np.int32)
+
+
+def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
+    """For each pair: how far apart the geoms' middles, and how far apart their axes may be when a contact begins."""
+    margin = np.maximum(model.geom_margin, 0) + np.maximum(model.geom_gap, 0)
+    margins = margin[found].sum(1)
+    if model.npair:
+        most = (np.maximum(model.pair_margin, 0) + np.maximum(model.pair_gap, 0)).max()
+        margins = np.where(explicit(model, found), np.maximum(margins, most), margins)
+    sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
+    return np.column_stack([margins + model.geom_rbound[found].sum(1), margins + sizes[found].sum(1)])
+
+
+# Numbers on whose signs it depends what is computed. All lanes of a group have to agree about them.
+DECIDING = ("body_mass", "body_subtreemass", "jnt_stiffness", "dof_damping", "opt_density", "opt_viscosity")
+
+
+class Plan:
+    """A model as the C core reads it: see csrc/engines/physics/physics.h.
+
+    Attributes:
+        sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
+        floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
+        signs: those of DECIDING.
+    """
+
+    def __init__(self, mujoco: Any, model: Any):
+        found = pairs(mujoco, model)
+        version = mujoco.__version__.split(".")
+        constrained = np.any(model.dof_frictionloss != 0) or model.neq > 0
+        kinds = _pair_kinds(mujoco, model, found)
+        contacts = constraints.Contacts(mujoco, model, found, kinds)
+        joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
+        solves = constraints.solves(mujoco, model) and (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
+        own = {
+            "num_pairs": len(found),
+            "num_trees": len(trees) - 1,
+            "tree_dofs": trees,
+            "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[contacts.own > 0].sum()) * int(solves),
+            "version": int(version[0]) * 1000 + int(version[1]),
+            "always": int(constrained),
+            "solves": int(solves),
+            "jnt_shape": joint_shapes,
+            "jnt_curve": joint_curves,
+            "pair_geoms": found,
+            "pair_kind": kinds,
+            "pair_own": contacts.own * int(solves),
+            "pair_dim": contacts.dim,
+            "pair_shape": contacts.shape,
+            "pair_reach": _pair_reach(model, found),
+            "pair_margin": contacts.margin,
+            "pair_friction": contacts.friction,
+            "pair_curve": contacts.curve,
+        }
+
+        def field(name: str) -> Any:
+            if name in own:
+                return own[name]
+            return getattr(model.opt, name[4:]) if name.startswith("opt_") else getattr(model, name)
+
+        self.sizes = [int(field(name)) for name in _core.PHYSICS_SIZES]
+        self.ints = [np.array(field(name), np.int32).reshape(-1) for name in _core.PHYSICS_INTS]
+        arrays = [np.array(field(name), np.float64).reshape(-1) for name in _core.PHYSICS_FLOATS]
+        self.starts = np.cumsum([0, *(len(array) for array in arrays)])[:-1]
+        self.floats = np.concatenate(arrays)
+
+        self.signs = np.concatenate([np.sign(np.ravel(field(name))) for name in DECIDING])
+
+    def is_like(self, other: Plan) -> bool:
+        """Whether lanes of both can be in one group: they take the same decisions."""
+        ints = all(np.array_equal(a, b) for a, b in zip(self.ints, other.ints, strict=True))
+        return ints and self.sizes == other.sizes and np.array_equal(self.signs, other.signs)
+
+
+# ---- lanes
+
+
+def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int) -> list[str]:
+    """Has the lanes stepped together. Returns why not, if that is impossible.
+
+    functions: {name: address}, as library.load() has them. fingerprint: identifies the model.
+
+    Which features, versions and observations allow it is checked first, and then the results (`check`).
+    """
+    why = _obstacles(lanes, mujoco, functions)
+    if not why:
+        key = (fingerprint, lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
+        if key not in _checked:
+            _checked[key] = check(lanes, mujoco, functions)
+            if _checked[key]:
+                logger.warn(f"MuJoCo's lanes are stepped one by one: {_checked[key]}")
+        why = [_checked[key]] if _checked[key] else []
+    if not why:
+        together(lanes, mujoco, functions)
+    return why
+
+
+_checked: dict[Any, str] = {}  # what `check` has found
+
+
+def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str]:
+    if os.environ.get("BATCHENV_PHYSICS") == "0":
+        return ["BATCHENV_PHYSICS=0"]
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return [f"on {platform.machine()}, MuJoCo's sums are rounded in another way"]
+    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+    if version not in VERSIONS:
+        return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
+    missing = [name for name in _core.MUJOCO_STAGES if not functions[name]]
+    if missing:
+        return [f"mujoco's library has no {', '.join(missing)}"]
+    if len(lanes) < 2:
+        return ["there is one lane"]
+    unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
+    return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
+
+
+_places = {name: place for place, name in enumerate(_core.PHYSICS_ARRAYS)}
+
+
+def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
+    """Has the lanes stepped together from now on. No lane may have been stepped."""
+    plan = Plan(mujoco, lanes.model)
+    without_contacts = copy.copy(lanes.model)
+    without_contacts.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    at = _state_places(mujoco, lanes)
+    lanes.source.step_together(
+        lanes.isa,
+        plan.sizes,
+        plan.ints,
+        plan.starts,
+        plan.floats,
+        np.zeros_like(lanes.records),
+        functions,
+        [at[name][0] for name in _core.MUJOCO_STATES],
+        (min(at["QFRC_APPLIED"][0], at["XFRC_APPLIED"][0]), max(at["QFRC_APPLIED"][1], at["XFRC_APPLIED"][1])),
+        [_places.get(name, -1) for name in lanes.fields],
+        without_contacts,
+        lanes.slots,
+    )
+    lanes.plan = plan
+
+
+def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
+    """{name: (begin, end)} of the parts of MuJoCo's states. They are in the order of their bits."""
+    states = mujoco.mjtState
+    names = [*_core.MUJOCO_STATES, "QFRC_APPLIED", "XFRC_APPLIED"]
+    bits = {name: int(getattr(states, f"mjSTATE_{name}")) for name in names}
+
+    def size(signature: int) -> int:
+        return int(mujoco.mj_stateSize(lanes.model, signature & lanes.signature)) if signature else 0
+
+    return {name: (size(bit - 1), size(2 * bit - 1)) for name, bit in bits.items()}
+
+
+def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
+    """What `MujocoSource.put_model` needs to step a lane with this model together with others; or None, and why."""
+    if lanes.plan is None:
+        return None, lanes.alone
+    why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
+    plan = None if why else Plan(mujoco, model)
+    if plan and not plan.is_like(lanes.plan):
+        names = f"{', '.join(DECIDING[:-1])} or {DECIDING[-1]}"
+        why = [f"a number of {names} is 0 in the lane's model, and not in the others', or the other way round"]
+    return (None, why) if why else (plan.floats, [])
+
+
+# ---- the self-check
+
+_TRIAL_LANES = 16
+_TRIAL_STEPS = (1, 2, 25, 1, 3, 25, 1)  # of MuJoCo, in each round
+
+
+def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
+    """Steps states of the model together and with mj_step, and compares every number. Returns what differs, or "".
+
+    States are near the start and far from it, at rest and fast, in the air and in contact, beyond limits and absurd.
+    """
+    trial = lanes.like(_TRIAL_LANES)
+    together(trial, mujoco, functions)
+    rng = np.random.default_rng(1)
+    low, high = (np.clip(bound, -2, 2) for bound in lanes.model.actuator_ctrlrange.T)
+    free = ~np.asarray(lanes.model.actuator_ctrllimited, bool)
+    low[free], high[free] = -1, 1
+    data = mujoco.MjData(lanes.model)
+    for lane in range(_TRIAL_LANES):
+        trial.records[lane, : trial.state_size] = _trial_state(mujoco, trial, data, rng, lane)
+    for steps in _TRIAL_STEPS:
+        actions = rng.uniform(low, high, (_TRIAL_LANES, lanes.model.nu))
+        differs, unstable = trial.source.compare(actions.astype(np.float32), steps)
+        for lane in np.flatnonzero(differs >= 0):
+            return (
+                f"{trial.name_of(int(differs[lane]))} differs from mj_step's in the self-check, with mujoco "
+                f"{mujoco.__version__} and {lanes.isa}"
+            )
+        for lane in np.flatnonzero(unstable):
+            trial.records[lane, : trial.state_size] = _trial_state(mujoco, trial, data, rng, int(lane))
+    return ""
+
+
+def _trial_state(mujoco: Any, trial: Lanes, data: Any, rng: np.random.Generator, lane: int) -> NDArray[np.float64]:
+    model = trial.model
+    mujoco.mj_resetData(model, data)
+    scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
+    data.qpos[:] += rng.uniform(-scale, scale, model.nq)
+    data.qvel[:] = rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+    if lane == _TRIAL_LANES - 1:
+        data.qvel[0] = 1e12  # MuJoCo finds this unstable
+    state = np.empty(trial.state_size)
+    mujoco.mj_getState(model, data, state, trial.signature)
+    return state

@@ -1,0 +1,270 @@
+/* Steps of several lanes at once. csrc/engines/physics computes what is smooth; where a lane has limits or contacts,
+ * MuJoCo's own functions compute its constraints, in an mjData that is lent to the lane. */
+#include <string.h>
+
+#include "engines/mujoco/inside.h"
+
+const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
+const char *const be_mujoco_stage_names[] = {"mj_collision",         "mj_makeConstraint",      "mj_island",
+                                             "mj_projectConstraint", "mj_referenceConstraint", "mj_fwdConstraint"};
+const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
+                                                "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
+
+enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
+
+/* A group under way. */
+typedef struct task {
+    const be_mujoco_source *source;
+    be_mujoco_slot *slot;
+    be_mujoco_lane *lanes[BE_PHYSICS_LANES];
+    int count;
+    int64_t steps;
+    be_mujoco_guard *guard;
+    int lent; /* 1: the slot's mjData holds what it needs besides what LEND copies */
+} task;
+
+/* ---- one lane's constraints ---------------------------------------------------------------------------- */
+
+static void lend(const task *t, const be_physics_group *group, int lane, const int *arrays, size_t count) {
+    for (size_t k = 0; k < count; k++) {
+        double *to = t->slot->mirror[arrays[k]];
+        if (to) t->source->together.isa->read(group, arrays[k], lane, to);
+    }
+}
+#define LEND(t, group, lane, ...)                                                                                      \
+    do {                                                                                                               \
+        static const int arrays_[] = {__VA_ARGS__};                                                                    \
+        lend(t, group, lane, arrays_, sizeof arrays_ / sizeof *arrays_);                                               \
+    } while (0)
+
+/* See be_physics_constrain. */
+static int constrain(void *context, be_physics_group *group, int lane, int wants) {
+    task *t = context;
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_together *together = &source->together;
+    const void *model = t->lanes[lane]->model;
+    void *data = t->slot->data;
+    if (_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
+        source->mj_reset_data(model, data);
+        return 0;
+    }
+    if (!t->lent) source->mj_set_state(t->lanes[0]->model, data, t->lanes[0]->state, source->state_signature);
+    t->lent = 1;
+    LEND(t, group, lane, BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_cdof, BE_ARRAY_subtree_com, BE_ARRAY_M, BE_ARRAY_qLD,
+         BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
+    if (wants & BE_WANTS_CONTACTS) {
+        LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
+             BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat);
+    }
+    together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
+    for (int k = MJ_STAGE_MAKE; k < MJ_STAGES; k++) together->stage[k](model, data);
+    together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
+    together->isa->write(group, BE_ARRAY_qfrc_constraint, lane, t->slot->mirror[BE_ARRAY_qfrc_constraint]);
+    if (wants & BE_WANTS_FORCES) {
+        source->mj_rne_post_constraint(model, data);
+        together->isa->write(group, BE_ARRAY_cfrc_ext, lane, t->slot->mirror[BE_ARRAY_cfrc_ext]);
+    }
+    return 1;
+}
+
+/* ---- a group -------------------------------------------------------------------------------------------- */
+
+/* Copies the parts of a state that a group changes, except for the time, from the group to a row. */
+static void read_state(const task *t, const be_physics_group *group, int lane, double *row) {
+    const be_mujoco_together *together = &t->source->together;
+    together->isa->read(group, BE_ARRAY_qpos, lane, row + together->state_at[MJ_STATE_QPOS]);
+    together->isa->read(group, BE_ARRAY_qvel, lane, row + together->state_at[MJ_STATE_QVEL]);
+    together->isa->read(group, BE_ARRAY_qacc_warmstart, lane, row + together->state_at[MJ_STATE_WARMSTART]);
+}
+
+static double *before_of(const task *t, int lane) { return t->lanes[lane]->ahead + t->source->row_size; }
+
+static void before_last(void *context, be_physics_group *group) {
+    const task *t = context;
+    for (int lane = 0; lane < t->count; lane++) read_state(t, group, lane, before_of(t, lane));
+}
+
+/* Copies a lane's state and controls to the group, and to what will be its result. */
+static void begin_lane(const task *t, int lane, const float *action) {
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_together *together = &source->together;
+    const be_mujoco_lane *handles = t->lanes[lane];
+    be_physics_group *group = t->slot->group;
+    double *state = handles->ahead, *before = before_of(t, lane);
+    memcpy(state, handles->state, (size_t)source->row_size * sizeof *state);
+    double *controls = state + together->state_at[MJ_STATE_CTRL];
+    for (int64_t j = 0; j < source->num_ctrl; j++) controls[j] = action[j];
+    together->isa->write(group, BE_ARRAY_ctrl, lane, controls);
+    together->isa->write(group, BE_ARRAY_qpos, lane, state + together->state_at[MJ_STATE_QPOS]);
+    together->isa->write(group, BE_ARRAY_qvel, lane, state + together->state_at[MJ_STATE_QVEL]);
+    together->isa->write(group, BE_ARRAY_qacc_warmstart, lane, state + together->state_at[MJ_STATE_WARMSTART]);
+    memcpy(before, state, (size_t)source->row_size * sizeof *state);
+}
+
+/* Copies a lane's results out of the group. */
+static void end_lane(const task *t, int lane) {
+    const be_mujoco_source *source = t->source;
+    const be_mujoco_together *together = &source->together;
+    be_mujoco_lane *handles = t->lanes[lane];
+    double *state = handles->ahead, *time = &state[together->state_at[MJ_STATE_TIME]];
+    for (int64_t k = 0; k < t->steps; k++) {
+        before_of(t, lane)[together->state_at[MJ_STATE_TIME]] = *time;
+        *time += source->timestep;
+    }
+    read_state(t, t->slot->group, lane, state);
+    for (int64_t j = 0; j < source->num_arrays; j++) {
+        double *to = state + (handles->arrays[j] - handles->state);
+        if (source->copied[j]) together->isa->read(t->slot->group, (int)together->array_of[j], lane, to);
+    }
+    handles->ready = 1;
+}
+
+static int wants_forces(const be_mujoco_source *source) {
+    for (int64_t j = 0; j < source->num_arrays; j++) {
+        if (source->copied[j] && source->together.array_of[j] == BE_ARRAY_cfrc_ext) return 1;
+    }
+    return 0;
+}
+
+static void step_group(task *t, const float *const *actions) {
+    const be_mujoco_source *source = t->source;
+    int torn;
+    t->slot = be_mujoco_borrow(source, t->lanes[0] - source->lanes, &torn);
+    be_mujoco_guard guard;
+    t->guard = &guard;
+    t->lent = 0;
+    be_mujoco_enter(source, &guard);
+    const int sound = _setjmp(guard.jump) == 0;
+    if (sound) {
+        if (torn) source->mj_reset_data(t->lanes[0]->model, t->slot->data);
+        be_physics_job job = {.count = t->count,
+                              .steps = t->steps,
+                              .forces = wants_forces(source),
+                              .constrain = constrain,
+                              .context = t,
+                              .before_last = before_last};
+        for (int lane = 0; lane < t->count; lane++) {
+            job.floats[lane] = t->lanes[lane]->floats;
+            begin_lane(t, lane, actions[lane]);
+        }
+        source->together.isa->step(t->slot->group, &job);
+        for (int lane = 0; lane < t->count; lane++) {
+            t->lanes[lane]->rows = job.rows[lane];
+            if (!(job.failed >> lane & 1)) end_lane(t, lane);
+        }
+    }
+    be_mujoco_leave(source);
+    be_mujoco_give_back(source, t->slot);
+}
+
+/* ---- lanes of a batch ------------------------------------------------------------------------------------ */
+
+/* Whether the lane can be stepped with others. */
+static int fits(const be_mujoco_source *source, const be_mujoco_lane *lane) {
+    if (lane->floats == NULL || lane->ready) return 0;
+    for (int64_t j = source->together.applied_at; j < source->together.applied_end; j++) {
+        if (lane->state[j] != 0) return 0;
+    }
+    return 1;
+}
+
+static int has_callbacks(const be_mujoco_together *together) {
+    for (int k = 0; k < MJ_CALLBACKS; k++) {
+        if (together->callback[k] && *together->callback[k]) return 1;
+    }
+    return 0;
+}
+
+/* Lanes that iterate together wait for the one with the most rows, so a group gets lanes with about as many: of as many
+ * as before, since lanes change slowly. */
+static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int count) {
+    for (int k = 1; k < count; k++) {
+        be_mujoco_lane *const lane = lanes[k];
+        const float *const action = actions[k];
+        int j = k;
+        for (; j > 0 && lanes[j - 1]->rows > lane->rows; j--) lanes[j] = lanes[j - 1], actions[j] = actions[j - 1];
+        lanes[j] = lane, actions[j] = action;
+    }
+}
+
+void be_mujoco_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    if (has_callbacks(&source->together)) return;
+    task t = {.source = source, .steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0)};
+    be_mujoco_lane *chosen[TOGETHER];
+    const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];
+    for (int64_t next = 0; next < count;) {
+        int found = 0;
+        for (; next < count && found < TOGETHER; next++) {
+            if (!fits(source, &source->lanes[lanes[next]])) continue;
+            chosen[found] = &source->lanes[lanes[next]];
+            actions[found++] = all + places[next] * source->num_ctrl;
+        }
+        sort_by_rows(chosen, actions, found);
+        for (int k = 0; k < found; k += t.count) {
+            const int most = source->together.isa->lanes;
+            t.count = found - k < most ? found - k : most;
+            memcpy(t.lanes, chosen + k, (size_t)t.count * sizeof *chosen);
+            if (t.count > 1) step_group(&t, actions + k); /* one lane alone is quicker with mj_step */
+        }
+    }
+}
+
+/* ---- the self-check -------------------------------------------------------------------------------------- */
+
+/* Steps a lane with mj_step. Returns whether its simulation is unstable, or MuJoCo raised an error. */
+static int step_alone(const be_mujoco_source *source, int64_t lane, const float *action, int64_t steps) {
+    const be_mujoco_lane *handles = &source->lanes[lane];
+    int torn;
+    be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
+    for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
+    be_mujoco_guard guard;
+    be_mujoco_enter(source, &guard);
+    const int failed = _setjmp(guard.jump) != 0;
+    if (!failed) be_mujoco_call_step(source, handles, slot, steps, wants_forces(source));
+    be_mujoco_leave(source);
+    const int unstable = be_mujoco_take_unstable(source, slot) >= 0;
+    be_mujoco_give_back(source, slot);
+    return failed || unstable;
+}
+
+void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
+                       uint8_t *unstable) {
+    for (int64_t lane = 0; lane < source->num_lanes;) {
+        task t = {.source = source, .steps = steps};
+        const float *taken[BE_PHYSICS_LANES];
+        for (; lane < source->num_lanes && t.count < source->together.isa->lanes; lane++) {
+            t.lanes[t.count] = &source->lanes[lane];
+            taken[t.count++] = actions + lane * source->num_ctrl;
+        }
+        step_group(&t, taken);
+    }
+    for (int64_t lane = 0; lane < source->num_lanes; lane++) {
+        be_mujoco_lane *handles = &source->lanes[lane];
+        unstable[lane] = (uint8_t)step_alone(source, lane, actions + lane * source->num_ctrl, steps);
+        differs[lane] = handles->ready ? -1 : -2;
+        for (int64_t k = 0; handles->ready && k < source->record_size; k++) {
+            if (memcmp(&handles->state[k], &handles->ahead[k], sizeof(double)) == 0) continue;
+            differs[lane] = k;
+            break;
+        }
+        handles->ready = 0;
+    }
+}
+
+void be_mujoco_open_ahead(be_batch *batch) {
+    if (be_mujoco_of(batch)->together.isa == NULL) return;
+    batch->driver->ahead = be_mujoco_ahead;
+    batch->driver->together = TOGETHER;
+}
+
+int be_mujoco_take_ahead(be_batch *batch, int64_t lane) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    be_mujoco_lane *handles = &source->lanes[lane];
+    if (!handles->ready) return 0;
+    handles->ready = 0;
+    memcpy(handles->state, handles->ahead, (size_t)source->record_size * sizeof *handles->state);
+    return 1;
+}
+
+void be_mujoco_drop_ahead(be_batch *batch, int64_t lane) { be_mujoco_of(batch)->lanes[lane].ready = 0; }

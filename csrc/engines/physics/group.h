@@ -1,0 +1,123 @@
+/* The arrays of a group of lanes, and what stages are written with. */
+#ifndef BE_PHYSICS_GROUP_H
+#define BE_PHYSICS_GROUP_H
+
+#include "engines/physics/physics.h"
+#include "exact_math.h"
+
+/* Arrays that mjData does not have. */
+#define BE_PHYSICS_SCRATCH(X)                                                                                          \
+    X(body_acceleration, 6 * m->nbody) /* of mj_rne */                                                                 \
+    X(body_force, 6 * m->nbody)                                                                                        \
+    X(fluid, m->nv)                                                                                                    \
+    X(damped, m->nC) /* M + timestep * damping, factored */                                                            \
+    X(damped_inverse, m->nv)                                                                                           \
+    X(start_qpos, m->nq) /* of a step of mj_RungeKutta */                                                              \
+    X(start_qvel, m->nv)                                                                                               \
+    X(velocity, 4 * m->nv) /* of its four evaluations */                                                               \
+    X(acceleration, 4 * m->nv)                                                                                         \
+    X(moved, m->nv)                                                                                                    \
+    X(contact_here, m->num_candidates) /* masks */                                                                     \
+    X(contact_dist, m->num_candidates)                                                                                 \
+    X(contact_pos, 3 * m->num_candidates)                                                                              \
+    X(contact_frame, 9 * m->num_candidates)                                                                            \
+    X(contact_jacobian, 3 * m->nv)                                                                                     \
+    X(row_tree, (int64_t)BE_MAX_ROWS) /* of each lane's rows: the number of the tree that they move */                 \
+    X(row, m->nv)                                                                                                      \
+    X(J, (int64_t)BE_MAX_ROWS * m->nv)                                                                                 \
+    X(D, (int64_t)BE_MAX_ROWS)                                                                                         \
+    X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
+    X(solver, 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
+
+#define BE_PHYSICS_VECTOR(name, count) be_vd *name;
+struct be_physics_group {
+    const be_physics_model *m;
+    int64_t counts[BE_PHYSICS_NUM_ARRAYS]; /* how many numbers of each array a lane has */
+    const double *floats;                  /* the model's numbers, of the first lane */
+    const be_vd *columns;                  /* those of all lanes, if they differ; room for them is in `wide_columns` */
+    be_vd *wide_columns;
+    int wide; /* 1: read `columns` */
+    be_physics_job *job;
+    unsigned present;           /* bits of lanes that are stepped and have not failed */
+    int nefc[BE_PHYSICS_LANES]; /* rows of constraints of each lane */
+    unsigned left;              /* bits of lanes whose constraints are left to the caller */
+    int last;                   /* 1: this is the evaluation that arrays are kept of */
+    union {
+        struct {
+            BE_PHYSICS_ARRAYS(BE_PHYSICS_VECTOR)
+        };
+        be_vd *arrays[BE_PHYSICS_NUM_ARRAYS];
+    };
+    BE_PHYSICS_SCRATCH(BE_PHYSICS_VECTOR)
+};
+
+/* Stages. They read and write arrays of the group; each comment says which MuJoCo function it is. */
+#define BE_PHYSICS_STAGES(X)                                                                                           \
+    X(kinematics)   /* mj_kinematics */                                                                                \
+    X(com_pos)      /* mj_comPos */                                                                                    \
+    X(tendon)       /* mj_tendon, and the velocities of tendons */                                                     \
+    X(inertia)      /* mj_makeM (once mj_crb), mj_factorM */                                                           \
+    X(com_vel)      /* mj_comVel */                                                                                    \
+    X(passive)      /* mj_passive */                                                                                   \
+    X(rne)          /* mj_rne without accelerations */                                                                 \
+    X(actuation)    /* mj_transmission, mj_fwdActuation */                                                             \
+    X(acceleration) /* mj_fwdAcceleration */                                                                           \
+    X(integrate)    /* mj_step, with mj_Euler or mj_RungeKutta */
+
+#define BE_PHYSICS_STAGE_NAME(name) BE_ISA_NAME(be_physics_##name)
+#define BE_PHYSICS_DECLARE(name) void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g);
+BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
+
+/* Finds contacts of the pairs that are own (mj_collision): contact_here, contact_dist, contact_pos, contact_frame.
+ * Returns the lanes that have any. */
+#define be_physics_collide BE_ISA_NAME(be_physics_collide)
+unsigned be_physics_collide(be_physics_group *g);
+
+/* Makes rows of limits and contacts for some lanes (mj_makeConstraint, mj_makeImpedance, mj_referenceConstraint): J, D,
+ * aref, nefc. Lanes for which there is no room get a bit in `left`. */
+#define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
+void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
+
+/* Solves for qacc and qfrc_constraint of some lanes (mj_solNewton). */
+#define be_physics_newton BE_ISA_NAME(be_physics_newton)
+void be_physics_newton(be_physics_group *g, unsigned lanes);
+
+/* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
+ * caller answers. */
+#define be_physics_constrain_lanes BE_ISA_NAME(be_physics_constrain_lanes)
+void be_physics_constrain_lanes(be_physics_group *g);
+
+/* Which lanes may have contacts, as bits: no lane that has one is missing. */
+#define be_physics_near BE_ISA_NAME(be_physics_near)
+unsigned be_physics_near(be_physics_group *g);
+
+/* Evaluates the accelerations of the present positions and velocities (mj_forward). */
+#define be_physics_forward BE_ISA_NAME(be_physics_forward)
+void be_physics_forward(be_physics_group *g);
+
+/* Factors a matrix with the sparsity of the model's M, in place (mj_factorI), and solves with it (mj_solveLD) for
+ * degrees of freedom first..end-1, which are those of whole trees of joints. The first function returns the lanes whose
+ * matrix is nearly singular: MuJoCo would warn, and go on with another one. */
+#define be_physics_factor BE_ISA_NAME(be_physics_factor)
+#define be_physics_solve BE_ISA_NAME(be_physics_solve)
+unsigned be_physics_factor(const be_physics_model *m, be_vd *restrict matrix, be_vd *restrict inverse);
+void be_physics_solve(const be_physics_model *m, int first, int end, be_vd *restrict x, const be_vd *matrix,
+                      const be_vd *inverse);
+
+/* A stage is written once as a function of the group and of `wide`, and inlined twice: lanes of one model read its
+ * numbers as they are, lanes of several models read columns. */
+#define BE_PHYSICS_STAGE(name)                                                                                         \
+    void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g) {                                                           \
+        if (g->wide) {                                                                                                 \
+            name(g, 1);                                                                                                \
+        } else {                                                                                                       \
+            name(g, 0);                                                                                                \
+        }                                                                                                              \
+    }
+
+/* Number `index` of the model's array `name`: for each lane, and for decisions, which are the same for all lanes of a
+ * group (be_physics_alike says so of their models). */
+#define BE_K(name, index) (wide ? g->columns[g->m->at.name + (index)] : be_set1(g->floats[g->m->at.name + (index)]))
+#define BE_K1(name, index) (g->floats[g->m->at.name + (index)])
+
+#endif

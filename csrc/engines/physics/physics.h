@@ -1,0 +1,304 @@
+/* MuJoCo's step for several lanes at once: lane i of each vector belongs to lane i of a group, and does MuJoCo's
+ * operations in MuJoCo's order, so that the results have MuJoCo's bits.
+ *
+ * Each stage of a step has a file, named as MuJoCo names the stage. Models come as arrays that the caller has read by
+ * name, so no layout of mjModel is compiled in. Stages are compiled once per instruction set, and reached through
+ * be_physics_isa. What a stage cannot do itself (constraints) it asks its caller for, lane by lane.
+ */
+#ifndef BE_PHYSICS_H
+#define BE_PHYSICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BE_PHYSICS_LANES 8 /* the most lanes of a group: the widest BE_VL */
+
+/* ---- models ------------------------------------------------------------------------------------------ */
+
+/* Sizes of a model, by MuJoCo's names. Ours are num_trees (see tree_dofs), num_pairs (see pair_geoms) and
+ * num_candidates: how many contacts there can be at most between the pairs of pair_own. */
+#define BE_PHYSICS_SIZES(X)                                                                                            \
+    X(nq)                                                                                                              \
+    X(nv)                                                                                                              \
+    X(nu)                                                                                                              \
+    X(nbody)                                                                                                           \
+    X(njnt)                                                                                                            \
+    X(ngeom)                                                                                                           \
+    X(nsite)                                                                                                           \
+    X(ntendon)                                                                                                         \
+    X(nC)                                                                                                              \
+    X(num_trees)                                                                                                       \
+    X(num_pairs)                                                                                                       \
+    X(num_candidates)
+
+/* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
+ *   version     major * 1000 + minor: sums have another order from version to version
+ *   always      1: each lane has constraints at any time
+ *   solves      1: constraints are solved here, where all of a lane's are of kinds that are known here
+ *   jnt_shape   be_physics_shape of each joint's limit
+ *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
+ *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
+ *   pair_kind   be_physics_pair_kind
+ *   pair_own    1: contacts of the pair are found here
+ *   pair_dim    their condim
+ *   pair_shape  be_physics_shape of their constraints */
+#define BE_PHYSICS_INTS(X)                                                                                             \
+    X(body_parentid)                                                                                                   \
+    X(body_rootid)                                                                                                     \
+    X(body_weldid)                                                                                                     \
+    X(body_jntnum)                                                                                                     \
+    X(body_jntadr)                                                                                                     \
+    X(body_dofnum)                                                                                                     \
+    X(body_dofadr)                                                                                                     \
+    X(body_sameframe)                                                                                                  \
+    X(jnt_type)                                                                                                        \
+    X(jnt_qposadr)                                                                                                     \
+    X(jnt_dofadr)                                                                                                      \
+    X(jnt_limited)                                                                                                     \
+    X(dof_bodyid)                                                                                                      \
+    X(dof_jntid)                                                                                                       \
+    X(dof_parentid)                                                                                                    \
+    X(dof_simplenum)                                                                                                   \
+    X(geom_type)                                                                                                       \
+    X(geom_bodyid)                                                                                                     \
+    X(geom_sameframe)                                                                                                  \
+    X(site_bodyid)                                                                                                     \
+    X(site_sameframe)                                                                                                  \
+    X(tendon_adr)                                                                                                      \
+    X(tendon_num)                                                                                                      \
+    X(wrap_objid)                                                                                                      \
+    X(actuator_trnid)                                                                                                  \
+    X(actuator_ctrllimited)                                                                                            \
+    X(M_rownnz)                                                                                                        \
+    X(M_rowadr)                                                                                                        \
+    X(M_colind)                                                                                                        \
+    X(opt_integrator)                                                                                                  \
+    X(opt_iterations)                                                                                                  \
+    X(opt_ls_iterations)                                                                                               \
+    X(version)                                                                                                         \
+    X(always)                                                                                                          \
+    X(solves)                                                                                                          \
+    X(jnt_shape)                                                                                                       \
+    X(tree_dofs)                                                                                                       \
+    X(pair_geoms)                                                                                                      \
+    X(pair_kind)                                                                                                       \
+    X(pair_own)                                                                                                        \
+    X(pair_dim)                                                                                                        \
+    X(pair_shape)
+
+/* Its other numbers. Those of lanes may differ. Ours are:
+ *   jnt_curve      BE_CURVE numbers of each joint's limit
+ *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
+ *   pair_margin, pair_friction, pair_curve   of contacts */
+#define BE_PHYSICS_FLOATS(X)                                                                                           \
+    X(qpos0)                                                                                                           \
+    X(qpos_spring)                                                                                                     \
+    X(body_pos)                                                                                                        \
+    X(body_quat)                                                                                                       \
+    X(body_ipos)                                                                                                       \
+    X(body_iquat)                                                                                                      \
+    X(body_mass)                                                                                                       \
+    X(body_subtreemass)                                                                                                \
+    X(body_inertia)                                                                                                    \
+    X(body_invweight0)                                                                                                 \
+    X(jnt_pos)                                                                                                         \
+    X(jnt_axis)                                                                                                        \
+    X(jnt_stiffness)                                                                                                   \
+    X(jnt_range)                                                                                                       \
+    X(jnt_margin)                                                                                                      \
+    X(jnt_curve)                                                                                                       \
+    X(dof_armature)                                                                                                    \
+    X(dof_damping)                                                                                                     \
+    X(dof_invweight0)                                                                                                  \
+    X(dof_M0)                                                                                                          \
+    X(geom_pos)                                                                                                        \
+    X(geom_quat)                                                                                                       \
+    X(geom_size)                                                                                                       \
+    X(site_pos)                                                                                                        \
+    X(site_quat)                                                                                                       \
+    X(wrap_prm)                                                                                                        \
+    X(actuator_ctrlrange)                                                                                              \
+    X(actuator_gainprm)                                                                                                \
+    X(actuator_gear)                                                                                                   \
+    X(opt_timestep)                                                                                                    \
+    X(opt_gravity)                                                                                                     \
+    X(opt_density)                                                                                                     \
+    X(opt_viscosity)                                                                                                   \
+    X(opt_impratio)                                                                                                    \
+    X(opt_tolerance)                                                                                                   \
+    X(opt_ls_tolerance)                                                                                                \
+    X(pair_reach)                                                                                                      \
+    X(pair_margin)                                                                                                     \
+    X(pair_friction)                                                                                                   \
+    X(pair_curve)
+
+enum { /* MuJoCo's numbers for jnt_type, sameframe and integrators, which its files of models depend on */
+       BE_FREE = 0,
+       BE_BALL = 1,
+       BE_SLIDE = 2,
+       BE_HINGE = 3,
+       BE_SAME_NONE = 0,
+       BE_SAME_BODY = 1,
+       BE_SAME_INERTIA = 2,
+       BE_SAME_BODYROT = 3,
+       BE_SAME_INERTIAROT = 4,
+       BE_EULER = 0,
+       BE_RK4 = 1,
+       BE_CAPSULE = 3,
+       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm */
+};
+
+/* How the impedance of a constraint depends on its position. */
+typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_shape;
+/* What solref and solimp come to: stiffness, damping, the impedances at both ends, width, midpoint, and the factors of
+ * both halves of the curve. */
+enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
+
+enum { BE_MAX_ROWS = 48 }; /* lanes with more rows of constraints are left to the caller */
+
+typedef enum be_physics_pair_kind {
+    BE_PAIR_PLANE_BALL,    /* a plane and something in a ball */
+    BE_PAIR_PLANE_CAPSULE, /* a plane and a capsule */
+    BE_PAIR_BALLS,         /* two things in balls */
+    BE_PAIR_CAPSULES,      /* capsules or spheres */
+    BE_PAIR_PLANE_CYLINDER,
+} be_physics_pair_kind;
+
+/* How many contacts there are at most in a pair whose contacts are found here. */
+static inline int be_physics_candidates(int kind) {
+    return kind == BE_PAIR_PLANE_CYLINDER ? 4 : kind == BE_PAIR_PLANE_CAPSULE ? 2 : 1;
+}
+
+#define BE_PHYSICS_MEMBER(name) name,
+#define BE_PHYSICS_ENUM(name) BE_PHYSICS_##name,
+enum { BE_PHYSICS_SIZES(BE_PHYSICS_ENUM) BE_PHYSICS_NUM_SIZES };
+enum { BE_PHYSICS_INTS(BE_PHYSICS_ENUM) BE_PHYSICS_NUM_INTS };
+enum { BE_PHYSICS_FLOATS(BE_PHYSICS_ENUM) BE_PHYSICS_NUM_FLOATS };
+extern const char *const be_physics_size_names[BE_PHYSICS_NUM_SIZES];
+extern const char *const be_physics_int_names[BE_PHYSICS_NUM_INTS];
+extern const char *const be_physics_float_names[BE_PHYSICS_NUM_FLOATS];
+
+/* What all lanes of a batch have in common. A lane's floats are one row of num_floats doubles, in the order of
+ * BE_PHYSICS_FLOATS; `starts` says where each begins. */
+#define BE_PHYSICS_SIZE(name) int64_t name;
+#define BE_PHYSICS_INT(name) const int32_t *name;
+#define BE_PHYSICS_START(name) int64_t name;
+typedef struct be_physics_model {
+    union {
+        struct {
+            BE_PHYSICS_SIZES(BE_PHYSICS_SIZE)
+        };
+        int64_t sizes[BE_PHYSICS_NUM_SIZES];
+    };
+    union {
+        struct {
+            BE_PHYSICS_INTS(BE_PHYSICS_INT)
+        };
+        const int32_t *ints[BE_PHYSICS_NUM_INTS];
+    };
+    union {
+        struct {
+            BE_PHYSICS_FLOATS(BE_PHYSICS_START)
+        } at;
+        int64_t starts[BE_PHYSICS_NUM_FLOATS];
+    };
+    int64_t num_floats;
+} be_physics_model;
+
+/* ---- arrays ------------------------------------------------------------------------------------------ */
+
+/* The arrays of a group, with MuJoCo's names in mjData, and how many numbers of them a lane has. */
+#define BE_PHYSICS_ARRAYS(X)                                                                                           \
+    X(qpos, m->nq)                                                                                                     \
+    X(qvel, m->nv)                                                                                                     \
+    X(ctrl, m->nu)                                                                                                     \
+    X(qacc_warmstart, m->nv)                                                                                           \
+    X(xpos, 3 * m->nbody)                                                                                              \
+    X(xquat, 4 * m->nbody)                                                                                             \
+    X(xmat, 9 * m->nbody)                                                                                              \
+    X(xipos, 3 * m->nbody)                                                                                             \
+    X(ximat, 9 * m->nbody)                                                                                             \
+    X(xanchor, 3 * m->njnt)                                                                                            \
+    X(xaxis, 3 * m->njnt)                                                                                              \
+    X(geom_xpos, 3 * m->ngeom)                                                                                         \
+    X(geom_xmat, 9 * m->ngeom)                                                                                         \
+    X(site_xpos, 3 * m->nsite)                                                                                         \
+    X(site_xmat, 9 * m->nsite)                                                                                         \
+    X(subtree_com, 3 * m->nbody)                                                                                       \
+    X(cinert, 10 * m->nbody)                                                                                           \
+    X(cdof, 6 * m->nv)                                                                                                 \
+    X(crb, 10 * m->nbody)                                                                                              \
+    X(M, m->nC)                                                                                                        \
+    X(qLD, m->nC)                                                                                                      \
+    X(qLDiagInv, m->nv)                                                                                                \
+    X(ten_length, m->ntendon)                                                                                          \
+    X(ten_velocity, m->ntendon)                                                                                        \
+    X(actuator_length, m->nu)                                                                                          \
+    X(actuator_force, m->nu)                                                                                           \
+    X(cvel, 6 * m->nbody)                                                                                              \
+    X(cdof_dot, 6 * m->nv)                                                                                             \
+    X(qfrc_passive, m->nv)                                                                                             \
+    X(qfrc_bias, m->nv)                                                                                                \
+    X(qfrc_actuator, m->nv)                                                                                            \
+    X(qfrc_smooth, m->nv)                                                                                              \
+    X(qacc_smooth, m->nv)                                                                                              \
+    X(qacc, m->nv)                                                                                                     \
+    X(qfrc_constraint, m->nv)                                                                                          \
+    X(cfrc_ext, 6 * m->nbody)
+
+#define BE_PHYSICS_ARRAY_ENUM(name, count) BE_ARRAY_##name,
+enum { BE_PHYSICS_ARRAYS(BE_PHYSICS_ARRAY_ENUM) BE_PHYSICS_NUM_ARRAYS };
+extern const char *const be_physics_array_names[BE_PHYSICS_NUM_ARRAYS];
+int64_t be_physics_array_size(const be_physics_model *m, int array);
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+/* What lanes may want from the caller in an evaluation of their accelerations. */
+enum {
+    BE_WANTS_LIMITS = 1,   /* some joint is at a limit */
+    BE_WANTS_CONTACTS = 2, /* some geoms may touch */
+    BE_WANTS_FORCES = 4,   /* cfrc_ext, of contacts */
+};
+
+typedef struct be_physics_group be_physics_group; /* the arrays of a group: see group.h */
+
+/* Has the constraints of one lane of a group solved: reads the arrays of this lane (be_physics_isa.read), and writes
+ * qacc and qfrc_constraint and, if BE_WANTS_FORCES is set, cfrc_ext. Returns 0 if it cannot: then the lane is left out.
+ */
+typedef int be_physics_constrain(void *context, be_physics_group *group, int lane, int wants);
+
+/* A step of an env: `steps` steps of MuJoCo for `count` lanes (BE_PHYSICS_LANES at most). Each lane has its own row of
+ * floats, which may be the same. The caller has filled in qpos, qvel, ctrl and qacc_warmstart; after the step, all
+ * arrays are as in mjData. */
+typedef struct be_physics_job {
+    int count;
+    const double *floats[BE_PHYSICS_LANES];
+    int64_t steps;
+    int forces; /* 1: cfrc_ext is wanted */
+    be_physics_constrain *constrain;
+    void *context;
+    /* Called before the last of the steps, for what callers keep of that moment. */
+    void (*before_last)(void *context, be_physics_group *group);
+    /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
+     * would warn), or because of `constrain`. */
+    unsigned failed;
+    /* Set: how many rows of constraints each lane had, in all evaluations together. */
+    int rows[BE_PHYSICS_LANES];
+} be_physics_job;
+
+typedef struct be_physics_isa {
+    const char *name;
+    int lanes; /* of a group */
+    /* Memory for a group, on cache lines of its own: bytes, then what makes a group of such memory. */
+    size_t (*bytes)(const be_physics_model *model);
+    be_physics_group *(*make)(const be_physics_model *model, void *memory);
+    /* Copies array `array` (BE_ARRAY_...) of one lane out of a group, or into it. */
+    void (*read)(const be_physics_group *group, int array, int lane, double *values);
+    void (*write)(be_physics_group *group, int array, int lane, const double *values);
+    void (*step)(be_physics_group *group, be_physics_job *job);
+} be_physics_isa;
+
+/* The one of an instruction set, by the name that be_isa has; NULL if there is none. */
+const be_physics_isa *be_physics_named(const char *name);
+
+#endif

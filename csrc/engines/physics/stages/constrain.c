@@ -1,0 +1,48 @@
+/* Constraints: solved here where all of a lane's are of known kinds, else left to the caller, lane by lane. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+/* Lanes in which a joint is at a limit. */
+BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    be_vl found = be_lane_numbers() < 0;
+    for (int j = 0; j < m->njnt; j++) {
+        if (!m->jnt_limited[j]) continue;
+        const be_vd at = g->qpos[m->jnt_qposadr[j]], margin = BE_K(jnt_margin, j);
+        found |= ~(at - BE_K(jnt_range, 2 * j) >= margin) | ~(BE_K(jnt_range, 2 * j + 1) - at >= margin);
+    }
+    return found;
+}
+
+/* Has the caller solve the lanes of `left`. */
+static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts, int forces) {
+    for (left &= g->present; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        int wants = 0;
+        if (limits >> lane & 1) wants |= BE_WANTS_LIMITS;
+        if (contacts >> lane & 1) wants |= BE_WANTS_CONTACTS | (forces ? BE_WANTS_FORCES : 0);
+        if (!g->job->constrain(g->job->context, g, lane, wants)) g->present &= ~(1u << lane);
+    }
+}
+
+void be_physics_constrain_lanes(be_physics_group *g) {
+    const be_physics_model *m = g->m;
+    const int forces = g->last && g->job->forces;
+    be_copy(g->qacc, g->qacc_smooth, m->nv);
+    be_zero(g->qfrc_constraint, m->nv);
+    if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
+    const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
+    const unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
+    if (!*m->solves) {
+        leave(g, limits | foreign, limits, foreign, forces);
+        return;
+    }
+    const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
+    g->left = foreign | (forces ? touching : 0); /* forces of contacts are the caller's */
+    const unsigned own = (limits | touching) & ~g->left;
+    if (own) {
+        be_physics_make_constraint(g, own);
+        be_physics_newton(g, own & ~g->left);
+    }
+    leave(g, g->left, limits, foreign | touching, forces);
+}

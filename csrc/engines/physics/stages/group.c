@@ -1,0 +1,85 @@
+#include "engines/physics/group.h"
+
+#include <string.h>
+
+#include "batchenv.h"
+
+#define LINE 64 /* bytes of a cache line */
+
+static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+
+static size_t bytes(const be_physics_model *m) {
+    size_t vectors = (size_t)m->num_floats;
+#define ADD(name, count) vectors += (size_t)(count);
+    BE_PHYSICS_ARRAYS(ADD)
+    BE_PHYSICS_SCRATCH(ADD)
+#undef ADD
+    return rounded(sizeof(be_physics_group)) + rounded(vectors * sizeof(be_vd));
+}
+
+static be_physics_group *make(const be_physics_model *m, void *memory) {
+    be_physics_group *g = memset(memory, 0, bytes(m));
+    be_vd *next = (be_vd *)((char *)memory + rounded(sizeof *g));
+    g->m = m;
+    g->wide_columns = next;
+    next += m->num_floats;
+#define PUT(name, count)                                                                                               \
+    g->name = next;                                                                                                    \
+    next += (count);
+    BE_PHYSICS_ARRAYS(PUT)
+    BE_PHYSICS_SCRATCH(PUT)
+#undef PUT
+    for (int k = 0; k < BE_PHYSICS_NUM_ARRAYS; k++) g->counts[k] = be_physics_array_size(m, k);
+    return g;
+}
+
+static void read(const be_physics_group *g, int array, int lane, double *values) {
+    const double *from = (const double *)g->arrays[array] + lane;
+    const int64_t n = g->counts[array];
+    for (int64_t i = 0; i < n; i++) values[i] = from[i * BE_VL];
+}
+
+static void write(be_physics_group *g, int array, int lane, const double *values) {
+    double *to = (double *)g->arrays[array] + lane;
+    const int64_t n = g->counts[array];
+    for (int64_t i = 0; i < n; i++) to[i * BE_VL] = values[i];
+}
+
+/* Lanes without an env repeat the first one, whose numbers are sound. */
+static void pad(be_physics_group *g) {
+    static const int given[] = {BE_ARRAY_qpos, BE_ARRAY_qvel, BE_ARRAY_ctrl, BE_ARRAY_qacc_warmstart};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+        double *values = (double *)g->arrays[given[k]];
+        const int64_t n = g->counts[given[k]];
+        for (int64_t i = 0; i < n; i++) {
+            for (int lane = g->job->count; lane < BE_VL; lane++) values[i * BE_VL + lane] = values[i * BE_VL];
+        }
+    }
+}
+
+static void step(be_physics_group *g, be_physics_job *job) {
+    const unsigned all = (1u << job->count) - 1;
+    g->job = job;
+    g->floats = job->floats[0];
+    g->wide = 0;
+    for (int lane = 1; lane < job->count; lane++) g->wide |= job->floats[lane] != job->floats[0];
+    if (g->wide) {
+        for (int lane = 0; lane < BE_VL; lane++) {
+            const double *floats = job->floats[lane < job->count ? lane : 0];
+            for (int64_t i = 0; i < g->m->num_floats; i++) ((double *)&g->wide_columns[i])[lane] = floats[i];
+        }
+    }
+    g->columns = g->wide_columns;
+    if (job->count < BE_VL) pad(g);
+    g->present = all;
+    BE_PHYSICS_STAGE_NAME(integrate)(g);
+    job->failed = all & ~g->present;
+}
+
+const be_physics_isa BE_ISA_NAME(be_physics_isa) = {.name = BE_TEXT(BE_ISA_SUFFIX),
+                                                    .lanes = BE_VL,
+                                                    .bytes = bytes,
+                                                    .make = make,
+                                                    .read = read,
+                                                    .write = write,
+                                                    .step = step};

@@ -1,0 +1,145 @@
+/* mj_step: mj_forward, and then mj_Euler or mj_RungeKutta. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+#define BAD 1e10 /* mjMAXVAL: MuJoCo takes what is larger, or NaN, for a sign that the simulation is unstable */
+
+/* Leaves out lanes with bad numbers. */
+static void drop_bad(be_physics_group *g, const be_vd *values, int64_t n) {
+    be_vl bad = be_lane_numbers() < 0;
+    for (int64_t i = 0; i < n; i++) bad |= ~(be_abs(values[i]) <= BAD);
+    g->present &= ~be_mask_bits(bad);
+}
+
+/* mj_integratePos: moves positions at some velocity for a time. */
+BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocity, be_vd time) {
+    for (int j = 0; j < m->njnt; j++) {
+        const int type = m->jnt_type[j];
+        be_vd *position = qpos + m->jnt_qposadr[j];
+        const be_vd *v = velocity + m->jnt_dofadr[j];
+        if (type == BE_SLIDE || type == BE_HINGE) {
+            position[0] += time * v[0];
+            continue;
+        }
+        if (type == BE_FREE) {
+            for (int k = 0; k < 3; k++) position[k] += time * v[k];
+            position += 3, v += 3;
+        }
+        be_vd axis[3], turned[4]; /* mju_quatIntegrate */
+        be_copy(axis, v, 3);
+        const be_vd angle = time * be_normalize3(axis);
+        be_axis_angle_quat(turned, axis, angle);
+        be_normalize4(position, *m->version);
+        be_mul_quat(position, position, turned, *m->version);
+    }
+}
+
+/* The accelerations with which mj_Euler advances: damping is implicit. */
+BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
+    const be_physics_model *m = g->m;
+    int damped = 0;
+    for (int i = 0; i < m->nv; i++) damped |= BE_K1(dof_damping, i) > 0;
+    if (!damped) return g->qacc;
+    be_copy(g->damped, g->M, m->nC);
+    for (int i = 0; i < m->nv; i++) {
+        g->damped[m->M_rowadr[i] + m->M_rownnz[i] - 1] += time * BE_K(dof_damping, i);
+        g->moved[i] = g->qfrc_smooth[i] + g->qfrc_constraint[i];
+    }
+    g->present &= ~be_physics_factor(m, g->damped, g->damped_inverse);
+    be_physics_solve(m, 0, (int)m->nv, g->moved, g->damped, g->damped_inverse);
+    return g->moved;
+}
+
+BE_INLINE void euler(be_physics_group *g, const int wide) {
+    const be_vd time = BE_K(opt_timestep, 0), *acceleration = damp(g, wide, time);
+    for (int i = 0; i < g->m->nv; i++) g->qvel[i] += acceleration[i] * time;
+    move(g->m, g->qpos, g->qvel, time);
+}
+
+/* Sums of the first `count` evaluations' velocities and accelerations, weighted. */
+BE_INLINE void sum_of(const be_physics_group *g, const double *weights, int count, be_vd *velocity, be_vd *change) {
+    const int64_t nv = g->m->nv;
+    for (int64_t i = 0; i < nv; i++) {
+        velocity[i] = change[i] = be_set1(0);
+        for (int k = 0; k < count; k++) {
+            velocity[i] += g->velocity[k * nv + i] * weights[k];
+            change[i] += g->acceleration[k * nv + i] * weights[k];
+        }
+    }
+}
+
+/* From MuJoCo 4 on, mj_RungeKutta is a Runge-Kutta-Munthe-Kaas method: angular velocities in the middle of a step are
+ * seen from the step's start. The correction of order two has the factor 1 / t^2 - cot(t / 2) / (2 t), where t is the
+ * angle; for small angles MuJoCo has a polynomial. Lanes that turn by more in one step are left out. */
+#define SMALL 3.0625 /* of the angle's square */
+BE_INLINE be_vd turn_factor(be_vd squared) {
+    static const double terms[] = {0x1.bb4461c12159bp-47, 0x1.63f584ed94b16p-42, 0x1.d96c3e373ff92p-37,
+                                   0x1.226d7efb1cba7p-31, 0x1.66a9947cefd5bp-26, 0x1.bbd7762ca65dcp-21,
+                                   0x1.1566abc3ad7b2p-15, 0x1.6c16c16c1379bp-10, 0x1.5555555555559p-4};
+    be_vd sum = be_set1(terms[0]);
+    for (int k = 1; k < 9; k++) sum = squared * sum + terms[k];
+    return sum;
+}
+
+/* `moved`: the velocities with which the middle was reached. */
+BE_INLINE void see_from_start(be_physics_group *g, be_vd *velocity, const be_vd *moved, be_vd time) {
+    const be_physics_model *m = g->m;
+    for (int j = 0; j < m->njnt; j++) {
+        if (m->jnt_type[j] != BE_FREE && m->jnt_type[j] != BE_BALL) continue;
+        const int first = m->jnt_dofadr[j] + 3 * (m->jnt_type[j] == BE_FREE);
+        be_vd *v = velocity + first, turn[3], once[3], twice[3];
+        for (int k = 0; k < 3; k++) turn[k] = moved[first + k] * time;
+        const be_vd squared = be_dot3(turn, turn), factor = turn_factor(squared);
+        g->present &= be_mask_bits(squared < SMALL);
+        be_cross(once, turn, v);
+        be_cross(twice, turn, once);
+        for (int k = 0; k < 3; k++) v[k] = factor * twice[k] + (0.5 * once[k] + v[k]);
+    }
+}
+
+/* mj_RungeKutta of order 4; the first evaluation has been made. */
+BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
+    static const double weights[5][4] = {{0}, {0.5}, {0, 0.5}, {0, 0, 1}, {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0}};
+    const be_physics_model *m = g->m;
+    const int64_t nv = m->nv;
+    const be_vd time = BE_K(opt_timestep, 0);
+    be_vd velocity[nv], change[nv];
+    be_copy(g->start_qpos, g->qpos, m->nq);
+    be_copy(g->start_qvel, g->qvel, nv);
+    for (int stage = 0;; stage++) {
+        if (stage) {
+            sum_of(g, weights[stage], stage, velocity, change);
+            be_copy(g->qpos, g->start_qpos, m->nq);
+            move(m, g->qpos, velocity, time);
+            for (int64_t i = 0; i < nv; i++) g->qvel[i] = g->start_qvel[i] + change[i] * time;
+            if (stage == 4) return;
+            g->last = keep && stage == 3;
+            be_physics_forward(g);
+        }
+        be_copy(g->velocity + stage * nv, g->qvel, nv);
+        if (stage && *m->version >= 4000) see_from_start(g, g->velocity + stage * nv, velocity, time);
+        be_copy(g->acceleration + stage * nv, g->qacc, nv);
+    }
+}
+
+BE_INLINE void integrate(be_physics_group *g, const int wide) {
+    const be_physics_model *m = g->m;
+    const int runge = *m->opt_integrator == BE_RK4;
+    drop_bad(g, g->ctrl, m->nu);
+    for (int64_t k = 0; k < g->job->steps && g->present; k++) {
+        const int final = k == g->job->steps - 1;
+        if (final) g->job->before_last(g->job->context, g);
+        drop_bad(g, g->qpos, m->nq);
+        drop_bad(g, g->qvel, m->nv);
+        g->last = final && !runge;
+        be_physics_forward(g);
+        drop_bad(g, g->qacc, m->nv);
+        if (runge) {
+            runge_kutta(g, wide, final);
+        } else {
+            euler(g, wide);
+        }
+        be_copy(g->qacc_warmstart, g->qacc, m->nv);
+    }
+}
+BE_PHYSICS_STAGE(integrate)

@@ -1,0 +1,150 @@
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for limits of joints and pyramidal contacts with the
+ * world. Lane i's rows are its own: row k of two lanes may be of different constraints. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+/* What rows of a constraint have in common. */
+typedef struct curve {
+    be_vd stiffness, damping, impedance;
+} curve;
+
+/* getimpedance: of a constraint that is `inside` by so much. `which` is jnt_curve or pair_curve. */
+#define CURVE(which, index, n) BE_K(which, BE_CURVE *(index) + (n))
+#define IMPEDANCE(which, index, shape, inside)                                                                         \
+    impedance_of(shape, inside, CURVE(which, index, BE_LEAST), CURVE(which, index, BE_MOST),                           \
+                 CURVE(which, index, BE_WIDTH), CURVE(which, index, BE_MIDPOINT), CURVE(which, index, BE_BELOW),       \
+                 CURVE(which, index, BE_ABOVE))
+BE_INLINE be_vd impedance_of(int shape, be_vd inside, be_vd least, be_vd most, be_vd width, be_vd midpoint, be_vd below,
+                             be_vd above) {
+    if (shape == BE_FLAT) return 0.5 * (least + most);
+    const be_vd x = be_abs(inside / width), rest = 1 - x;
+    be_vd y = x;
+    if (shape == BE_QUADRATIC) y = be_select(x <= midpoint, below * (x * x), 1 - above * (rest * rest));
+    const be_vd impedance = be_select(x >= 1, most, least + y * (most - least));
+    return be_select(x <= 0, least, impedance);
+}
+
+BE_INLINE be_vd positive(be_vd x) { return be_select(x > BE_MINVAL, x, be_set1(BE_MINVAL)); }
+
+/* The number of the tree of joints that a degree of freedom belongs to. */
+static int tree_of(const be_physics_model *m, int dof) {
+    int tree = 0;
+    while (m->tree_dofs[tree + 1] <= dof) tree++;
+    return tree;
+}
+
+/* Appends a row, which moves tree `tree`, to the lanes of `here`. */
+BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd D, const curve *c,
+                      be_vd inside) {
+    const int64_t nv = g->m->nv;
+    const be_vd velocity = be_dot(row, g->qvel, nv);
+    const be_vd aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
+    for (unsigned left = here; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left), k = g->nefc[lane];
+        if (k == BE_MAX_ROWS) {
+            g->left |= 1u << lane;
+            continue;
+        }
+        g->nefc[lane]++;
+        const double *from = (const double *)row + lane;
+        double *to = (double *)(g->J + k * nv) + lane;
+        for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = from[i * BE_VL];
+        ((double *)&g->row_tree[k])[lane] = tree;
+        ((double *)&g->D[k])[lane] = ((double *)&D)[lane];
+        ((double *)&g->aref[k])[lane] = ((double *)&aref)[lane];
+    }
+}
+
+/* mj_instantiateLimit */
+BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    for (int j = 0; j < m->njnt; j++) {
+        if (!m->jnt_limited[j]) continue;
+        const be_vd at = g->qpos[m->jnt_qposadr[j]], margin = BE_K(jnt_margin, j);
+        for (int side = -1; side <= 1; side += 2) {
+            const be_vd distance = side * (BE_K(jnt_range, 2 * j + (side > 0)) - at);
+            const unsigned here = be_mask_bits(distance < margin) & lanes;
+            if (!here) continue;
+            const int dof = m->jnt_dofadr[j];
+            const be_vd inside = distance - margin;
+            const curve c = {CURVE(jnt_curve, j, BE_STIFFNESS), CURVE(jnt_curve, j, BE_DAMPING),
+                             IMPEDANCE(jnt_curve, j, m->jnt_shape[j], inside)};
+            const be_vd R = positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
+            be_zero(g->row, m->nv);
+            g->row[dof] = be_set1(-side);
+            append(g, here, g->row, tree_of(m, dof), 1 / R, &c, inside);
+        }
+    }
+}
+
+/* mj_jacDifPair and the turn into the contact's frame: how candidate k moves in its three directions. */
+BE_INLINE void jacobian(be_physics_group *g, int body, int k) {
+    const be_physics_model *m = g->m;
+    const be_vd *frame = g->contact_frame + 9 * k;
+    be_vd offset[3];
+    be_sub3(offset, g->contact_pos + 3 * k, g->subtree_com + 3 * m->body_rootid[body]);
+    be_zero(g->contact_jacobian, 3 * m->nv);
+    const int weld = m->body_weldid[body];
+    for (int i = m->body_dofadr[weld] + m->body_dofnum[weld] - 1; i >= 0; i = m->dof_parentid[i]) {
+        const be_vd *dof = g->cdof + 6 * i;
+        be_vd swing[3];
+        be_cross(swing, dof, offset);
+        for (int axis = 0; axis < 3; axis++) {
+            be_vd sum = be_set1(0);
+            for (int c = 0; c < 3; c++) sum += (dof[3 + c] + swing[c]) * frame[3 * axis + c];
+            g->contact_jacobian[axis * m->nv + i] = sum;
+        }
+    }
+}
+
+/* mj_instantiateContact, for candidate k of a pair */
+BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int pair, int k) {
+    const be_physics_model *m = g->m;
+    const int64_t nv = m->nv;
+    const int body = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
+    const int ground = m->geom_bodyid[m->pair_geoms[2 * pair]];
+    const int tree = tree_of(m, m->body_dofadr[m->body_weldid[body]]);
+    jacobian(g, body, k);
+    const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
+    const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
+                     IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
+    const be_vd weight = BE_K(body_invweight0, 2 * ground) + BE_K(body_invweight0, 2 * body);
+    if (m->pair_dim[pair] == 1) {
+        const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
+        append(g, here, g->contact_jacobian, tree, 1 / R, &c, inside);
+        return;
+    }
+    const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
+    const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R), D = 1 / (2 * mu * mu * R);
+    for (int axis = 1; axis < 3; axis++) {
+        for (int side = 0; side < 2; side++) {
+            const be_vd slope = side ? -friction : friction;
+            for (int64_t i = 0; i < nv; i++) {
+                g->row[i] = g->contact_jacobian[i] + g->contact_jacobian[axis * nv + i] * slope;
+            }
+            append(g, here, g->row, tree, D, &c, inside);
+        }
+    }
+}
+
+BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    limits(g, wide, lanes);
+    for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
+        if (!m->pair_own[pair]) continue;
+        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
+            const unsigned here = be_mask_bits(((be_vl *)g->contact_here)[k]) & lanes;
+            if (here) contact(g, wide, here, pair, k);
+        }
+    }
+}
+
+void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
+    memset(g->nefc, 0, sizeof g->nefc);
+    if (g->wide) {
+        make(g, 1, lanes);
+    } else {
+        make(g, 0, lanes);
+    }
+    for (int lane = 0; lane < BE_VL; lane++) g->job->rows[lane] += g->nefc[lane];
+}

@@ -1,0 +1,282 @@
+/* mj_solNewton with dense matrices and pyramidal cones. Lanes iterate together: masks say which of them are still at
+ * it, and which rows each of them has. Rows move one tree of joints each, so MuJoCo's islands are the trees that have
+ * rows: they are solved one after the other (mj_solNewton_island). */
+#include "engines/physics/solver.h"
+
+void be_physics_mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
+    const be_physics_model *m = s->g->m;
+    be_zero(to, s->nv);
+    for (int i = 0; i < s->nv; i++) {
+        const int at = m->M_rowadr[s->first + i], diagonal = m->M_rownnz[s->first + i] - 1;
+        const be_vd *row = s->g->M + at;
+        to[i] = row[diagonal] * v[i];
+        for (int k = diagonal - 1; k >= 0; k--) {
+            const int j = m->M_colind[at + k] - s->first;
+            to[i] += row[k] * v[j];
+            to[j] += row[k] * v[i];
+        }
+    }
+}
+
+/* ---- cost, gradient, Hessian ------------------------------------------------------------------------- */
+
+/* Half of (Ma - qfrc_smooth) * (qacc - qacc_smooth), summed up on top of `sum`. */
+static be_vd gauss(const solver *s, const be_vd *qacc, be_vd sum) {
+    for (int i = 0; i < s->nv; i++) sum += 0.5 * (s->Ma[i] - s->qfrc_smooth[i]) * (qacc[i] - s->qacc_smooth[i]);
+    return sum;
+}
+
+/* Starts from the cheaper one of qacc_warmstart and qacc_smooth. */
+static void warmstart(solver *s) {
+    be_physics_group *g = s->g;
+    be_vd warm = be_set1(0), smooth = be_set1(0);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vd D = g->D[k];
+        const be_vd b = be_dot(row_of(s, k), g->qacc_smooth, s->nv) - g->aref[k];
+        const be_vd w = be_dot(row_of(s, k), g->qacc_warmstart, s->nv) - g->aref[k];
+        warm = be_select((w < 0) & s->exists[k], warm + 0.5 * D * w * w, warm);
+        smooth = be_select((b < 0) & s->exists[k], smooth + 0.5 * D * b * b, smooth);
+        s->base[k] = b;
+        s->jar[k] = w;
+    }
+    be_physics_mul_m(s, s->Ma, g->qacc_warmstart);
+    const be_vl cold = gauss(s, g->qacc_warmstart, warm) > smooth;
+    for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
+    if (be_any(cold)) be_physics_mul_m(s, s->Ma, g->qacc);
+    for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
+}
+
+/* mj_constraintUpdate: which rows push, with what force, at what cost. */
+static void update_constraints(solver *s) {
+    be_physics_group *g = s->g;
+    be_vd cost = be_set1(0);
+    be_zero(s->qfrc_constraint, s->nv);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
+        if (!be_any(active)) continue;
+        const be_vd D = g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
+        cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);
+        for (int i = 0; i < s->nv; i++) s->qfrc_constraint[i] += row[i] * force;
+    }
+    s->cost = cost + gauss(s, s->qacc, be_set1(0));
+}
+
+static void find_gradient(solver *s) {
+    for (int i = 0; i < s->nv; i++) {
+        s->grad[i] = s->Ma[i] - s->qfrc_smooth[i] - s->qfrc_constraint[i];
+        s->Mgrad[i] = s->grad[i];
+    }
+}
+
+/* mju_cholSolve. MuJoCo 4 goes back row by row. */
+static void solve_newton_step(solver *s) {
+    const int nv = s->nv;
+    be_vd *x = s->Mgrad;
+    find_gradient(s);
+    for (int i = 0; i < nv; i++) {
+        if (i) x[i] -= be_dot(s->L + i * nv, x, i);
+        x[i] /= s->L[i * (nv + 1)];
+    }
+    for (int i = nv - 1; i >= 0; i--) {
+        if (*s->g->m->version < 4000) {
+            for (int j = i + 1; j < nv; j++) x[i] -= s->L[j * nv + i] * x[j];
+        }
+        x[i] /= s->L[i * (nv + 1)];
+        if (*s->g->m->version >= 4000) {
+            for (int j = 0; j < i; j++) x[j] -= s->L[i * nv + j] * x[i];
+        }
+    }
+}
+
+/* The Hessian of the cost, factored (mju_cholFactor). */
+static void make_hessian(const solver *s, be_vd *restrict H) {
+    const be_physics_group *g = s->g;
+    const be_physics_model *m = g->m;
+    const int nv = s->nv;
+    for (int i = 0; i < nv; i++) be_zero(H + i * nv, i + 1);
+    for (int k = 0; k < s->rows; k++) {
+        if (!be_any(s->active[k])) continue;
+        const be_vd D = be_select(s->active[k], g->D[k], be_set1(0)), *row = row_of(s, k);
+        for (int i = 0; i < nv; i++) {
+            const be_vd scale = row[i] * D;
+            for (int j = 0; j <= i; j++) H[i * nv + j] += row[j] * scale;
+        }
+    }
+    for (int i = 0; i < nv; i++) {
+        const int at = m->M_rowadr[s->first + i];
+        for (int k = 0; k < m->M_rownnz[s->first + i]; k++) H[i * nv + m->M_colind[at + k] - s->first] += g->M[at + k];
+    }
+    for (int j = 0; j < nv; j++) {
+        be_vd diagonal = H[j * (nv + 1)];
+        if (j) diagonal -= be_dot(H + j * nv, H + j * nv, j);
+        diagonal = be_sqrt(be_select(diagonal < BE_MINVAL, be_set1(BE_MINVAL), diagonal));
+        H[j * (nv + 1)] = diagonal;
+        const be_vd inverse = 1 / diagonal;
+        for (int i = j + 1; i < nv; i++) H[i * nv + j] = (H[i * nv + j] - be_dot(H + i * nv, H + j * nv, j)) * inverse;
+    }
+}
+
+/* mju_cholUpdate with row k, in lanes `changed`: adds it where it has become active, else takes it away. Returns the
+ * lanes in which the matrix has lost rank. */
+static be_vl update_factor(solver *s, int k, be_vl changed) {
+    const int nv = s->nv;
+    const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
+    const be_vl plus = s->active[k];
+    be_vl lost = none();
+    be_vd *x = s->update, *L = s->L;
+    for (int i = 0; i < nv; i++) x[i] = be_select(changed, row[i] * root, be_set1(0));
+    for (int j = 0; j < nv; j++) {
+        const be_vl acts = x[j] != 0;
+        if (!be_any(acts)) continue;
+        const be_vd diagonal = L[j * (nv + 1)], square = x[j] * x[j];
+        be_vd sum = diagonal * diagonal + be_select(plus, square, -square);
+        const be_vl bad = acts & (sum < BE_MINVAL);
+        lost |= bad;
+        sum = be_select(bad, be_set1(BE_MINVAL), sum);
+        const be_vd r = be_sqrt(sum), c = r / diagonal, inverse = 1 / c, sine = x[j] / diagonal;
+        const be_vd signed_sine = be_select(plus, sine, -sine);
+        L[j * (nv + 1)] = be_select(acts, r, diagonal);
+        for (int i = j + 1; i < nv; i++) {
+            const be_vd old = L[i * nv + j], new = be_select(acts, (old + signed_sine * x[i]) * inverse, old);
+            L[i * nv + j] = new;
+            x[i] = be_select(acts, c * x[i] - sine * new, x[i]);
+        }
+    }
+    return lost;
+}
+
+/* Brings the factor up to date after rows have changed in lanes `going`. */
+static void update_hessian(solver *s, const be_vl *before, be_vl going) {
+    be_vl lost = none();
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl changed = (s->active[k] ^ before[k]) & going & ~lost;
+        if (be_any(changed)) lost |= update_factor(s, k, changed);
+    }
+    if (!be_any(lost)) return;
+    make_hessian(s, s->H);
+    for (int i = 0; i < s->nv * s->nv; i++) s->L[i] = be_select(lost, s->H[i], s->L[i]);
+}
+
+/* ---- the solver --------------------------------------------------------------------------------------- */
+
+static be_vd at_least_0(be_vd x) { return be_select(x > 0, x, be_set1(0)); }
+static be_vd decrement(const solver *s) { return at_least_0(0.5 * s->scale * be_dot(s->grad, s->Mgrad, s->nv)); }
+static be_vd gradient_of(const solver *s) { return s->scale * be_sqrt(be_dot(s->grad, s->grad, s->nv)); }
+
+static void set_search(solver *s, be_vl mask) {
+    for (int i = 0; i < s->nv; i++) s->search[i] = be_select(mask, s->Mgrad[i] * -1, s->search[i]);
+}
+
+static void iterate(solver *s, be_vl going) {
+    be_physics_group *g = s->g;
+    be_vl before[BE_MAX_ROWS];
+    set_search(s, BE_ALL_LANES);
+    for (int iteration = 0; iteration < *g->m->opt_iterations; iteration++) {
+        const result r = be_physics_search_line(s, going);
+        going &= r.at != 0;
+        if (!be_any(going)) return;
+        for (int i = 0; i < s->nv; i++) {
+            s->qacc[i] = be_select(going, s->qacc[i] + s->search[i] * r.at, s->qacc[i]);
+            s->Ma[i] = be_select(going, s->Ma[i] + s->Mv[i] * r.at, s->Ma[i]);
+        }
+        for (int k = 0; k < s->rows; k++) {
+            s->jar[k] = be_select(going, s->jar[k] + s->Jv[k] * r.at, s->jar[k]);
+            before[k] = s->active[k];
+        }
+        update_constraints(s);
+        update_hessian(s, before, going);
+        solve_newton_step(s);
+        const be_vd improvement = s->scale * r.improvement, tolerance = s->tolerance;
+        going &= ~(((improvement > 0) & (improvement < tolerance)) | (gradient_of(s) < tolerance) |
+                   (decrement(s) < tolerance));
+        if (!be_any(going)) return;
+        set_search(s, going);
+    }
+}
+
+/* Whether the start is good enough: first with M alone, then with the whole Hessian, which is made for the others. */
+static be_vl start(solver *s, be_vl lanes) {
+    const be_physics_group *g = s->g;
+    update_constraints(s);
+    find_gradient(s);
+    be_physics_solve(g->m, s->first, s->first + s->nv, s->Mgrad - s->first, g->qLD, g->qLDiagInv);
+    const be_vl level = gradient_of(s) < s->tolerance;
+    be_vl done = (decrement(s) < s->tolerance) & level;
+    if (!be_any(lanes & ~done)) return lanes & ~done;
+    make_hessian(s, s->L);
+    solve_newton_step(s);
+    done |= level & (decrement(s) < s->tolerance);
+    return lanes & ~done;
+}
+
+/* Divides the group's scratch memory. */
+static void lay_out(solver *s) {
+    const int64_t nv = s->g->m->nv;
+    be_vd *next = s->g->solver, **const by_row[] = {&s->jar, &s->Jv, &s->quad0, &s->quad1, &s->quad2, &s->base};
+    be_vl **const masks[] = {&s->all, &s->exists, &s->active};
+    for (int k = 0; k < 6; k++, next += BE_MAX_ROWS) *by_row[k] = next;
+    for (int k = 0; k < 3; k++, next += BE_MAX_ROWS) *masks[k] = (be_vl *)next;
+    for (int k = 0; k < 6; k++, next += nv) s->by_dof[k] = next;
+    s->L = next, s->H = next + nv * nv;
+}
+
+/* From now on, the solver works on degrees of freedom first..end-1. */
+static void focus(solver *s, int first, int end) {
+    be_physics_group *g = s->g;
+    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search, &s->update};
+    s->first = first, s->nv = end - first;
+    for (int k = 0; k < 6; k++) *by_dof[k] = s->by_dof[k] + first;
+    s->qacc = g->qacc + first, s->qfrc_constraint = g->qfrc_constraint + first;
+    s->qacc_smooth = g->qacc_smooth + first, s->qfrc_smooth = g->qfrc_smooth + first;
+}
+
+/* Solves for the tree in focus, in the lanes that have rows. `again`: the start was computed for all trees at once. */
+static void solve(solver *s, int again) {
+    be_vl here = none();
+    for (int k = 0; k < s->rows; k++) here |= s->exists[k];
+    if (be_any(here)) {
+        if (again) {
+            be_physics_mul_m(s, s->Ma, s->qacc);
+            for (int k = 0; k < s->rows; k++) s->jar[k] = be_dot(row_of(s, k), s->qacc, s->nv) - s->g->aref[k];
+        }
+        be_vd trace = be_set1(0);
+        for (int i = s->first; i < s->first + s->nv; i++) {
+            trace += s->g->M[s->g->m->M_rowadr[i] + s->g->m->M_rownnz[i] - 1];
+        }
+        s->scale = 1 / trace;
+        const be_vl going = start(s, here);
+        if (be_any(going)) iterate(s, going);
+    }
+    for (int i = 0; i < s->nv; i++) {
+        s->qacc[i] = be_select(here, s->qacc[i], s->qacc_smooth[i]);
+        s->qfrc_constraint[i] = be_select(here, s->qfrc_constraint[i], be_set1(0));
+    }
+}
+
+void be_physics_newton(be_physics_group *g, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
+    be_vl count = be_lane_numbers();
+    for (int lane = 0; lane < BE_VL; lane++) {
+        const int rows = lanes >> lane & 1 ? g->nefc[lane] : 0;
+        count[lane] = rows;
+        if (rows > s.rows) s.rows = rows;
+    }
+    if (s.rows == 0) return;
+    lay_out(&s);
+    for (int k = 0; k < s.rows; k++) s.all[k] = count > k;
+    be_vl *const of_tree = s.exists;
+    s.exists = s.all;
+    focus(&s, 0, (int)m->nv);
+    warmstart(&s);
+    if (m->num_trees == 1) {
+        solve(&s, 0);
+        return;
+    }
+    s.exists = of_tree;
+    for (int tree = 0; tree < m->num_trees; tree++) {
+        for (int k = 0; k < s.rows; k++) s.exists[k] = s.all[k] & (g->row_tree[k] == tree);
+        focus(&s, m->tree_dofs[tree], m->tree_dofs[tree + 1]);
+        solve(&s, 1);
+    }
+}

@@ -1,0 +1,138 @@
+/* PrimalSearch: the minimum of the cost along a line, by Newton steps and, if these pass it, between two points. */
+#include "engines/physics/solver.h"
+
+/* A point on the line that is searched: how far along, and the cost there with its two derivatives. */
+typedef struct point {
+    be_vd at, cost, slope, bend;
+} point;
+
+BE_INLINE point choose(be_vl mask, point a, point b) {
+    return (point){be_select(mask, a.at, b.at), be_select(mask, a.cost, b.cost), be_select(mask, a.slope, b.slope),
+                   be_select(mask, a.bend, b.bend)};
+}
+
+/* Evaluates p->at in lanes `mask`. */
+static void evaluate(solver *s, point *p, be_vl mask) {
+    const be_vd at = p->at, zero = be_set1(0);
+    be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = zero;
+    for (int k = 0; k < s->rows; k++) {
+        const be_vl active = ((s->jar[k] + at * s->Jv[k]) < 0) & s->exists[k];
+        const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
+        c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
+        c1 = be_select(active, c1 + s->quad1[k], c1);
+        c2 = be_select(active, c2 + s->quad2[k], c2);
+        cost = be_select(s->exists[k] & ~active, cost - at_start, cost);
+    }
+    cost += at * at * c2 + at * c1 + c0;
+    const be_vd slope = zero + (2 * at * c2 + c1);
+    be_vd bend = zero + 2 * c2;
+    bend = be_select(bend <= 0, be_set1(BE_MINVAL), bend);
+    p->cost = be_select(mask, cost, p->cost);
+    p->slope = be_select(mask, slope, p->slope);
+    p->bend = be_select(mask, bend, p->bend);
+    s->evaluations = be_select(mask, s->evaluations + 1, s->evaluations);
+}
+
+static be_vd newton_of(point p) { return p.at - p.slope / p.bend; }
+
+static void settle(result *r, be_vl done, point p) {
+    done &= r->going;
+    r->at = be_select(done, p.at, r->at);
+    r->improvement = be_select(done, -p.cost, r->improvement);
+    r->going &= ~done;
+}
+
+/* Whether point b has the same sign of slope as a, and is nearer to where the slope is 0. */
+static be_vl is_nearer(point a, point b) {
+    return ((a.slope < 0) & (b.slope < 0) & (a.slope < b.slope)) |
+           ((a.slope > 0) & (b.slope > 0) & (a.slope > b.slope));
+}
+
+/* Between p1 and p2 the slope changes sign: narrows the bracket from both sides. */
+static void narrow(solver *s, result *r, point p1, point p2, be_vd most, be_vd flat) {
+    point next2 = p1, next1 = {newton_of(p1), be_set1(0), be_set1(0), be_set1(1)}, middle = next1;
+    evaluate(s, &next1, r->going);
+    for (be_vl loop = r->going & (s->evaluations < most); be_any(loop); loop &= s->evaluations < most) {
+        middle.at = be_select(loop, 0.5 * (p1.at + p2.at), middle.at);
+        evaluate(s, &middle, loop);
+        const point candidates[3] = {next1, next2, middle};
+        point best = middle;
+        be_vl found = none();
+        for (int i = 0; i < 3; i++) {
+            const be_vl good =
+                loop & (be_abs(candidates[i].slope) < flat) & (~found | (candidates[i].cost < best.cost));
+            best = choose(good, candidates[i], best);
+            found |= good;
+        }
+        settle(r, found, best);
+        loop &= ~found;
+        if (!be_any(loop)) return;
+        be_vl moved1 = none(), moved2 = none();
+        for (int i = 0; i < 3; i++) {
+            const be_vl nearer = loop & is_nearer(p1, candidates[i]);
+            p1 = choose(nearer, candidates[i], p1);
+            moved1 |= nearer;
+        }
+        if (be_any(moved1)) {
+            next1.at = be_select(moved1, newton_of(p1), next1.at);
+            evaluate(s, &next1, moved1);
+        }
+        for (int i = 0; i < 3; i++) {
+            const be_vl nearer = loop & is_nearer(p2, candidates[i]);
+            p2 = choose(nearer, candidates[i], p2);
+            moved2 |= nearer;
+        }
+        if (be_any(moved2)) {
+            next2.at = be_select(moved2, newton_of(p2), next2.at);
+            evaluate(s, &next2, moved2);
+        }
+        const be_vl stuck = loop & ~(moved1 | moved2);
+        settle(r, stuck, middle);
+        loop &= ~stuck;
+    }
+    /* Too many evaluations: the better end, if it is better than the start. */
+    const be_vl one = (p1.cost <= p2.cost) & (p1.cost < 0), two = ~one & (p2.cost <= p1.cost) & (p2.cost < 0);
+    settle(r, one, p1);
+    settle(r, two, p2);
+    r->at = be_select(r->going, be_set1(0), r->at);
+}
+
+result be_physics_search_line(solver *s, be_vl going) {
+    be_physics_group *g = s->g;
+    const double *of_model = g->floats;
+    const be_vd length = be_sqrt(be_dot(s->search, s->search, s->nv));
+    const be_vd flat = s->tolerance * of_model[g->m->at.opt_ls_tolerance] * length / s->scale;
+    const be_vd most = be_set1(*g->m->opt_ls_iterations), zero = be_set1(0);
+    result r = {going & ~(length < BE_MINVAL), zero, zero};
+    s->evaluations = zero;
+    be_physics_mul_m(s, s->Mv, s->search);
+    s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
+    s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
+    for (int k = 0; k < s->rows; k++) {
+        const be_vd D = g->D[k], pull = D * s->jar[k], Jv = be_dot(row_of(s, k), s->search, s->nv);
+        s->Jv[k] = Jv;
+        s->quad0[k] = s->jar[k] * pull * 0.5;
+        s->quad1[k] = Jv * pull;
+        s->quad2[k] = Jv * D * Jv * 0.5;
+        s->base[k] = be_select(s->jar[k] < 0, s->quad0[k], zero);
+    }
+    point start = {zero, zero, zero, be_set1(1)}, p1 = start;
+    evaluate(s, &start, r.going);
+    p1.at = newton_of(start);
+    evaluate(s, &p1, r.going);
+    settle(&r, (be_abs(p1.slope) < flat) & ((p1.at == 0) | (p1.cost < 0)), p1);
+    if (!be_any(r.going)) return r;
+    const be_vd direction = be_select(p1.slope < 0, be_set1(1), be_set1(-1));
+    point p2 = start;
+#define ON_THIS_SIDE (r.going & (p1.slope * direction <= -flat) & (s->evaluations < most))
+    for (be_vl loop = ON_THIS_SIDE; be_any(loop); loop &= ON_THIS_SIDE) {
+        p2 = choose(loop, p1, p2);
+        p1.at = be_select(loop, newton_of(p1), p1.at);
+        evaluate(s, &p1, loop);
+        settle(&r, loop & (be_abs(p1.slope) < flat) & (p1.cost < 0), p1);
+    }
+#undef ON_THIS_SIDE
+    settle(&r, s->evaluations >= most, p1);
+    if (be_any(r.going)) narrow(s, &r, p1, p2, most, flat);
+    return r;
+}
