@@ -17,15 +17,15 @@ import torch
 from mpe2 import simple_spread_v3
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecMonitor
 
 import batchenv
 
 
-def learner(env, seed: int) -> PPO:
-    """PPO with a small network."""
-    return PPO("MlpPolicy", env, n_steps=50, batch_size=600, n_epochs=10, gamma=0.95, learning_rate=1e-3, seed=seed,
-               device="cpu")  # fmt: skip
+def learner(env) -> PPO:
+    """PPO with a small network. SuperSuit's envs cannot be seeded, as PPO's own seed would do."""
+    return PPO("MlpPolicy", env, n_steps=50, batch_size=600, n_epochs=10, gamma=0.95, learning_rate=1e-3, device="cpu")
 
 
 class Returns(BaseCallback):
@@ -43,7 +43,7 @@ def train(lanes: int, steps: int, seed: int) -> None:
     env = batchenv.make_parallel(simple_spread_v3.parallel_env, lanes, env_type="sb3", seed=seed)
     told = Returns()
     begin = time.perf_counter()
-    learner(VecMonitor(env), seed).learn(steps, callback=told)
+    learner(VecMonitor(env)).learn(steps, callback=told)
     seconds = time.perf_counter() - begin
     print(f"{steps:,} steps of agents in {seconds:.0f} s; mean return of the first 500 of {len(told.returns)} episodes "
           f"{mean(told.returns[:500]):.1f}, of the last 500 {mean(told.returns[-500:]):.1f}")  # fmt: skip
@@ -61,16 +61,14 @@ def rate(env, actions, seconds: float = 0.7) -> float:
 def compare(lanes: int, seed: int, turns: int = 5) -> None:
     """Prints medians of several turns."""
     one = supersuit.pettingzoo_env_to_vec_env_v1(simple_spread_v3.parallel_env())
-    make = lambda **keywords: supersuit.concat_vec_envs_v1(one, lanes, base_class="stable_baselines3", **keywords)  # noqa: E731
     envs = {
         "batchenv": batchenv.make_parallel(simple_spread_v3.parallel_env, lanes, env_type="sb3"),
         "batchenv, one process": batchenv.make_parallel(
             simple_spread_v3.parallel_env, lanes, env_type="sb3", workers="serial"
         ),
-        "SuperSuit": make(),
-        "SuperSuit, two processes": make(num_cpus=2),
+        "SuperSuit": supersuit.concat_vec_envs_v1(one, lanes, base_class="stable_baselines3"),
     }
-    models = {name: learner(env, seed) for name, env in envs.items()}
+    models = {name: learner(env) for name, env in envs.items()}
     actions = np.random.default_rng(seed).integers(0, 5, lanes * 3)
     alone, learning = {name: [] for name in envs}, {name: [] for name in envs}
     for env in envs.values():
@@ -84,6 +82,8 @@ def compare(lanes: int, seed: int, turns: int = 5) -> None:
     for what, rates in (("the envs alone", alone), ("within PPO", learning)):
         told = "; ".join(f"{name}: {median(values):,.0f}" for name, values in rates.items())
         print(f"{lanes} lanes, steps of agents per second, {what}: {told}")
+    for env in envs.values():
+        env.close()
 
 
 def main() -> None:
@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
     args = parser.parse_args()
     torch.set_num_threads(1)  # the network is small
+    set_random_seed(args.seed)
     if args.speed:
         compare(args.lanes, args.seed)
     else:
