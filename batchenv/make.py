@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
-from batchenv.integrations import find_wrapper
+from batchenv.integrations import find_player_wrapper, find_wrapper
 from batchenv.integrations.envpool import PoolSpec, keywords
 from batchenv.integrations.registration import spec
 from batchenv.registry import is_own, lookup
@@ -50,12 +50,12 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         ImportError: the package of the API that `env_type` names is missing, such as dm_env: the message says how to
             install it; no module for "module:id".
     """
-    find_wrapper(env_type)  # its faults are told first
+    wrap = find_wrapper(env_type)
     env_id, registered = _meant(env_id)
     if registered is not None:
-        return _wrapped(env_type, keywords(None, kwargs), lambda rest: _make_registered(registered, num_envs, rest))
+        return _wrapped(wrap, keywords(None, kwargs), lambda rest: _make_registered(registered, num_envs, rest))
     name, entry = lookup(env_id)
-    return _wrapped(env_type, keywords(entry.extra, kwargs), lambda rest: _make_core(name, num_envs, rest))
+    return _wrapped(wrap, keywords(entry.extra, kwargs), lambda rest: _make_core(name, num_envs, rest))
 
 
 def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
@@ -107,9 +107,8 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
     return env
 
 
-def _wrapped(env_type: Any, kwargs: dict[str, Any], make_env: Callable[[dict[str, Any]], BatchEnv]) -> Any:
-    """What `make_env` makes of those of `kwargs` that are not the wrapper's own, with the API that env_type names."""
-    wrap = find_wrapper(env_type)
+def _wrapped(wrap: Any, kwargs: dict[str, Any], make_env: Callable[[dict[str, Any]], Any]) -> Any:
+    """What `make_env` makes of those of `kwargs` that are not the wrapper's own, in this wrapper (None: in none)."""
     if wrap is None:
         return make_env(kwargs)
     own = {name: value for name, value in kwargs.items() if name in wrap.KEYWORDS}
@@ -206,12 +205,17 @@ def make_python(
         env.spec = origin.spec
         return env
 
-    return _wrapped(env_type, kwargs, of_kwargs)
+    return _wrapped(find_wrapper(env_type), kwargs, of_kwargs)
 
 
 def make_parallel(
-    env_id: Any, num_envs: int | None = None, *, players: int | None = None, **kwargs: Any
-) -> ParallelBatchEnv:
+    env_id: Any,
+    num_envs: int | None = None,
+    *,
+    players: int | None = None,
+    env_type: str = "pettingzoo",
+    **kwargs: Any,
+):
     """Makes `num_envs` lanes (copies) of an environment for several players, with PettingZoo's parallel API around
     them.
 
@@ -222,6 +226,9 @@ def make_parallel(
             lane.
         num_envs: number of lanes; None: one, or as many as the list has.
         players: of an Atari game: 2 to 4, as its modes allow; None: the id's own number, or else 2.
+        env_type: "pettingzoo": a `ParallelBatchEnv`. For learners that train one policy for all players, each player of
+            each lane as a lane of its own: "gymnasium": `batchenv.integrations.player_rows.PlayerVectorEnv`; "sb3":
+            `batchenv.integrations.sb3_players.PlayerVecEnv`.
         **kwargs: for an Atari game as `make`, for an environment written in Python as `make_python`: workers,
             num_workers, env_kwargs and so on. See docs/python-envs.md.
 
@@ -229,11 +236,18 @@ def make_parallel(
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
             to fix it.
         gymnasium.error.DependencyNotInstalled: pip install "batchenv[atari]".
+        ImportError: the package of the API that `env_type` names is missing.
     """
+    wrap = find_player_wrapper(env_type)
     if not isinstance(env_id, str) or "." in env_id or ":" in env_id:
         if players is not None:
             raise TypeError(f"players={players!r} is for Atari games: pass what makes the env, or env_kwargs={{...}}")
-        return _parallel_python(env_id, num_envs, **kwargs)
+        return _wrapped(wrap, kwargs, lambda kwargs: _parallel_python(env_id, num_envs, **kwargs))
+    return _wrapped(wrap, kwargs, lambda kwargs: _parallel_atari(env_id, num_envs, players, **kwargs))
+
+
+def _parallel_atari(env_id: str, num_envs: int | None, players: int | None, **kwargs: Any) -> ParallelBatchEnv:
+    """`make_parallel` of an Atari game."""
     from batchenv.engines.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
@@ -244,8 +258,6 @@ def make_parallel(
         players = entry.kwargs.get("players", 2)
     if players == 1:
         raise ValueError("players=1 has nobody to play with: use batchenv.make, or players=2")
-    if kwargs.get("env_type", "gymnasium") != "gymnasium":
-        raise TypeError(f"env_type={kwargs['env_type']!r} cannot be used with make_parallel")
     return ParallelBatchEnv(make(name, 1 if num_envs is None else num_envs, players=players, **kwargs))
 
 

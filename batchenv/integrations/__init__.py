@@ -19,6 +19,11 @@ _WRAPPERS = {
     "tianshou": ("tianshou", "TianshouBatchEnv"),
 }
 ENV_TYPES = ("gymnasium", *_WRAPPERS)
+# Likewise what `make_parallel(env_type=...)` wraps around a ParallelBatchEnv.
+_PLAYER_WRAPPERS = {
+    "gymnasium": ("player_rows", "PlayerVectorEnv"),
+    "sb3": ("sb3_players", "PlayerVecEnv"),
+}
 
 
 def find_wrapper(env_type: Any) -> Any:
@@ -28,10 +33,23 @@ def find_wrapper(env_type: Any) -> Any:
         ValueError: there is no such env_type.
         ImportError: the package of that API is missing; the message says how to install it.
     """
-    if not isinstance(env_type, str) or env_type not in ENV_TYPES:
-        *names, last = map(repr, ENV_TYPES)
-        raise ValueError(f"env_type={env_type!r} must be {', '.join(names)} or {last}")
-    if env_type not in _WRAPPERS:
+    return _find(env_type, "gymnasium", _WRAPPERS)
+
+
+def find_player_wrapper(env_type: Any) -> Any:
+    """The class that `make_parallel(env_type=...)` wraps around a ParallelBatchEnv, or None for "pettingzoo".
+
+    Raises:
+        As `find_wrapper`.
+    """
+    return _find(env_type, "pettingzoo", _PLAYER_WRAPPERS)
+
+
+def _find(env_type: Any, plain: str, wrappers: dict[str, tuple[str, str]]) -> Any:
+    if env_type == plain:
         return None
-    module, name = _WRAPPERS[env_type]
+    if not isinstance(env_type, str) or env_type not in wrappers:
+        *names, last = map(repr, (plain, *wrappers))
+        raise ValueError(f"env_type={env_type!r} must be {', '.join(names)} or {last}")
+    module, name = wrappers[env_type]
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -3,8 +3,7 @@
 python examples/learners/skrl_ppo.py [--env Ant-v5] [--lanes 64] [--steps N]
 
 skrl's wrap_env takes a BatchEnv as it is. Prints the steps per second of wrapped envs, batchenv's and Gymnasium's
-SyncVectorEnv, measured in turns. Then trains for --steps steps, a short time, and prints the mean return of the first
-and of the last hundred episodes.
+SyncVectorEnv, measured in turns. Then trains for --steps steps, and prints the mean return of episodes as it goes.
 """
 
 import argparse
@@ -41,16 +40,21 @@ def compare(env_id: str, lanes: int, turns: int = 3, seconds: float = 0.5) -> No
 
 
 class Episodes(gymnasium.vector.VectorWrapper):
-    """Keeps the returns of episodes."""
+    """Prints the mean return of episodes in each tenth of the run."""
 
-    def __init__(self, env):
+    def __init__(self, env, steps):
         super().__init__(env)
-        self.returns = []
+        self.returns, self.taken, self.tenth = [], 0, steps / 10
 
     def step(self, actions):
         result = self.env.step(actions)
         if "episode" in result[4]:
             self.returns += result[4]["episode"]["r"][result[4]["_episode"]].tolist()
+        before, self.taken = self.taken, self.taken + self.num_envs
+        if self.returns and self.taken // self.tenth > before // self.tenth:
+            told = mean(self.returns)
+            print(f"{self.taken:,} steps: mean return {told:.0f} of {len(self.returns)} episodes", flush=True)
+            self.returns = []
         return result
 
 
@@ -59,7 +63,9 @@ def train(env_id: str, lanes: int, steps: int, seed: int) -> None:
     torch.manual_seed(seed)
     env = Episodes(
         batchenv.make(env_id, lanes, seed=seed, autoreset_mode="SameStep", clip_actions=True,
-                      normalize_observation=True, record_episode_statistics=True)
+                      normalize_observation=True, clip_observation=(-10, 10), normalize_reward=0.99,
+                      record_episode_statistics=True),
+        steps,
     )  # fmt: skip
     network = [{"name": "net", "input": "OBSERVATIONS", "layers": [64, 64], "activations": "tanh"}]
     with tempfile.TemporaryDirectory() as folder:
@@ -67,29 +73,31 @@ def train(env_id: str, lanes: int, steps: int, seed: int) -> None:
             "seed": seed,
             "models": {
                 "separate": True,
-                "policy": {"class": "GaussianMixin", "network": network, "output": "ACTIONS"},
+                "policy": {"class": "GaussianMixin", "network": network, "output": "ACTIONS", "initial_log_std": -0.5},
                 "value": {"class": "DeterministicMixin", "network": network, "output": "ONE"},
             },
             "memory": {"class": "RandomMemory", "memory_size": -1},
             "agent": {
                 "class": "PPO",
                 "rollouts": 64,
-                "learning_epochs": 5,
+                "learning_epochs": 10,
                 "mini_batches": 16,
                 "learning_rate": 3e-4,
                 "time_limit_bootstrap": True,
                 "experiment": {"directory": folder, "write_interval": 0, "checkpoint_interval": 0},
             },
-            "trainer": {"class": "SequentialTrainer", "timesteps": steps // lanes, "disable_progressbar": True},
+            "trainer": {
+                "class": "SequentialTrainer",
+                "timesteps": steps // lanes,
+                "headless": True,
+                "disable_progressbar": True,
+            },
         }
         runner = Runner(wrap_env(env, wrapper="gymnasium", verbose=False), configuration)
         begin = time.perf_counter()
         runner.run("train")
     seconds = time.perf_counter() - begin
     print(f"{env_id}: {steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second with learning")
-    if env.returns:
-        first, last = mean(env.returns[:100]), mean(env.returns[-100:])
-        print(f"mean return of the first 100 of {len(env.returns)} episodes {first:.1f}, of the last 100 {last:.1f}")
 
 
 def main() -> None:

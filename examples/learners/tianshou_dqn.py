@@ -3,13 +3,15 @@
 python examples/learners/tianshou_dqn.py [--lanes 16] [--steps N] [--speed]
 
 Trains CartPole-v1 until 40 test episodes have a mean return of 475, Gymnasium's threshold; exits
-with status 1 if --steps are not enough. --speed trains nothing, but prints the steps per second with
-batchenv and with Tianshou's DummyVectorEnv, measured in turns: of the env alone, and of a Collector over it.
+with status 1 if --steps are not enough. --speed trains nothing, but prints the steps per second with batchenv and with
+Tianshou's DummyVectorEnv and SubprocVectorEnv, measured in turns: of the env alone, of a Collector over it, and of
+training, which is collecting and as many updates of the network as when it trains in earnest.
 """
 
 import argparse
 import sys
 import time
+from collections import defaultdict
 from statistics import median
 
 import gymnasium
@@ -19,13 +21,15 @@ from tianshou.algorithm import DQN
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
 from tianshou.data import Collector, VectorReplayBuffer
-from tianshou.env import DummyVectorEnv
+from tianshou.env import DummyVectorEnv, SubprocVectorEnv
 from tianshou.trainer import OffPolicyTrainerParams
 from tianshou.utils.net.common import Net
+from tianshou.utils.torch_utils import policy_within_training_step
 
 import batchenv
 
 ID = "CartPole-v1"
+BATCH, UPDATES = 256, 1 / 10  # transitions of an update, and updates for each step
 
 
 def learner(env) -> DQN:
@@ -34,10 +38,10 @@ def learner(env) -> DQN:
     policy = DiscreteQLearningPolicy(
         model=Net(state_shape=space.shape, action_shape=actions.n, hidden_sizes=(128, 128)),
         action_space=actions,
-        eps_training=0.1,
+        eps_training=0.05,
     )
     return DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), gamma=0.99, n_step_return_horizon=3,
-               target_update_freq=200)  # fmt: skip
+               target_update_freq=100)  # fmt: skip
 
 
 def train(lanes: int, steps: int, seed: int) -> bool:
@@ -56,11 +60,11 @@ def train(lanes: int, steps: int, seed: int) -> bool:
         OffPolicyTrainerParams(
             training_collector=collector,
             test_collector=Collector(dqn, test),
-            max_epochs=max(1, steps // 10_000),
-            epoch_num_steps=10_000,
+            max_epochs=max(1, steps // 5_000),
+            epoch_num_steps=5_000,
             collection_step_num_env_steps=4 * lanes,
-            update_step_num_gradient_steps_per_sample=1 / 10,
-            batch_size=64,
+            update_step_num_gradient_steps_per_sample=UPDATES,
+            batch_size=BATCH,
             test_step_num_episodes=40,
             stop_fn=lambda mean: mean >= 475,
             show_progress=False,
@@ -87,29 +91,45 @@ def rate(env, actions, seconds: float = 0.5) -> float:
 
 def compare(lanes: int, seed: int, turns: int = 5) -> None:
     """Prints medians of several turns."""
+    make = [lambda: gymnasium.make(ID)] * lanes
     envs = {
         "batchenv": batchenv.make(ID, lanes, env_type="tianshou"),
-        "DummyVectorEnv": DummyVectorEnv([lambda: gymnasium.make(ID)] * lanes),
+        "DummyVectorEnv": DummyVectorEnv(make),
+        "SubprocVectorEnv": SubprocVectorEnv(make),
     }
     actions = np.random.default_rng(seed).integers(0, 2, (16, lanes))
-    collectors = {}
+    count = max(10, 4096 // lanes) * lanes
+    collectors, trained, rates = {}, {}, defaultdict(dict)
     for name, env in envs.items():
         env.seed(seed)
-        collectors[name] = Collector(learner(env), env, VectorReplayBuffer(50_000, lanes))
-    alone, collected = {name: [] for name in envs}, {name: [] for name in envs}
+        trained[name] = learner(env)
+        collectors[name] = Collector(trained[name], env, VectorReplayBuffer(50_000, lanes))
+        for what in ("the env alone", "a Collector with a network", "training"):
+            rates[what][name] = []
     for _ in range(turns):
         for name, env in envs.items():
             env.reset()
-            alone[name].append(rate(env, actions))
+            rates["the env alone"][name].append(rate(env, actions))
             collectors[name].reset()
             with torch.no_grad():
                 begin = time.perf_counter()
-                collectors[name].collect(n_step=max(10, 4096 // lanes) * lanes)
-                collected[name].append(max(10, 4096 // lanes) * lanes / (time.perf_counter() - begin))
-    for what, rates in (("the env alone", alone), ("a Collector with a network", collected)):
-        told = ", ".join(f"{name} {median(values):,.0f}" for name, values in rates.items())
-        times = median(rates["batchenv"]) / median(rates["DummyVectorEnv"])
-        print(f"{ID}, {lanes} lanes, steps/s, {what}: {told}: {times:.1f} times")
+                collectors[name].collect(n_step=count)
+                seconds = time.perf_counter() - begin
+            rates["a Collector with a network"][name].append(count / seconds)
+            with policy_within_training_step(trained[name].policy):
+                begin = time.perf_counter()
+                for _ in range(int(count * UPDATES)):
+                    trained[name].update(buffer=collectors[name].buffer, sample_size=BATCH)
+            seconds += time.perf_counter() - begin
+            rates["training"][name].append(count / seconds)
+    for what, by_env in rates.items():
+        medians = {name: median(values) for name, values in by_env.items()}
+        told = ", ".join(
+            f"{name} {value:,.0f} ({medians['batchenv'] / value:.1f} times)" for name, value in medians.items()
+        )
+        print(f"{ID}, {lanes} lanes, steps/s, {what}: {told}")
+    for env in envs.values():
+        env.close()
 
 
 def main() -> int:

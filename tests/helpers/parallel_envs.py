@@ -98,3 +98,50 @@ def _number(action):
     if isinstance(action, dict):
         return sum(_number(part) for part in action.values())
     return 0.0 if action is None else float(np.sum(np.asarray(action, np.float64) * 0.25))
+
+
+class Herd:
+    """Agents with equal spaces. leave: some go before others do; else all end together, at a random step."""
+
+    metadata = {"name": "herd_v0", "render_modes": ["rgb_array"]}
+    possible_agents = ["ewe", "ram", "lamb"]
+
+    def __init__(self, render_mode=None, leave=True):
+        self.render_mode, self.leave, self.weight = render_mode, leave, 1.0
+
+    def observation_space(self, agent):
+        return spaces.Box(-9, 9, (3,), np.float32)
+
+    def action_space(self, agent):
+        return spaces.Box(-1, 1, (2,), np.float32)
+
+    def reset(self, seed=None, options=None):
+        if seed is not None or not hasattr(self, "random"):
+            self.random = np.random.default_rng(seed)
+        self.agents, self.count = list(self.possible_agents), 0
+        return self._look(self.agents), {agent: {"luck": self.random.random()} for agent in self.agents}
+
+    def _look(self, agents):
+        return {agent: self.random.random(3, np.float32) for agent in agents}
+
+    def step(self, actions):
+        assert set(actions) == set(self.agents)
+        self.count += 1
+        playing = list(self.agents)
+        rewards = {agent: float(self.random.normal()) * self.weight + float(actions[agent].sum()) for agent in playing}
+        over = bool(self.random.random() < 0.1)
+        terminations = {agent: bool(self.random.random() < 0.1) if self.leave else over for agent in playing}
+        truncations = dict.fromkeys(playing, self.count == 12)
+        self.agents = [agent for agent in playing if not (terminations[agent] or truncations[agent])]
+        infos = {agent: {"count": self.count} | ({"text": agent} if agent == "ram" else {}) for agent in playing}
+        return self._look(playing), rewards, terminations, truncations, infos
+
+    def double(self, number):
+        self.weight *= number
+        return self.weight
+
+    def render(self):
+        return np.full((2, 2, 3), self.count, np.uint8)
+
+    def close(self):
+        pass

@@ -475,7 +475,7 @@ def test_wrong_envs_and_agents():
         batchenv.make_parallel("Breakout-v5", 2)
     with pytest.raises(ValueError, match="players=1"):
         batchenv.make_parallel("Pong-v5", players=1)
-    with pytest.raises(TypeError, match="env_type"):
+    with pytest.raises(ValueError, match="env_type"):
         batchenv.make_parallel("Pong-v5", env_type="dm")
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 

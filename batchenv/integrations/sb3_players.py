@@ -1,0 +1,180 @@
+"""Stable-Baselines3's API for several players in each lane: a `VecEnv` with a row for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.integrations.pettingzoo import ParallelBatchEnv
+from batchenv.integrations.player_rows import PlayerVectorEnv
+from batchenv.lanes import lane_indices
+from batchenv.results import converted, tell_infos
+from batchenv.workers.asked import call_env, get_attribute, set_attribute
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise ImportError("env_type='sb3' needs the package stable_baselines3: pip install 'batchenv[sb3]'") from error
+
+_NOT_NOW = ("active", "final_obs", "final_info")  # of the step that ended an episode, not of what has begun then
+
+
+class PlayerVecEnv(VecEnv):
+    """A ParallelBatchEnv as Stable-Baselines3 expects it: one policy plays all agents. Rows are those of a
+    PlayerVectorEnv, which is `.rows`. The default of clip_actions is True.
+
+    For returns of episodes, wrap it in Stable-Baselines3's VecMonitor: it counts those of each agent.
+
+    Raises:
+        ValueError: as PlayerVectorEnv.
+    """
+
+    DEFAULTS = {**PlayerVectorEnv.DEFAULTS, "clip_actions": True}
+    KEYWORDS: tuple[str, ...] = ()
+
+    def __init__(self, parallel: ParallelBatchEnv):
+        self.rows = PlayerVectorEnv(parallel)
+        self._lane_seed: int | None = None
+        super().__init__(self.rows.num_envs, self.rows.single_observation_space, self.rows.single_action_space)
+        self.metadata = {name: value for name, value in self.rows.metadata.items() if name != "autoreset_mode"}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.rows.parallel!r})"
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Seeds the next reset: lane i gets seed + i.
+
+        Returns:
+            of each row, its lane's seed.
+        """
+        self._lane_seed = seed
+        players = len(self.rows.agents)
+        return [None if seed is None else seed + row // players for row in range(self.num_envs)]
+
+    def reset(self) -> Any:
+        """Starts new episodes in all lanes.
+
+        Returns:
+            observations (num_envs, ...). The attribute `reset_infos` has a dict per row.
+        """
+        options = next((options for options in self._options if options), None)
+        observations, infos = self.rows.reset(seed=self._lane_seed, options=options)
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        tell_infos(self.reset_infos, infos)
+        self._lane_seed = None
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: Any) -> None:
+        """Takes one action per row, for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Steps all lanes.
+
+        Returns:
+            observations (num_envs, ...), rewards (num_envs,) float32, dones (num_envs,) bool, and a dict per row with
+            the agent's infos, "active" and "TimeLimit.truncated". Where an episode has ended, the observation is the
+            next one's first, the dict has "terminal_observation", and `reset_infos` what the new episode began with.
+
+        Raises:
+            As `PlayerVectorEnv.step`.
+        """
+        return converted(self._told, self.rows.step, self._actions)
+
+    def _told(
+        self,
+        observations: Any,
+        rewards: NDArray[Any],
+        terminations: NDArray[np.bool_],
+        truncations: NDArray[np.bool_],
+        infos: dict[str, Any],
+    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        dicts: list[dict[str, Any]] = [
+            {"TimeLimit.truncated": truncated, "active": active}
+            for truncated, active in zip(truncations.tolist(), infos["active"].tolist(), strict=True)
+        ]
+        dones = terminations | truncations
+        now = dicts.copy()
+        for row in np.flatnonzero(dones).tolist():
+            dicts[row]["terminal_observation"] = infos["final_obs"][row]
+            now[row] = self.reset_infos[row] = {}
+        tell_infos(now, infos, _NOT_NOW)
+        if "final_info" in infos:
+            tell_infos(dicts, infos["final_info"])
+        return observations, rewards.astype(np.float32), dones, dicts
+
+    # ---- lanes ------------------------------------------------------------------------------------------------------
+
+    def _lanes(self, indices: Any) -> list[int]:
+        """The lane of each of these rows."""
+        rows = lane_indices(indices if indices is None or isinstance(indices, int) else list(indices), self.num_envs)
+        return (rows // len(self.rows.agents)).tolist()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the environments of these rows (None: of all).
+
+        Raises:
+            AttributeError: they have no such attribute.
+        """
+        lanes, env = self._lanes(indices), self.rows.parallel.env
+        if env._open().has_envs:
+            return self._ask(get_attribute, attr_name, lanes=lanes)
+        values = env.get_attr(attr_name)
+        return [values[lane] for lane in lanes]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute of the environments of these rows (None: of all) to one value. Rows of one lane share it.
+
+        Raises:
+            AttributeError: there is no such attribute.
+        """
+        lanes, env = self._lanes(indices), self.rows.parallel.env
+        if env._open().has_envs:
+            self._ask(set_attribute, attr_name, value, lanes=lanes)
+            return
+        values = list(env.get_attr(attr_name))
+        for lane in lanes:
+            values[lane] = value
+        env.set_attr(attr_name, values)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Calls a method once in each of the lanes of these rows (None: of all).
+
+        Returns:
+            a result per row; rows of one lane have the same.
+
+        Raises:
+            AttributeError: the environments have no such method.
+        """
+        lanes, env = self._lanes(indices), self.rows.parallel.env
+        if env._open().has_envs:
+            return self._ask(call_env, method_name, method_args, method_kwargs, lanes=lanes)
+        results = env.call(method_name, *method_args, **method_kwargs)
+        return [results[lane] for lane in lanes]
+
+    def _ask(self, function: Any, *arguments: Any, lanes: list[int]) -> list[Any]:
+        """`function(env, *arguments)` of the environments of these lanes, once of each."""
+        env = self.rows.parallel.env
+        once = sorted(set(lanes))
+        with env._hold():
+            results = dict(zip(once, env._apply(function, *arguments, lanes=once), strict=True))
+        return [results[lane] for lane in lanes]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """False of each row: environments with PettingZoo's API have no wrappers of Gymnasium's."""
+        return [False] * len(self._lanes(indices))
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A picture of each lane; None without render_mode="rgb_array"."""
+        return list(self.rows.render() or [None] * self.rows.lanes)
+
+    def close(self) -> None:
+        """Releases the lanes and the window."""
+        self.rows.close()
