@@ -388,7 +388,10 @@ cdef class Batch:
     # For lanes that are stepped elsewhere: what `step_some` would refuse is refused before anything is done.
 
     def expect_resets(self):
-        """Notes that all lanes are about to be reset, by `step_some`."""
+        """Notes that all lanes are about to be reset, by `step_some`. Streams that nobody has seeded are, since
+        snapshots need sound ones."""
+        if not self.calls.has_reset:
+            self._seed(_seed_words(0))
         self.calls.has_reset = True
         if self.layout.stage is not None:
             self.layout.stage.start(None, sent=True)
@@ -404,6 +407,10 @@ cdef class Batch:
         elif self.autoreset == BE_DISABLED:
             listed = lanes
             self._refuse_pending(&listed[0], listed.shape[0], what, ending)
+
+    def require_reset(self, str doing):
+        """Raises ResetNeeded before the first reset, and after a call that was interrupted."""
+        self.calls.require_reset(doing)
 
     def pending(self, const int64_t[::1] lanes):
         """Of these lanes, whether their next step starts an episode."""

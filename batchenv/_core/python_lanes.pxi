@@ -188,12 +188,11 @@ cdef class PythonLanes:
         return problem
 
     def held(self, int64_t lane):
-        """What a lane has beside its env, for `hold` of these lanes or others."""
+        """What a lane has beside its env, for `hold` of this lane or another."""
         return self.last[lane], self.stepped[lane], lane in self.broken
 
-    def hold(self, int64_t lane, object env, object held):
-        """Puts another env, and what it came with, into a lane."""
-        self.envs[lane] = env
+    def hold(self, int64_t lane, object held):
+        """Lets a lane have what another env, or another state of its env, has come with."""
         self.last[lane], self.stepped[lane], broken = held
         self.broken.discard(lane)
         if broken and self.renew is not None:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -288,12 +288,18 @@ class PythonBackend(CoreBackend):
         if self._snapshots is None:
             raise saved.not_kept("snapshot()")
         self.core.refuse_in_flight("snapshot()", _mask(lanes, self.num_envs))
-        block, waits = self.core.snapshot(lanes), self.core.waiting()
-        rows = []
-        for row, lane in enumerate(lanes.tolist()):
-            env = saved.keep(self._snapshots, self.envs[lane], self.lanes.held(lane))
-            rows.append(Row(0, row, bool(waits[lane]), env))
+        block, waits, numbers = self.core.snapshot(lanes), self.core.waiting(), lanes.tolist()
+        kept = self._keep(numbers)
+        rows = [Row(0, row, bool(waits[lane]), env) for row, (lane, env) in enumerate(zip(numbers, kept, strict=True))]
         return Saved(self._snapshots, self._spaces(), [block], rows)
+
+    def _keep(self, lanes: Sequence[int]) -> list[Any]:
+        """What `saved.keep` makes of these lanes."""
+        kind = self._snapshots
+        return [
+            saved.keep(kind, self.envs[lane], saved.asked(kind, self.envs[lane]), self.lanes.held(lane))
+            for lane in lanes
+        ]
 
     def check_snapshot(self, snapshot: Snapshot) -> int:
         """See `Backend.check_snapshot`."""
@@ -309,20 +315,22 @@ class PythonBackend(CoreBackend):
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`."""
         self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
+        if len(lanes) < self.num_envs:
+            self.core.require_reset("env.restore() of some lanes")
         return self.load(saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist()), lanes)
 
     def load(self, parts: Saved, lanes: NDArray[np.int64]) -> Any:
-        """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...)."""
-        given = [saved.give(parts.kind, row.env) for row in parts.rows]
-        if self.core.needs_reset:  # the C core lets only some lanes go on if all have been reset
+        """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...). If lanes have to be
+        reset, the others are."""
+        numbers = lanes.tolist()
+        given = self._give(parts, numbers)
+        # The C core lets only some lanes go on if all have been reset, and envs may make in their first reset what
+        # set_state needs.
+        if self.core.needs_reset and (parts.kind == "state" or len(lanes) < self.num_envs):
             self.reset(None, None, None)
         try:
-            for lane, one in zip(lanes.tolist(), given, strict=True):
-                env, held = saved.put(parts.kind, one, self.envs[lane])
-                if env is not self.envs[lane]:
-                    with contextlib.suppress(Exception):  # nobody needs it any more
-                        self.envs[lane].close()
-                self.lanes.hold(lane, env, held)
+            for lane, held in zip(numbers, self._put(parts.kind, given, numbers), strict=True):
+                self.lanes.hold(lane, held)
         except BaseException:
             self.core.tear("restore() has failed, and some lanes have been restored, others have not")
             raise
@@ -331,6 +339,21 @@ class PythonBackend(CoreBackend):
             rows = np.array([parts.rows[k].row for k in chosen])
             observations = self.core.load(block, rows, np.ascontiguousarray(lanes[chosen]))
         return self._completed(observations, {})[0]
+
+    def _give(self, parts: Saved, lanes: Sequence[int]) -> list[Any]:
+        """What `saved.give` makes of a snapshot's rows for these lanes."""
+        return [saved.give(parts.kind, row.env) for row in parts.rows]
+
+    def _put(self, kind: str, given: Sequence[Any], lanes: Sequence[int]) -> Iterator[Any]:
+        """Puts envs into these lanes, or into a state; yields what each lane holds beside its env."""
+        for lane, one in zip(lanes, given, strict=True):
+            saved.refuse_awaitable("set_state()", saved.tell(kind, one, self.envs[lane]))
+            env, held = saved.put(kind, one, self.envs[lane])
+            if env is not self.envs[lane]:
+                with contextlib.suppress(Exception):  # nobody needs it any more
+                    self.envs[lane].close()
+                self.envs[lane] = env
+            yield held
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""

@@ -238,7 +238,8 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _has_coroutines(env: Any) -> bool:
+def has_coroutines(env: Any) -> bool:
+    """Whether an env lives in the event loop; a plain one has a thread."""
     functions = [
         getattr(one, name, None) for one in (env, getattr(env, "unwrapped", env)) for name in ("reset", "step")
     ]
@@ -286,7 +287,7 @@ class EventLoop:
         _, problem, env = order.answers[0]
         if problem is None:
             order.lane.env = env
-            if not _has_coroutines(env):
+            if not has_coroutines(env):
                 order.lane.thread = self._thread_for_one()
 
     # ---- orders --------------------------------------------------------------------------------------------------

@@ -85,11 +85,6 @@ class PythonOrigin(Origin):
             raise ValueError(f"snapshots={snapshots!r} must be None or one of {', '.join(map(repr, SNAPSHOTS))}")
         if snapshots == "deepcopy" and workers == "processes":
             raise ValueError("snapshots='deepcopy' makes copies in one process: with workers='processes' take 'pickle'")
-        if snapshots is not None and workers == "asyncio":
-            raise ValueError(
-                f"snapshots={snapshots!r} is not possible with workers='asyncio', whose envs have connections and "
-                "tasks: leave it out"
-            )
         self._snapshots = snapshots
         self._step_timeout = step_timeout
         self._start_method = start_method

@@ -376,9 +376,7 @@ class ProcessBackend(CoreBackend, Owner):
         observations, rewards, terminations, truncations = _core.adopt(
             self.core, self._memory.columns, lanes, out, resets
         )
-        if self.observations.objects:
-            numbers = range(self.num_envs) if lanes is None else lanes.tolist()
-            observations = self.observations.join(observations, [self._objects[lane] for lane in numbers])
+        observations = self._observed(observations, lanes)
         infos = self._infos(lanes) if self._said else {}
         if self._stage is not None and "final_obs" in infos:
             self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
@@ -387,6 +385,13 @@ class ProcessBackend(CoreBackend, Owner):
         if self._mode is AutoresetMode.DISABLED:
             self._pending[slice(None) if lanes is None else lanes] = terminations | truncations
         return observations, rewards, terminations, truncations, infos
+
+    def _observed(self, arrays: Any, lanes: NDArray[np.int64] | None) -> Any:
+        """Observations of lanes (None: of all), of which these are the parts that are arrays."""
+        if not self.observations.objects:
+            return arrays
+        numbers = range(self.num_envs) if lanes is None else lanes.tolist()
+        return self.observations.join(arrays, [self._objects[lane] for lane in numbers])
 
     def _observe_finals(self, final: NDArray[Any], rows: NDArray[np.int64]) -> None:
         """Does with these rows what is done here with observations."""
@@ -570,14 +575,11 @@ class ProcessBackend(CoreBackend, Owner):
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`."""
-        if self.normalizers:
-            raise NotImplementedError(
-                "restore() of processes is not possible with normalize_observation or normalize_reward: take "
-                "workers='serial'"
-            )
         if len(lanes) < self.num_envs or self._crew.foreign:
             self._check("env.restore() of some lanes")
         self._flight.refuse("restore()")
+        if self._stage is not None:
+            self._stage.check()
         if not self._ready:
             self._settle()
         self._remote.calm = False
@@ -595,7 +597,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._pending[lanes] = self._memory.columns[-1][lanes] = [row.waits for row in parts.rows]
         self._renewed[lanes] = False
         self._ready, self._torn = True, ""
-        return self._told(None, None)[0]
+        return self._observed(_core.adopt(self.core, self._memory.columns, None, None, restored=lanes)[0], None)
 
     def _by_worker(self, lanes: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
         """{worker: places in `lanes` of its lanes}."""
