@@ -82,8 +82,9 @@ cdef class Flight:
         """Whether this lane has been reported."""
         return self.states[lane] & LANDED != 0
 
-    def land(self, int64_t lane):
-        """Notes that this lane has been reported.
+    def land(self, int64_t lane, letters=None):
+        """Notes that this lane has been reported, by the first of these letters (a deque), which is removed. No signal
+        handler comes between the two.
 
         Raises:
             ValueError: there is no such lane: what writes beside its own memory may have written into letters.
@@ -95,6 +96,8 @@ cdef class Flight:
             self.states[lane] |= LANDED
             self.ring[(self.first + self.landed) % self.batch.num_lanes] = lane
             self.landed += 1
+        if letters is not None:
+            letters.popleft()
 
     @property
     def complete(self):

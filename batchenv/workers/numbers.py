@@ -46,6 +46,9 @@ class Writer:
         self._values, self._masks = values, masks
         self._columns: dict[tuple[Any, type], tuple[int, NDArray[Any], NDArray[np.bool_]]] = {}
 
+    def __len__(self) -> int:
+        return len(self._columns)
+
     def write(
         self, rows: slice, notes: Iterable[tuple[int, dict[str, Any]]]
     ) -> tuple[int, list[Column], list[tuple[int, dict[str, Any]]]]:
@@ -91,11 +94,12 @@ class Reader:
         self._values, self._masks = values, masks
         self._columns: list[tuple[Column, NDArray[Any], NDArray[np.bool_]]] = []
 
-    def learn(self, new: Sequence[Column]) -> None:
-        """Is told of further columns."""
-        for column in new:
-            index = len(self._columns)
-            self._columns.append((column, _views(self._values, index, column.type), self._masks[index]))
+    def learn(self, first: int, new: Sequence[Column]) -> None:
+        """Is told of further columns, of which this is the number of the first. May be told twice."""
+        self._columns[first:] = [
+            (column, _views(self._values, index, column.type), self._masks[index])
+            for index, column in enumerate(new, first)
+        ]
 
     def read(self, used: int, rows: slice) -> list[tuple[Column, NDArray[Any], NDArray[np.bool_]]]:
         """The columns of a set, their numbers and masks in these rows. They are not copied."""

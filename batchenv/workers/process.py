@@ -47,25 +47,23 @@ class WorkerProcess:
         finally:
             theirs.close()
         self._end = weakref.finalize(self, _end, self.process, self._channel, os.getpid())
-        self._send(job, None)
+        self.send(job)
 
-    def say(self, said: Any, limit: float | None = None) -> None:
+    def send(self, message: bytes, limit: float | None = None) -> None:
         """Sends a message, for which the process has so many seconds (None: as long as it lives). If it has not taken
         it then, or has ended, it is ended: see `alive`."""
-        self._send(pickle.dumps(said, pickle.HIGHEST_PROTOCOL), limit)
-
-    def _send(self, message: bytes, limit: float | None) -> None:
         with contextlib.suppress(OSError, WorkerDied):
             self._channel.send(message, self._looking(limit))
 
-    def hear(self, limit: float | None = None, why: str = "") -> Any:
-        """The next message. limit: as in `say`. why: to be said of a process that has not sent it then.
+    def hear(self, number: int = 1, limit: float | None = None, why: str = "") -> Any:
+        """The message with this number: see `Channel.recv`. limit: as in `send`. why: to be said of a process that has
+        not sent it then.
 
         Raises:
             WorkerDied: the process has ended, or was ended.
         """
         try:
-            message = self._channel.recv(self._looking(limit, why))
+            message = self._channel.recv(number, self._looking(limit, why))
         except (EOFError, OSError, WorkerDied):
             self.kill()
             raise WorkerDied(self.obituary()) from None
@@ -121,6 +119,11 @@ def _end(process: Process, channel: Channel, owner: int) -> None:
     process.kill()
     channel.close()
     process.close()
+
+
+def packed(said: Any) -> bytes:
+    """A message of things that can be pickled."""
+    return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
 
 
 def pack(job: Job) -> bytes:

@@ -211,12 +211,12 @@ class ProcessBackend(CoreBackend, Owner):
         if said:
             self._said[lane] = said
         if report.verb == Verb.LANE:
-            self._flight.land(lane)
+            self._flight.land(lane, self._crew.letters)
 
     def _learn(self, report: Report) -> None:
         """Keeps what will be needed even if the report is dropped."""
         if report.said and KEYS in report.said:
-            self._numbers[report.worker].learn(report.said.pop(KEYS))
+            self._numbers[report.worker].learn(*report.said.pop(KEYS))
 
     def _reader(self, number: int) -> Reader:
         own = self._crew.lanes_of(number)

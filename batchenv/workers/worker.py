@@ -116,6 +116,7 @@ class Worker:
             self.channel.send(failure(problem))
             sys.exit(1)
         env = self.backend.envs[0]
+        self.sent = 1  # messages
         self.channel.send(
             Like(env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode)
         )
@@ -170,8 +171,9 @@ class Worker:
         self.send(verb, lane, pickled(said) if said else b"", numbers)
 
     def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
-        """Reports, with a pickled message; empty: there is none."""
-        self.memory.mail.reply(self.number, verb, lane, int(bool(message)), numbers)
+        """Reports, with a pickled message, whose number the letter says; empty: there is none."""
+        self.sent += bool(message)
+        self.memory.mail.reply(self.number, verb, lane, self.sent if message else 0, numbers)
         if message:
             self.channel.send_bytes(message)
 
@@ -212,13 +214,14 @@ class Worker:
         self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
 
     def write_numbers(self, rows: slice, infos: dict[str, Any]) -> int:
-        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the columns that are new."""
+        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the number of the
+        first column that is new, and the new ones."""
         if NOTES not in infos:
             return 0
         notes, finals = infos.pop(NOTES)
         used, new, notes = self.numbers.write(rows, notes)
         if new:
-            infos[KEYS] = new
+            infos[KEYS] = len(self.numbers) - len(new), new
         if notes or finals:
             infos[NOTES] = notes, finals
         return used

@@ -55,7 +55,7 @@ def test_only_what_does_not_fit_is_left():
     writer, reader = Writer(values, masks), Reader(values, masks)
     used, new, rest = writer.write(slice(0, 3), [(0, {"a": 1, "b": "text"}), (2, {"a": 2**63, "c": np.float32(0.5)})])
     assert new == [Column("a", int), Column("c", np.float32)] and rest == [(0, {"b": "text"}), (2, {"a": 2**63})]
-    reader.learn(new)
+    reader.learn(0, new)
     (_, numbers, mask), (_, halves, other) = reader.read(used, slice(0, 3))
     assert numbers[0] == 1 and mask.tolist() == [True, False, False]
     assert halves.dtype == np.float32 and halves[2] == 0.5 and other.tolist() == [False, False, True]

@@ -533,3 +533,62 @@ def test_a_lane_that_there_is_not_is_refused(lane):
     assert not env._backend._flight.owes(lane)
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
     env.close()
+
+
+class Chatty(Deadly):
+    """Says much in each step, so that a report comes in several pieces."""
+
+    def step(self, action):
+        observation, reward, *rest, _ = super().step(action)
+        return observation, reward, *rest, {"text": "x" * 300_000, "count": self.count, "kind": str(self.count)}
+
+
+def interrupted_at(moment, call):
+    """Calls and raises KeyboardInterrupt before this operation of those that read a report; whether there was one."""
+    left = moment
+
+    def each(frame, event, _):
+        nonlocal left
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return each
+
+    def begin(frame, *_):
+        file = os.path.basename(frame.f_code.co_filename)
+        reads = file in ("crew.py", "channel.py", "process.py")
+        return each if reads or frame.f_code.co_name in ("_note", "_learn", "learn", "read") else None
+
+    sys.settrace(begin)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_ctrl_c_amid_a_report_loses_nothing(method):
+    """No lane, nothing that it has said, and no process, whichever operation is the last one before it."""
+    if method != "forkserver":
+        pytest.skip("however processes are started, they report in the same way")
+    env = processes(2, num_workers=1, make_env=Chatty, batch_size=2)
+    _, pid = env.reset(seed=1)[0][0]
+    results, moment, interrupted = [], 0, True
+    while interrupted:
+        moment += 7
+        env.send(np.zeros(2, int), [0, 1])
+        interrupted = interrupted_at(moment, lambda: results.append(env.recv(60)))
+        if interrupted:
+            assert interrupted_at(moment // 2, lambda: results.append(env.recv(60))) or len(results) == moment // 7
+        if len(results) < moment // 7:
+            results.append(env.recv(60))
+        observations, *_, infos = results[-1]
+        assert observations.tolist() == [[len(results), pid]] * 2, moment
+        assert infos["count"].tolist() == [len(results)] * 2 and infos["_count"].all()
+        assert infos["kind"].tolist() == [str(len(results))] * 2 and len(infos["text"][1]) == 300_000
+    assert moment > 200
+    env.close()
