@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from batchenv import _core
+from batchenv.workers.watch import Watch
 
 _PIECE = 1 << 18
 _LOOK = 50  # milliseconds between looks whether it is worth while to wait on
@@ -36,10 +37,19 @@ class Channel:
         self._come: tuple[bytearray, int, int] = (bytearray(), 0, 1)
         self._poll = select.poll()
         self._poll.register(end)
+        self._watch: Watch | None = None
 
     def close(self) -> None:
         """May be called again."""
+        if self._watch is not None:
+            self._watch.remove(self._socket)
+            self._watch = None
         self._socket.close()
+
+    def show(self, watch: Watch) -> None:
+        """Lets a watch see when the other end is closed."""
+        watch.add(self._socket)
+        self._watch = watch
 
     def send(self, message: bytes, look: Callable[[], None]) -> None:
         """Sends a message. `look` is called every now and then, and may raise to end it: then nothing else can be

@@ -16,6 +16,7 @@ from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
 from batchenv.workers.process import WorkerDied, WorkerProcess, late, packed, revived
 from batchenv.workers.starter import default_method, high, refusal, starter
+from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Like, Verb
 
 _LOOK = 0.05  # seconds between looks for signals, and for workers that have died
@@ -64,6 +65,9 @@ class Crew:
         self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
+        self._event = high(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+        self._close_event = weakref.finalize(self, os.close, self._event)
+        self._watch: Watch | None = None
         self._pid = os.getpid()
         self._looked = 0.0  # when workers were last looked after
         self.letters: deque[tuple[int, int, int, int, int]] = deque()
@@ -100,7 +104,8 @@ class Crew:
 
     def _start(self, number: int) -> WorkerProcess:
         try:
-            return WorkerProcess(number, self._memory_fd, self._jobs[number], self._starter)
+            descriptors = self._memory_fd, self._event
+            return WorkerProcess(number, descriptors, self._jobs[number], self._starter)
         except OSError as problem:
             raise refusal(problem, number, len(self._jobs)) from problem
 
@@ -120,6 +125,8 @@ class Crew:
             self.letters.remove(letter)  # one by one: Ctrl-C must not take those of others
         self._owner.lose(number, WorkerDied(why))
         worker = self._workers[number] = self._start(number)
+        if self._watch is not None:
+            worker.show(self._watch)
         late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
         try:
             check_spaces(_like(worker.hear(limit=self._patience, why=late)), self.like, self._bounds[number])
@@ -158,7 +165,10 @@ class Crew:
         for worker in self._workers:
             worker.kill()
         self._starter.end()
+        if self._watch is not None:
+            self._watch.close()
         self._close_memory()
+        self._close_event()
 
     def close(self) -> None:
         """Lets envs close for a second, and then ends all that are left."""
@@ -171,6 +181,27 @@ class Crew:
         while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
             time.sleep(0.002)
         self.end()
+
+    # ---- event loops ---------------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """See `Watch`. Call `expect` next."""
+        if self._watch is None:
+            self._watch = Watch(self._event)
+            for worker in self._workers:
+                if worker.alive():
+                    worker.show(self._watch)
+        return self._watch.fileno()
+
+    def expect(self, count: int | None) -> None:
+        """Says how many letters are waited for, so that the descriptor becomes readable with them: 0, they have come;
+        None, nobody waits."""
+        self._watch.empty()
+        self.memory.mail.want(count or 0)
+        if count is not None and (count == 0 or self.letters or self.memory.mail.any()):
+            self._watch.show()
+        late = self.timeout if self.timeout is None else self.memory.mail.time_left(self.timeout)
+        self._watch.open(count is not None, late)
 
     # ---- letters -------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import cloudpickle
 
 from batchenv.workers.channel import Channel
 from batchenv.workers.starter import Process, socket_pair
+from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Job
 
 
@@ -27,7 +28,7 @@ class WorkerProcess:
     main module is not imported again.
 
     Args:
-        number: of the worker; memory_fd: of the memory that is shared.
+        number: of the worker; descriptors: of the memory that is shared, and of an eventfd: see `watch`.
         job: pickled, see `pack`.
         starter: see `starter`.
 
@@ -35,12 +36,12 @@ class WorkerProcess:
         why: what there is to say of its end; empty: what the system says of it.
     """
 
-    def __init__(self, number: int, memory_fd: int, job: bytes, starter: Any):
+    def __init__(self, number: int, descriptors: tuple[int, int], job: bytes, starter: Any):
         self.why = ""
         ours, theirs = socket_pair()
         self._channel = Channel(ours)
         try:
-            self.process = starter.start(number, theirs.fileno(), memory_fd)
+            self.process = starter.start(number, theirs.fileno(), *descriptors)
         except BaseException:
             self._channel.close()
             raise
@@ -85,6 +86,10 @@ class WorkerProcess:
                 raise WorkerDied
 
         return look
+
+    def show(self, watch: Watch) -> None:
+        """Lets a watch see its end."""
+        self._channel.show(watch)
 
     def alive(self) -> bool:
         """Whether the process runs."""

@@ -454,6 +454,8 @@ class ProcessBackend(CoreBackend, Owner):
         _, taken = self._take(actions, lanes, None)
         with self._whole():
             self._submit(lanes, taken)
+        if self._remote.watched:
+            self.expect()
         return lanes
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
@@ -467,6 +469,8 @@ class ProcessBackend(CoreBackend, Owner):
             self._pending[:] = False
             self._renewed[:] = False
             self._ready, self._torn = True, ""
+        if self._remote.watched:
+            self.expect()
 
     def recv(self, timeout: float | None, left: float | None = None) -> Any:
         """See `Backend.recv`. left: how much of the timeout is left; None: all of it."""
@@ -480,11 +484,15 @@ class ProcessBackend(CoreBackend, Owner):
             for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:
+            if self._remote.watched:
+                self.expect()
             raise _core.batch_late(self._flight.rows, timeout) from None
         with self._whole():
             lanes = self._flight.upcoming()
             result = self._told(lanes, None)
             self._flight.receive(lanes)
+        if self._remote.watched:
+            self.expect()
         return self._raised(result, lanes)
 
     def in_flight(self) -> int:
@@ -493,7 +501,16 @@ class ProcessBackend(CoreBackend, Owner):
 
     def fileno(self) -> int:
         """See `Backend.fileno`."""
-        raise self._lacks("fileno()")
+        self._refuse_foreign("fileno()")
+        descriptor = self._crew.fileno()
+        self._remote.watched = True
+        self.expect()
+        return descriptor
+
+    def expect(self) -> None:
+        """Lets the descriptor show when the next batch has come."""
+        flight = self._flight
+        self._crew.expect(None if flight.count < flight.rows else max(0, flight.rows - flight.landed))
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""

@@ -100,8 +100,8 @@ def pickled(said: Any) -> bytes:
 class Worker:
     """See above."""
 
-    def __init__(self, number: int, channel: Connection, memory_fd: int):
-        self.number, self.channel, self._fd = number, channel, memory_fd
+    def __init__(self, number: int, channel: Connection, memory_fd: int, event_fd: int):
+        self.number, self.channel, self._fd, self._event = number, channel, memory_fd, event_fd
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
@@ -123,6 +123,7 @@ class Worker:
         plan = self.channel.recv()
         self.memory = Memory(self._fd, plan, create=False)
         os.close(self._fd)
+        self.memory.mail.event = self._event
         rows = slice(self.first, self.first + self.count)
         self.columns = [column[rows] for column in self.memory.columns]
         self.actions = [column[rows] for column in self.memory.actions]
@@ -326,15 +327,15 @@ def watched(parent: int) -> int:
     return pidfd
 
 
-def spawned(number: int, channel: int, memory: int, parent: int) -> None:
+def spawned(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs in a new interpreter; descriptors are inherited. parent: its pid."""
     keep_stdio_open()
-    for descriptor in (channel, memory):
+    for descriptor in (channel, memory, event):
         os.set_inheritable(descriptor, False)
-    main(number, channel, memory, watched(parent))
+    main(number, channel, memory, event, watched(parent))
 
 
-def forked(number: int, channel: int, memory: int, parent: int) -> None:
+def forked(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs in a fork. parent: a pidfd."""
     keep_stdio_open()
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -342,16 +343,16 @@ def forked(number: int, channel: int, memory: int, parent: int) -> None:
     os.close(nothing)
     sys.stdin = open(0)  # noqa: SIM115
     np.random.seed()  # else all workers would draw the same numbers
-    main(number, channel, memory, parent)
+    main(number, channel, memory, event, parent)
 
 
-def main(number: int, channel: int, memory: int, parent: int) -> None:
+def main(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs a worker, and ends its process. It leads a group, so that what envs start can be ended together with it."""
     with contextlib.suppress(PermissionError):  # it leads a session
         os.setpgid(0, 0)
     _core.end_with(channel, parent)
     ignore_ctrl_c()
-    worker = Worker(number, Connection(channel), memory)
+    worker = Worker(number, Connection(channel), memory, event)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
         worker.start()
         worker.run()
