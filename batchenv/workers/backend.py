@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,6 +62,22 @@ class _Infos(VectorEnv):
         return infos
 
 
+def check_env(env: Any, lane: int) -> None:
+    """Raises TypeError if what has been made for a lane is no env with Gymnasium's API."""
+    what = f"make_env has returned {env!r} for lane {lane}, which "
+    for kind, meant in ((type, "a class"), (VectorEnv, "a vector of envs")):
+        if isinstance(env, kind):
+            raise TypeError(what + f"is {meant}: return one env")
+    for name in ("reset", "step", "observation_space", "action_space"):
+        if not hasattr(env, name):
+            raise TypeError(what + f"has no {name}: return an env with Gymnasium's API")
+    for name in ("observation_space", "action_space"):
+        if not isinstance(getattr(env, name), spaces.Space):
+            raise TypeError(
+                what + f"has an {name} of {type(getattr(env, name))}, which is none of Gymnasium's spaces: convert it"
+            )
+
+
 def check_spaces(one: Any, first: Any, lane: int) -> None:
     """Raises ValueError if what a lane is like has not the spaces of what lane 0 is like."""
     for name in ("observation_space", "action_space"):
@@ -79,6 +94,7 @@ def renew(envs: list[Any], makers: Sequence[Callable[[], Any]], lane: int) -> No
     with contextlib.suppress(Exception):  # it has failed already, and that was reported
         envs[lane].close()
     env = makers[lane]()
+    check_env(env, lane)
     check_spaces(env, envs[lane], lane)
     envs[lane] = env
 
@@ -125,8 +141,15 @@ class PythonBackend(CoreBackend):
         self.envs: list[Any] = []
         try:
             for lane, make in enumerate(makers):
-                self.envs.append(make())
-                check_spaces(self.envs[lane], self.envs[0], lane)
+                env = make()
+                check_env(env, lane)
+                for other, present in enumerate(self.envs):
+                    if env is present:
+                        raise ValueError(
+                            f"lanes {other} and {lane} are the same object: let make_env make a new env in each call"
+                        )
+                self.envs.append(env)
+                check_spaces(env, self.envs[0], lane)
             if snapshots == "state":
                 saved.check_states(self.envs[0])
             space, action_space = self.envs[0].observation_space, self.envs[0].action_space
@@ -147,7 +170,8 @@ class PythonBackend(CoreBackend):
                 self.lanes.renew = functools.partial(renew, self.envs, makers)
             super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
         except BaseException:
-            self._close_envs()
+            with contextlib.suppress(Exception):
+                self._close_envs()
             raise
         if kind == "threads" and options["threads"] > 1:
             self.core.force_parallel(True)  # time that envs spend waiting cannot be measured as work
@@ -158,8 +182,15 @@ class PythonBackend(CoreBackend):
         self._close_envs()
 
     def _close_envs(self) -> None:
+        """Closes all, and raises the first exception of those that fail."""
+        problems = []
         while self.envs:
-            self.envs.pop().close()
+            try:
+                self.envs.pop(0).close()
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
 
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
@@ -170,7 +201,7 @@ class PythonBackend(CoreBackend):
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
         more = self.observations.objects or any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is self._spaces()[0] and bool(more)
+        self._says_more = self.lanes.keeps_final = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
@@ -195,6 +226,8 @@ class PythonBackend(CoreBackend):
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
+        if self.actions.objects:
+            self.core.refuse_in_flight("step()", np.ones(self.num_envs, np.uint8))
         return self.step_taken(self._taken(actions, None), out)
 
     def step_taken(self, actions: Any, out: Any) -> Any:
@@ -203,6 +236,8 @@ class PythonBackend(CoreBackend):
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
+        if self.actions.objects:
+            env_id = self.core.lanes_of(env_id, "no lane has been stepped")
         return self.step_some_taken(self._taken(actions, env_id), env_id, out)
 
     def step_some_taken(self, actions: Any, env_id: Any, out: Any) -> Any:
@@ -211,6 +246,8 @@ class PythonBackend(CoreBackend):
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
+        if self.actions.objects:
+            env_id = self.core.lanes_of(env_id, "nothing was sent")
         return super().send(self._taken(actions, env_id), env_id)
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
@@ -228,10 +265,11 @@ class PythonBackend(CoreBackend):
         return stepwise(self, actions, steps, key, first_step, out)
 
     def _taken(self, actions: Any, env_id: Any) -> Any:
-        """The actions for the C core. Those that have parts which are no arrays are handed to the lanes."""
+        """The actions for the C core. Those that have parts which are no arrays are handed to the lanes, of which none
+        may be in flight. env_id: an array; None: all lanes."""
         if not self.actions.objects:
             return actions
-        lanes = range(self.num_envs) if env_id is None else np.atleast_1d(env_id).tolist()
+        lanes = range(self.num_envs) if env_id is None else env_id.tolist()
         return self.hand_over(rows_of_actions(self._layout.action_space, actions, len(lanes)), lanes)
 
     def hand_over(self, rows: list[Any], lanes: Sequence[int]) -> Any:
@@ -268,11 +306,15 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = self.observations.missing() if final is None else copy.deepcopy(final)
+                infos["final_obs"][row] = self.observations.missing() if final is None else final
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:
+                ids = infos.get("env_id")
                 gather(infos, *notes, len(numbers))
+                if ids is not None:  # an env may say something of this name
+                    infos["env_id"] = ids
+                    infos.pop("_env_id", None)
             else:
                 infos[NOTES] = notes
         return (*result[:-1], infos)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
-from batchenv.workers.process import WorkerDied, WorkerProcess, late, packed, revived
+from batchenv.workers.pickles import pickled
+from batchenv.workers.process import WorkerDied, WorkerProcess, late, revived
 from batchenv.workers.starter import default_method, high, refusal, starter
 from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Like, Verb
@@ -114,7 +115,7 @@ class Crew:
         self._plan = plan
         self.memory = Memory(self._memory_fd, plan, create=True)
         for worker in self._workers:
-            worker.send(packed(plan))
+            worker.send(pickled(plan))
 
     def _replace(self, number: int, why: str) -> None:
         """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
@@ -130,7 +131,7 @@ class Crew:
         late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
         try:
             check_spaces(_like(worker.hear(limit=self._patience, why=late)), self.like, self._bounds[number])
-            worker.send(packed(self._plan))
+            worker.send(pickled(self._plan))
         except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
             worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
             worker.kill()
@@ -210,7 +211,7 @@ class Crew:
         if said is None:
             self.memory.mail.post(number, verb, lane, 0, reports)
             return
-        message = packed(said)
+        message = pickled(said)
         self._under_way = number
         self.memory.mail.post(number, verb, lane, 1, reports)
         self._workers[number].send(message, self.timeout)  # if it dies or hangs, that is noticed later

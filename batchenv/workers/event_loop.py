@@ -195,6 +195,8 @@ class Lane:
 
     async def _perform(self, order: Order) -> None:
         for name, arguments, keywords in order.script:
+            if order.done:  # it was given up
+                return
             try:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):
@@ -204,8 +206,6 @@ class Lane:
                 order.answers.append((name, self._why(order, problem), None))
             except BaseException as problem:  # of any kind: it is for the thread that asks
                 order.answers.append((name, problem, None))
-            if order.done:  # it was given up
-                return
 
     def _why(self, order: Order, problem: BaseException) -> BaseException:
         if self._task is not None:
@@ -220,6 +220,8 @@ class Lane:
         """Does an order in the thread of a plain env."""
         self._doing = order
         for name, arguments, keywords in order.script:
+            if order.done:  # it was given up
+                break
             try:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):  # a wrapper has hidden that it is a coroutine

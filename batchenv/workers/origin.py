@@ -73,7 +73,7 @@ class PythonOrigin(Origin):
                     f"num_workers={num_workers} has no meaning with workers='asyncio', where all lanes share one event "
                     "loop, and plain envs have a thread each: leave it out"
                 )
-        if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
+        if step_timeout is not None and not number("step_timeout", step_timeout) > 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
         if start_method is not None and start_method not in METHODS:
             raise ValueError(f"start_method={start_method!r} must be None or one of {', '.join(map(repr, METHODS))}")

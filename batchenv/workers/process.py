@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import pickle
 import time
 import weakref
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 import cloudpickle
 
 from batchenv.workers.channel import Channel
+from batchenv.workers.pickles import loaded, pickled
 from batchenv.workers.starter import Process, socket_pair
 from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Job
@@ -69,7 +69,7 @@ class WorkerProcess:
             self.kill()
             raise WorkerDied(self.obituary()) from None
         try:
-            return pickle.loads(message)
+            return loaded(message)
         except Exception as problem:
             what = f"{type(problem).__name__}: {problem}"
             self.kill(f"what its envs have said cannot be unpickled here ({what}), and its process was ended")
@@ -126,11 +126,6 @@ def _end(process: Process, channel: Channel, owner: int) -> None:
     process.close()
 
 
-def packed(said: Any) -> bytes:
-    """A message of things that can be pickled."""
-    return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
-
-
 def pack(job: Job) -> bytes:
     """A job as bytes: functions and classes of the main module by value.
 
@@ -146,12 +141,23 @@ def pack(job: Job) -> bytes:
         ) from problem
 
 
+def check_options(options: Any) -> None:
+    """Raises TypeError if options of a reset cannot be sent to another process."""
+    try:
+        pickled(options)
+    except Exception as problem:
+        raise TypeError(
+            f"the options of a reset cannot be sent to another process ({problem}): leave out what cannot be pickled, "
+            "or take workers='threads' or 'serial'"
+        ) from problem
+
+
 def revived(told: Failure) -> BaseException:
     """The exception of another process, with the traceback there as a note."""
     problem: BaseException | None = None
     if told.pickled is not None:
         try:
-            problem = pickle.loads(told.pickled)
+            problem = loaded(told.pickled)
         except Exception:  # a class that this process does not know
             problem = None
     if not isinstance(problem, BaseException):

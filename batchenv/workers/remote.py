@@ -36,10 +36,10 @@ from batchenv.workers.memory import Plan
 from batchenv.workers.merge import merged
 from batchenv.workers.numbers import Reader, together
 from batchenv.workers.parts import Parts
-from batchenv.workers.process import WorkerDied, pack, revived
+from batchenv.workers.process import WorkerDied, check_options, pack, revived
 from batchenv.workers.saved import Saved
 from batchenv.workers.stepwise import stepwise
-from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb
+from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb, text_of
 
 NUMBERS = "\0numbers"  # a key beside those of infos
 _PARENTS = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # moments are of all lanes
@@ -271,6 +271,8 @@ class ProcessBackend(CoreBackend, Owner):
         self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
+        if options:
+            check_options(options)
         if mask is None:
             if self._crew.foreign:
                 self._check("env.reset()")
@@ -382,6 +384,7 @@ class ProcessBackend(CoreBackend, Owner):
             self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
         if lanes is not None:
             infos["env_id"] = lanes
+            infos.pop("_env_id", None)  # an env's own
         if self._mode is AutoresetMode.DISABLED:
             self._pending[slice(None) if lanes is None else lanes] = terminations | truncations
         return observations, rewards, terminations, truncations, infos
@@ -432,7 +435,7 @@ class ProcessBackend(CoreBackend, Owner):
             return result
         failed = list(lost)
         error = _core.lanes_failed(
-            np.array(failed), [f"{type(lost[lane]).__name__}: {lost[lane]}" for lane in failed[:5]], result
+            np.array(failed), [f"{type(lost[lane]).__name__}: {text_of(lost[lane])}" for lane in failed[:5]], result
         )
         error.causes = lost
         try:
@@ -461,6 +464,8 @@ class ProcessBackend(CoreBackend, Owner):
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._refuse_foreign("async_reset()")
+        if options:
+            check_options(options)
         self._settle()
         self.core.expect_resets()
         with self._whole():

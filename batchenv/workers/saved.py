@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import pickle
 import struct
 import zlib
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import cloudpickle
 import numpy as np
 
 from batchenv.snapshot import Snapshot
+from batchenv.workers.pickles import loaded
 
 KINDS = ("deepcopy", "pickle", "state")
 _HEADER = struct.Struct("<8sIIQqI")  # begins as csrc/core/snapshot.h has it; the last is a checksum of what follows
@@ -77,7 +77,7 @@ def apart(snapshot: Snapshot, kind: str | None, like: Any) -> Saved:
     body = memoryview(data)[_HEADER.size :]
     if size != len(data) or zlib.crc32(body) != checksum:
         raise ValueError("the snapshot is damaged: its length or its checksum is wrong")
-    its_kind, its_like, blocks, rows = pickle.loads(body)
+    its_kind, its_like, blocks, rows = loaded(bytes(body))
     rows = [Row(*row) for row in rows]
     if its_kind != kind:
         raise ValueError(f"the snapshot was taken with snapshots={its_kind!r}, but this env has snapshots={kind!r}")
@@ -139,7 +139,7 @@ def keep(kind: str, env: Any, state: Any, held: Any) -> Any:
 
 def give(kind: str, kept: Any) -> Any:
     """What `tell` and `put` take; it belongs to one lane alone."""
-    return copy.deepcopy(kept) if kind == "deepcopy" else pickle.loads(kept)
+    return copy.deepcopy(kept) if kind == "deepcopy" else loaded(kept)
 
 
 def tell(kind: str, given: Any, env: Any) -> Any:

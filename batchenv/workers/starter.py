@@ -236,9 +236,7 @@ class Forker:
 
 def fork(run: Callable[[], Any]) -> int:
     """Forks this process; the child runs `run` and ends. Returns its pid."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # None, or closed
-            stream.flush()  # else the child would write the same once more
+    worker.flush()  # else the child would write the same once more
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads
         pid = os.fork()
@@ -251,6 +249,7 @@ def fork(run: Callable[[], Any]) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
+        worker.flush()
         os._exit(1)
 
 

@@ -17,7 +17,7 @@ from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.snapshot import Snapshot
 from batchenv.workers import saved
-from batchenv.workers.backend import PythonBackend, check_spaces
+from batchenv.workers.backend import PythonBackend, check_env, check_spaces
 from batchenv.workers.event_loop import Arrivals, EventLoop, Lane, Order, Script, has_coroutines, renewing
 from batchenv.workers.saved import Saved
 
@@ -57,11 +57,13 @@ class WaitingBackend(PythonBackend):
         self._resetting = np.zeros(count, np.uint8)  # of these, the lanes that were sent to be reset
 
     def _close_envs(self) -> None:
-        self._loop.end()
-        self._finalizer.detach()
-        self.envs.clear()
-        if hasattr(self, "_landed"):
-            self._landed.close()
+        try:
+            self._loop.end()
+        finally:
+            self._finalizer.detach()
+            self.envs.clear()
+            if hasattr(self, "_landed"):
+                self._landed.close()
 
     # ---- what lanes are asked for --------------------------------------------------------------------------------
 
@@ -141,6 +143,7 @@ class WaitingBackend(PythonBackend):
                 raise problem
         else:
             env = self._ask_lane(lane, "renew", (), {})
+        check_env(env, lane)
         check_spaces(env, self.envs[0], lane)
         self.envs[lane] = env
 
@@ -417,11 +420,12 @@ def _ends(order: Order) -> bool:
 
 
 def _copied(order: Order) -> bool:
-    """Copies the last observation, since the reset that follows may write over it; False if that cannot be done."""
+    """Copies the last observation and info, since the reset that follows may write over them; False if that cannot be
+    done."""
     name, problem, result = order.answers[-1]
     if problem is None:
         try:
-            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:]))
+            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:4], *map(_core.own_info, result[4:])))
         except Exception:
             return False
     return True

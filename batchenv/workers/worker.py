@@ -20,7 +20,6 @@ from enum import IntEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from gymnasium import spaces
 
@@ -29,6 +28,7 @@ from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
 from batchenv.workers.numbers import Writer
+from batchenv.workers.pickles import loaded, pickled
 from batchenv.workers.saved import Saved
 from batchenv.workers.trial import Cost, measure
 
@@ -79,22 +79,19 @@ def failure(problem: BaseException) -> Failure:
     """Tells an exception to the parent."""
     trace = "".join(traceback.format_exception(problem))
     try:
-        pickled = pickle.dumps(problem)
-        pickle.loads(pickled)
+        message = pickled(problem)
+        loaded(message)
     except Exception:  # a class that cannot be pickled, or not be made again
-        pickled = None
-    return Failure(type(problem).__name__, str(problem), trace, pickled)
+        message = None
+    return Failure(type(problem).__name__, text_of(problem), trace, message)
 
 
-def pickled(said: Any) -> bytes:
-    """What goes to the parent: if it cannot go there, the Failure that says why."""
+def text_of(problem: BaseException) -> str:
+    """What an exception says; its class may be a user's, whose __str__ fails."""
     try:
-        return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
-    except Exception:
-        try:
-            return cloudpickle.dumps(said)  # functions, and classes of the main module
-        except Exception as problem:
-            return pickle.dumps(failure(problem))
+        return str(problem)
+    except Exception as another:
+        return f"<its __str__ has raised {type(another).__name__}>"
 
 
 class Worker:
@@ -105,7 +102,7 @@ class Worker:
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
-        job: Job = pickle.loads(self.channel.recv_bytes())
+        job: Job = loaded(self.channel.recv_bytes())
         self.first, self.count = job.first, len(job.makers)
         if job.cpu is not None:
             os.sched_setaffinity(0, {job.cpu})
@@ -120,7 +117,7 @@ class Worker:
         self.channel.send(
             Like(env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode)
         )
-        plan = self.channel.recv()
+        plan = loaded(self.channel.recv_bytes())
         self.memory = Memory(self._fd, plan, create=False)
         os.close(self._fd)
         self.memory.mail.event = self._event
@@ -146,7 +143,7 @@ class Worker:
                 continue
             (verb, lane, more), done = asked
             rows = self.all if verb == Verb.STEP else slice(lane - self.first, lane - self.first + 1)
-            said = self.channel.recv() if more else None
+            said = loaded(self.channel.recv_bytes()) if more else None
             if verb == Verb.END:
                 self.backend.close()
                 return
@@ -169,7 +166,13 @@ class Worker:
 
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say. numbers: see `Writer.write`."""
-        self.send(verb, lane, pickled(said) if said else b"", numbers)
+        message = b""
+        if said:
+            try:
+                message = pickled(said)
+            except Exception as problem:
+                message = pickle.dumps(failure(problem))
+        self.send(verb, lane, message, numbers)
 
     def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
         """Reports, with a pickled message, whose number the letter says; empty: there is none."""
@@ -263,7 +266,7 @@ class Worker:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
             answer = getattr(self if name in ("load", "measure") else self.backend, name)(*arguments)
-            message = pickle.dumps(("said", answer), pickle.HIGHEST_PROTOCOL)
+            message = pickled(("said", answer))
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))
         self.send(Verb.CALL, 0, message)
@@ -346,6 +349,13 @@ def forked(number: int, channel: int, memory: int, event: int, parent: int) -> N
     main(number, channel, memory, event, parent)
 
 
+def flush() -> None:
+    """Writes what has been printed."""
+    for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:  # an env may have put others in their place
+        with contextlib.suppress(Exception):  # None, or closed
+            stream.flush()
+
+
 def main(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs a worker, and ends its process. It leads a group, so that what envs start can be ended together with it."""
     with contextlib.suppress(PermissionError):  # it leads a session
@@ -356,4 +366,5 @@ def main(number: int, channel: int, memory: int, event: int, parent: int) -> Non
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
         worker.start()
         worker.run()
+    flush()
     os._exit(0)  # what is left of the envs must not keep this process
