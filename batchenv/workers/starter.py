@@ -275,6 +275,8 @@ class ForkServer:
         answer, descriptors = self._ask(("start", number), (channel, memory, event))
         if isinstance(answer, OSError):
             raise answer
+        if not descriptors:  # the limit does not let the system give it to us; without us, the worker ends
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return Forked(answer, descriptors[0], self._reaped)
 
     def _reaped(self, pid: int) -> int | None:

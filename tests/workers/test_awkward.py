@@ -328,4 +328,4 @@ def test_what_envs_print_arrives():
             env.close()
         """
     )
-    assert printed.split("\n") == ["in a step"] * 6 + [""]
+    assert printed.count("in a step") == 6
