@@ -211,7 +211,7 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             "Values must be a list or tuple with length equal to the number of environments. "
             f"Got `{len(values)}` values for {self.num_envs} environments."
         )
-    with self._hold(settle=False):
+    with self._hold(settle=self._backend.has_envs):  # no env is changed in the middle of a step
         known = self._backend.get_params()
         if self._backend.has_envs:
             each = values if len(values) > 1 else list(values) * self.num_envs

@@ -182,7 +182,8 @@ def make_python(
         on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
             "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
         snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not
-            with "processes". "state": by its own get_state(), and restored by set_state(state). None: not at all.
+            with "processes". "state": by its own get_state(), and restored by set_state(state), which may be coroutines
+            with "asyncio". None: not at all.
         env_kwargs: keywords for each env.
         env_type: the API of what is returned, as with `make`.
         **kwargs: see `BatchEnv`: autoreset_mode, seed, max_episode_steps, batch_size, and so on.

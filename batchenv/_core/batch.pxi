@@ -388,7 +388,10 @@ cdef class Batch:
     # For lanes that are stepped elsewhere: what `step_some` would refuse is refused before anything is done.
 
     def expect_resets(self):
-        """Notes that all lanes are about to be reset, by `step_some`."""
+        """Notes that all lanes are about to be reset, by `step_some`. Streams that nobody has seeded are, since
+        snapshots need sound ones."""
+        if not self.calls.has_reset:
+            self._seed(_seed_words(0))
         self.calls.has_reset = True
         if self.layout.stage is not None:
             self.layout.stage.start(None, sent=True)
@@ -404,6 +407,10 @@ cdef class Batch:
         elif self.autoreset == BE_DISABLED:
             listed = lanes
             self._refuse_pending(&listed[0], listed.shape[0], what, ending)
+
+    def require_reset(self, str doing):
+        """Raises ResetNeeded before the first reset, and after a call that was interrupted."""
+        self.calls.require_reset(doing)
 
     def pending(self, const int64_t[::1] lanes):
         """Of these lanes, whether their next step starts an episode."""
@@ -591,6 +598,11 @@ cdef class Batch:
         self.queue.refuse_in_flight(doing, &mask[0])
         if memchr(&mask[0], 0, mask.shape[0]) != NULL:
             self.calls.require_reset(f"{doing} of some lanes")
+
+    def lanes_of(self, env_id, str ending):
+        """A checked copy of `env_id` (None: the lanes last received), of which none is in flight: int64. ending: the
+        last words of the error message if they are refused."""
+        return self.queue.read_lanes(env_id, self.num_lanes, ending)
 
     def drop(self):
         """Waits for the lanes in flight, and drops their results."""

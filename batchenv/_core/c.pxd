@@ -38,12 +38,24 @@ cdef extern from *:
         return Py_REFCNT(object) == 1;
     #endif
     }
+    #include <errno.h>
+    #include <unistd.h>
     /* Sets `flag` to `to` if it is `from`; returns whether it was. */
     static inline int be_swap(int *flag, int from, int to) {
         return __atomic_compare_exchange_n(flag, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     }
     #define be_set(flag, to) __atomic_store_n((flag), (to), __ATOMIC_RELEASE)
     #define be_look(flag) __atomic_load_n((flag), __ATOMIC_RELAXED)
+    #define be_set_for_all(flag, to) __atomic_store_n((flag), (to), __ATOMIC_SEQ_CST)
+    /* Takes 1 from a count above 0; returns whether that was the last. */
+    static inline int be_counts_down(int *count) {
+        return __atomic_load_n(count, __ATOMIC_SEQ_CST) > 0 && __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST) == 1;
+    }
+    static inline void be_write_event(int event) {
+        uint64_t one = 1;
+        while (write(event, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+    }
     """
     const bint BE_OPENMP, BE_OPENMP_MISSING
     int be_max_threads() nogil
@@ -54,6 +66,9 @@ cdef extern from *:
     bint be_swap(int *flag, int, int) nogil
     void be_set(int *flag, int) nogil
     int be_look(int *flag) nogil
+    void be_set_for_all(int *flag, int) nogil
+    bint be_counts_down(int *count) nogil
+    void be_write_event(int event) nogil
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)

@@ -61,9 +61,9 @@ cdef class Flight:
                 self.batch.queue._raise_bad_lane(numbers[k], k, BE_LANE_TAKEN, self.batch.num_lanes, ending)
         return lanes
 
-    def refuse(self, str doing):
-        """Raises RuntimeError if any lane is in flight."""
-        if self.count:
+    def refuse(self, str doing, lanes=None):
+        """Raises RuntimeError if one of these lanes (None: any lane) is in flight."""
+        if self.count and (lanes is None or (self.state[lanes] & AWAY).any()):
             raise lanes_in_flight(doing, self.count, np.flatnonzero(self.state & AWAY)[:5].tolist())
 
     def depart(self, cnp.ndarray lanes):
@@ -82,8 +82,9 @@ cdef class Flight:
         """Whether this lane has been reported."""
         return self.states[lane] & LANDED != 0
 
-    def land(self, int64_t lane):
-        """Notes that this lane has been reported.
+    def land(self, int64_t lane, letters=None):
+        """Notes that this lane has been reported, by the first of these letters (a deque), which is removed. No signal
+        handler comes between the two.
 
         Raises:
             ValueError: there is no such lane: what writes beside its own memory may have written into letters.
@@ -95,6 +96,8 @@ cdef class Flight:
             self.states[lane] |= LANDED
             self.ring[(self.first + self.landed) % self.batch.num_lanes] = lane
             self.landed += 1
+        if letters is not None:
+            letters.popleft()
 
     @property
     def complete(self):
@@ -165,10 +168,11 @@ def take_orders(Batch batch, actions, lanes, list targets, out):
     return out
 
 
-def adopt(Batch batch, list columns, lanes, out, resets=None):
+def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
     """What a step returns, without infos, of lanes that were stepped elsewhere. columns: all lanes' parts of the
     observation, rewards (float64), terminations and truncations (bool); lanes: of each row (int64); None: all. out:
-    from `take_orders`. resets: a mask of lanes that have been reset, not stepped; True: all."""
+    from `take_orders`. resets: a mask of lanes that have been reset, not stepped; True: all. restored: lanes that have
+    been restored (int64): then no lane has been stepped, and moments stay as they are."""
     cdef Output output = batch.outputs.next() if lanes is None else _new_results(batch.layout, len(lanes))
     cdef be_rows rows
     cdef size_t k
@@ -185,7 +189,11 @@ def adopt(Batch batch, list columns, lanes, out, resets=None):
                    cnp.PyArray_NBYTES(<cnp.ndarray>target))
         else:
             _copy_rows(target, cnp.PyArray_DATA(<cnp.ndarray>source), lanes)
-    if resets is not None:
+    if restored is not None:
+        if batch.layout.stage is not None:
+            batch.layout.stage.start(restored)
+        output.treat_observations()
+    elif resets is not None:
         output.treat_reset(None if resets is True else resets)
     elif batch.layout.stage is not None or batch.layout.treats_rewards:
         output.counted = False

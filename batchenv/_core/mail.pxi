@@ -6,6 +6,7 @@ from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 cdef enum:
     LETTER_WORDS = 4
     BELL_BYTES = 64
+    WANTED_BYTE = 32  # in these
     SPIN_LEAST = 100_000  # ns
     SPIN_MOST = 1_000_000
 
@@ -57,14 +58,19 @@ cdef class Mail:
         memory: a writable buffer that begins on a page.
         workers: how many there are; capacity: how many letters a ring has room for.
         create: whether to make empty rings; else another process has made them.
+
+    Attributes:
+        event: an eventfd of a worker's; -1: none.
     """
 
     cdef Py_buffer view
     cdef bint open
     cdef int64_t capacity
     cdef be_gate *bell  # rings when a worker has written
+    cdef int *wanted  # how many letters from workers have to come until one of them writes to `event`
     cdef mail_rings rings
     cdef be_spin spin
+    cdef public int event
     cdef int64_t taken  # when the last letter was, in ns
     cdef int64_t[1024] owed  # counted together with the letters, so that no signal comes between the two
     cdef int64_t[1024] since  # when a worker got the oldest letter that it has not answered, in ns
@@ -81,7 +87,7 @@ cdef class Mail:
         if <int64_t>self.view.len < Mail.size(workers, capacity):
             raise ValueError("the memory is too small for the rings")
         place = <char *>self.view.buf
-        self.bell = <be_gate *>place
+        self.bell, self.wanted, self.event = <be_gate *>place, <int *>(place + WANTED_BYTE), -1
         if create:
             be_gate_init(self.bell, 1)
         place += BELL_BYTES
@@ -150,6 +156,26 @@ cdef class Mail:
         if not be_ring_push(self.rings.up[worker], letter, 0):
             raise RuntimeError("a worker's ring is full")
         be_gate_notify(self.bell, 1)
+        if be_counts_down(self.wanted):
+            be_write_event(self.event)
+
+    def want(self, int count):
+        """Sets how many letters from workers have to come until one of them writes to its `event`. Look at `any`
+        next: those that have come before are not among them."""
+        be_set_for_all(self.wanted, count)
+
+    def any(self):
+        """Whether there are letters from workers."""
+        return bool(_has_mail(&self.rings))
+
+    def time_left(self, double timeout):
+        """In how many seconds a worker will have owed a letter for so many; None: no worker owes one."""
+        cdef int64_t now = <int64_t>be_now_ns(), longest = -1
+        cdef int k
+        for k in range(self.rings.count):
+            if self.owed[k]:
+                longest = max(longest, now - self.since[k])
+        return None if longest < 0 else timeout - 1e-9 * longest
 
     def collect(self, letters, double timeout):
         """Appends letters from workers, (worker, verb, first, second, third); waits for the first one for so many
@@ -178,3 +204,10 @@ cdef class Mail:
             while self.receive(k, letter):
                 letters.append((k, letter[0], letter[1], letter[2], letter[3]))
         return 0
+
+
+def append(bytearray target, make, size):
+    """Appends what `make(size)` returns, and returns how long it is. No signal handler comes between the two."""
+    cdef bytes piece = make(size)
+    target += piece
+    return len(piece)

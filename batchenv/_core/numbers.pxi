@@ -150,6 +150,9 @@ cdef class NumberWriter:
         self.values, self.masks, self.start, self.stop = values, masks, start, stop
         self.columns, self.latest = {}, {}
 
+    def __len__(self):
+        return len(self.columns)
+
     def write(self, int64_t first, int64_t count, notes):
         """Writes the numbers among what the envs of some rows have said.
 
@@ -256,16 +259,18 @@ cdef class Numbers:
         self.columns = [[] for _ in bounds[1:]]
         self.worker_of = [k for k in range(len(bounds) - 1) for _ in range(bounds[k], bounds[k + 1])]
 
-    def learn(self, int worker, new):
-        """Is told of further columns of a worker; None: it is a new process, which has none."""
+    def learn(self, int worker, Py_ssize_t first, new):
+        """Is told of further columns of a worker, of which this is the number of the first. May be told twice."""
         cdef int64_t start = self.bounds[worker], stop = self.bounds[worker + 1]
         cdef list columns = self.columns[worker]
-        if new is None:
-            self.columns[worker] = []
-            self.used[start:stop] = 0
-            return
+        del columns[first:]
         for key, kind in new:
             columns.append(_shared_column(key, kind, len(columns), self.values, self.masks, start, stop))
+
+    def forget(self, int worker):
+        """A new process is in the place of a worker: it has no columns."""
+        self.columns[worker] = []
+        self.used[self.bounds[worker]:self.bounds[worker + 1]] = 0
 
     def known(self, int worker):
         """[(key, type)] of a worker's columns."""

@@ -1,5 +1,6 @@
 # Lanes that are objects of Python: an env type whose functions call their methods.
 
+import copy
 import weakref
 
 import numpy as np
@@ -91,6 +92,7 @@ cdef class PythonLanes:
         renew: a function that makes a lane's env anew, called before the reset that follows its failure; None: that env
             is reset as it is.
         interrupt: a KeyboardInterrupt or the like that an env has raised; until it is None again, lanes do nothing.
+        keeps_final: whether to keep last observations of episodes, for `final_of_lane`.
         actions: per lane, the action to take in place of what comes through ports; None: all of it comes that way.
     """
 
@@ -106,6 +108,7 @@ cdef class PythonLanes:
     cdef readonly str name
     cdef public list envs, orders, actions
     cdef public object interrupt, renew
+    cdef public bint keeps_final
     cdef list last, final, infos, final_infos, objects, problems
     cdef list stepped  # whether a lane's step came last, not its reset
     cdef set touched  # lanes that have something for `take`
@@ -188,12 +191,11 @@ cdef class PythonLanes:
         return problem
 
     def held(self, int64_t lane):
-        """What a lane has beside its env, for `hold` of these lanes or others."""
+        """What a lane has beside its env, for `hold` of this lane or another."""
         return self.last[lane], self.stepped[lane], lane in self.broken
 
-    def hold(self, int64_t lane, object env, object held):
-        """Puts another env, and what it came with, into a lane."""
-        self.envs[lane] = env
+    def hold(self, int64_t lane, object held):
+        """Lets a lane have what another env, or another state of its env, has come with."""
         self.last[lane], self.stepped[lane], broken = held
         self.broken.discard(lane)
         if broken and self.renew is not None:
@@ -292,7 +294,8 @@ cdef class PythonLanes:
             self.renew(lane)
             self.broken.discard(lane)
         if self.stepped[lane]:  # in autoreset mode SameStep this is the same call
-            self.final_infos[lane], self.final[lane] = self.infos[lane], self.last[lane]
+            self.final_infos[lane] = own_info(self.infos[lane])
+            self.final[lane] = copy.deepcopy(self.last[lane]) if self.keeps_final else None
             self.stepped[lane] = False
         returned = self.envs[lane].reset() if order is None else self.envs[lane].reset(seed=order[0], options=order[1])
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -301,6 +304,13 @@ cdef class PythonLanes:
         self.show(lane, rows, observation, "reset()'s observation")
         self.note(lane, observation, info, "reset()")
         return 0
+
+
+def own_info(info):
+    """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call."""
+    if not isinstance(info, dict):
+        return info
+    return {key: value.copy() if isinstance(value, np.ndarray) else own_info(value) for key, value in info.items()}
 
 
 @cython.final

@@ -30,6 +30,7 @@ cdef class Remote:
 
     Attributes:
         calm: whether all lanes have been reset, and none has failed, or lost its process, since they were last told.
+        watched: whether the owner has to be told what to `expect`.
     """
 
     cdef Batch batch
@@ -42,7 +43,7 @@ cdef class Remote:
     cdef dict said
     cdef int process
     cdef int64_t looked  # when the owner looked after workers, in ns
-    cdef public bint calm
+    cdef public bint calm, watched
 
     def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, Numbers numbers, list worker_of, list columns,
                   list targets, dict said, letters):
@@ -110,6 +111,8 @@ cdef class Remote:
             self.flight.depart(lanes)
             for k in range(cnp.PyArray_DIM(lanes, 0)):
                 self.mail.write(self.worker_of[numbers[k]], LANE_LETTER, numbers[k], 0, 1)
+            if self.watched:
+                self.owner().expect()
             return lanes
         finally:
             self.batch.calls.end()
@@ -130,6 +133,8 @@ cdef class Remote:
                     infos["env_id"] = lanes
                     result = (*adopt(self.batch, self.columns, lanes, None), infos)
                     self.flight.receive(lanes)
+                    if self.watched:
+                        self.owner().expect()
                     return result
             except BaseException:
                 self.owner().tear()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,6 +62,22 @@ class _Infos(VectorEnv):
         return infos
 
 
+def check_env(env: Any, lane: int) -> None:
+    """Raises TypeError if what has been made for a lane is no env with Gymnasium's API."""
+    what = f"make_env has returned {env!r} for lane {lane}, which "
+    for kind, meant in ((type, "a class"), (VectorEnv, "a vector of envs")):
+        if isinstance(env, kind):
+            raise TypeError(what + f"is {meant}: return one env")
+    for name in ("reset", "step", "observation_space", "action_space"):
+        if not hasattr(env, name):
+            raise TypeError(what + f"has no {name}: return an env with Gymnasium's API")
+    for name in ("observation_space", "action_space"):
+        if not isinstance(getattr(env, name), spaces.Space):
+            raise TypeError(
+                what + f"has an {name} of {type(getattr(env, name))}, which is none of Gymnasium's spaces: convert it"
+            )
+
+
 def check_spaces(one: Any, first: Any, lane: int) -> None:
     """Raises ValueError if what a lane is like has not the spaces of what lane 0 is like."""
     for name in ("observation_space", "action_space"):
@@ -79,6 +94,7 @@ def renew(envs: list[Any], makers: Sequence[Callable[[], Any]], lane: int) -> No
     with contextlib.suppress(Exception):  # it has failed already, and that was reported
         envs[lane].close()
     env = makers[lane]()
+    check_env(env, lane)
     check_spaces(env, envs[lane], lane)
     envs[lane] = env
 
@@ -125,8 +141,15 @@ class PythonBackend(CoreBackend):
         self.envs: list[Any] = []
         try:
             for lane, make in enumerate(makers):
-                self.envs.append(make())
-                check_spaces(self.envs[lane], self.envs[0], lane)
+                env = make()
+                check_env(env, lane)
+                for other, present in enumerate(self.envs):
+                    if env is present:
+                        raise ValueError(
+                            f"lanes {other} and {lane} are the same object: let make_env make a new env in each call"
+                        )
+                self.envs.append(env)
+                check_spaces(env, self.envs[0], lane)
             if snapshots == "state":
                 saved.check_states(self.envs[0])
             space, action_space = self.envs[0].observation_space, self.envs[0].action_space
@@ -147,7 +170,8 @@ class PythonBackend(CoreBackend):
                 self.lanes.renew = functools.partial(renew, self.envs, makers)
             super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
         except BaseException:
-            self._close_envs()
+            with contextlib.suppress(Exception):
+                self._close_envs()
             raise
         if kind == "threads" and options["threads"] > 1:
             self.core.force_parallel(True)  # time that envs spend waiting cannot be measured as work
@@ -158,8 +182,15 @@ class PythonBackend(CoreBackend):
         self._close_envs()
 
     def _close_envs(self) -> None:
+        """Closes all, and raises the first exception of those that fail."""
+        problems = []
         while self.envs:
-            self.envs.pop().close()
+            try:
+                self.envs.pop(0).close()
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
 
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
@@ -170,7 +201,7 @@ class PythonBackend(CoreBackend):
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
         more = self.observations.objects or any(not port.shape for port in self.observations.ports)
-        self._says_more = self._layout.observation_space is self._spaces()[0] and bool(more)
+        self._says_more = self.lanes.keeps_final = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
@@ -195,6 +226,8 @@ class PythonBackend(CoreBackend):
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
+        if self.actions.objects:
+            self.core.refuse_in_flight("step()", np.ones(self.num_envs, np.uint8))
         return self.step_taken(self._taken(actions, None), out)
 
     def step_taken(self, actions: Any, out: Any) -> Any:
@@ -203,6 +236,8 @@ class PythonBackend(CoreBackend):
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
         """See `Backend.step_some`."""
+        if self.actions.objects:
+            env_id = self.core.lanes_of(env_id, "no lane has been stepped")
         return self.step_some_taken(self._taken(actions, env_id), env_id, out)
 
     def step_some_taken(self, actions: Any, env_id: Any, out: Any) -> Any:
@@ -211,6 +246,8 @@ class PythonBackend(CoreBackend):
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         """See `Backend.send`."""
+        if self.actions.objects:
+            env_id = self.core.lanes_of(env_id, "nothing was sent")
         return super().send(self._taken(actions, env_id), env_id)
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
@@ -228,10 +265,11 @@ class PythonBackend(CoreBackend):
         return stepwise(self, actions, steps, key, first_step, out)
 
     def _taken(self, actions: Any, env_id: Any) -> Any:
-        """The actions for the C core. Those that have parts which are no arrays are handed to the lanes."""
+        """The actions for the C core. Those that have parts which are no arrays are handed to the lanes, of which none
+        may be in flight. env_id: an array; None: all lanes."""
         if not self.actions.objects:
             return actions
-        lanes = range(self.num_envs) if env_id is None else np.atleast_1d(env_id).tolist()
+        lanes = range(self.num_envs) if env_id is None else env_id.tolist()
         return self.hand_over(rows_of_actions(self._layout.action_space, actions, len(lanes)), lanes)
 
     def hand_over(self, rows: list[Any], lanes: Sequence[int]) -> Any:
@@ -268,11 +306,15 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = self.observations.missing() if final is None else copy.deepcopy(final)
+                infos["final_obs"][row] = self.observations.missing() if final is None else final
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:
+                ids = infos.get("env_id")
                 gather(infos, *notes, len(numbers))
+                if ids is not None:  # an env may say something of this name
+                    infos["env_id"] = ids
+                    infos.pop("_env_id", None)
             else:
                 infos[NOTES] = notes
         return (*result[:-1], infos)
@@ -288,12 +330,18 @@ class PythonBackend(CoreBackend):
         if self._snapshots is None:
             raise saved.not_kept("snapshot()")
         self.core.refuse_in_flight("snapshot()", _mask(lanes, self.num_envs))
-        block, waits = self.core.snapshot(lanes), self.core.waiting()
-        rows = []
-        for row, lane in enumerate(lanes.tolist()):
-            env = saved.keep(self._snapshots, self.envs[lane], self.lanes.held(lane))
-            rows.append(Row(0, row, bool(waits[lane]), env))
+        block, waits, numbers = self.core.snapshot(lanes), self.core.waiting(), lanes.tolist()
+        kept = self._keep(numbers)
+        rows = [Row(0, row, bool(waits[lane]), env) for row, (lane, env) in enumerate(zip(numbers, kept, strict=True))]
         return Saved(self._snapshots, self._spaces(), [block], rows)
+
+    def _keep(self, lanes: Sequence[int]) -> list[Any]:
+        """What `saved.keep` makes of these lanes."""
+        kind = self._snapshots
+        return [
+            saved.keep(kind, self.envs[lane], saved.asked(kind, self.envs[lane]), self.lanes.held(lane))
+            for lane in lanes
+        ]
 
     def check_snapshot(self, snapshot: Snapshot) -> int:
         """See `Backend.check_snapshot`."""
@@ -309,20 +357,22 @@ class PythonBackend(CoreBackend):
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`."""
         self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
+        if len(lanes) < self.num_envs:
+            self.core.require_reset("env.restore() of some lanes")
         return self.load(saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist()), lanes)
 
     def load(self, parts: Saved, lanes: NDArray[np.int64]) -> Any:
-        """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...)."""
-        given = [saved.give(parts.kind, row.env) for row in parts.rows]
-        if self.core.needs_reset:  # the C core lets only some lanes go on if all have been reset
+        """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...). If lanes have to be
+        reset, the others are."""
+        numbers = lanes.tolist()
+        given = self._give(parts, numbers)
+        # The C core lets only some lanes go on if all have been reset, and envs may make in their first reset what
+        # set_state needs.
+        if self.core.needs_reset and (parts.kind == "state" or len(lanes) < self.num_envs):
             self.reset(None, None, None)
         try:
-            for lane, one in zip(lanes.tolist(), given, strict=True):
-                env, held = saved.put(parts.kind, one, self.envs[lane])
-                if env is not self.envs[lane]:
-                    with contextlib.suppress(Exception):  # nobody needs it any more
-                        self.envs[lane].close()
-                self.lanes.hold(lane, env, held)
+            for lane, held in zip(numbers, self._put(parts.kind, given, numbers), strict=True):
+                self.lanes.hold(lane, held)
         except BaseException:
             self.core.tear("restore() has failed, and some lanes have been restored, others have not")
             raise
@@ -331,6 +381,21 @@ class PythonBackend(CoreBackend):
             rows = np.array([parts.rows[k].row for k in chosen])
             observations = self.core.load(block, rows, np.ascontiguousarray(lanes[chosen]))
         return self._completed(observations, {})[0]
+
+    def _give(self, parts: Saved, lanes: Sequence[int]) -> list[Any]:
+        """What `saved.give` makes of a snapshot's rows for these lanes."""
+        return [saved.give(parts.kind, row.env) for row in parts.rows]
+
+    def _put(self, kind: str, given: Sequence[Any], lanes: Sequence[int]) -> Iterator[Any]:
+        """Puts envs into these lanes, or into a state; yields what each lane holds beside its env."""
+        for lane, one in zip(lanes, given, strict=True):
+            saved.refuse_awaitable("set_state()", saved.tell(kind, one, self.envs[lane]))
+            env, held = saved.put(kind, one, self.envs[lane])
+            if env is not self.envs[lane]:
+                with contextlib.suppress(Exception):  # nobody needs it any more
+                    self.envs[lane].close()
+                self.envs[lane] = env
+            yield held
 
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""

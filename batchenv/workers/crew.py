@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 from batchenv.workers.backend import check_spaces
 from batchenv.workers.memory import Memory, Plan
+from batchenv.workers.pickles import pickled
 from batchenv.workers.process import WorkerDied, WorkerProcess, late, revived
 from batchenv.workers.starter import default_method, high, refusal, starter
+from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Like, Verb
 
 _LOOK = 0.05  # seconds between looks for signals, and for workers that have died
@@ -64,10 +66,13 @@ class Crew:
         self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
+        self._event = high(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+        self._close_event = weakref.finalize(self, os.close, self._event)
+        self._watch: Watch | None = None
         self._pid = os.getpid()
         self._looked = 0.0  # when workers were last looked after
         self.letters: deque[tuple[int, int, int, int, int]] = deque()
-        self._under_way: int | None = None  # the worker to or from which a message is being sent
+        self._under_way: int | None = None  # the worker to which a message is being sent
         self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
         start = time.monotonic()
@@ -100,7 +105,8 @@ class Crew:
 
     def _start(self, number: int) -> WorkerProcess:
         try:
-            return WorkerProcess(number, self._memory_fd, self._jobs[number], self._starter)
+            descriptors = self._memory_fd, self._event
+            return WorkerProcess(number, descriptors, self._jobs[number], self._starter)
         except OSError as problem:
             raise refusal(problem, number, len(self._jobs)) from problem
 
@@ -109,22 +115,23 @@ class Crew:
         self._plan = plan
         self.memory = Memory(self._memory_fd, plan, create=True)
         for worker in self._workers:
-            worker.say(plan)
+            worker.send(pickled(plan))
 
     def _replace(self, number: int, why: str) -> None:
         """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
         `timeout`."""
         self._workers[number].kill()
         self.memory.mail.empty(number)
-        others = [letter for letter in self.letters if letter[0] != number]
-        self.letters.clear()
-        self.letters.extend(others)
+        for letter in [letter for letter in self.letters if letter[0] == number]:
+            self.letters.remove(letter)  # one by one: Ctrl-C must not take those of others
         self._owner.lose(number, WorkerDied(why))
         worker = self._workers[number] = self._start(number)
+        if self._watch is not None:
+            worker.show(self._watch)
         late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
         try:
-            check_spaces(_like(worker.hear(self._patience, late)), self.like, self._bounds[number])
-            worker.say(self._plan)
+            check_spaces(_like(worker.hear(limit=self._patience, why=late)), self.like, self._bounds[number])
+            worker.send(pickled(self._plan))
         except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
             worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
             worker.kill()
@@ -159,7 +166,10 @@ class Crew:
         for worker in self._workers:
             worker.kill()
         self._starter.end()
+        if self._watch is not None:
+            self._watch.close()
         self._close_memory()
+        self._close_event()
 
     def close(self) -> None:
         """Lets envs close for a second, and then ends all that are left."""
@@ -173,6 +183,27 @@ class Crew:
             time.sleep(0.002)
         self.end()
 
+    # ---- event loops ---------------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """See `Watch`. Call `expect` next."""
+        if self._watch is None:
+            self._watch = Watch(self._event)
+            for worker in self._workers:
+                if worker.alive():
+                    worker.show(self._watch)
+        return self._watch.fileno()
+
+    def expect(self, count: int | None) -> None:
+        """Says how many letters are waited for, so that the descriptor becomes readable with them: 0, they have come;
+        None, nobody waits."""
+        self._watch.empty()
+        self.memory.mail.want(count or 0)
+        if count is not None and (count == 0 or self.letters or self.memory.mail.any()):
+            self._watch.show()
+        late = self.timeout if self.timeout is None else self.memory.mail.time_left(self.timeout)
+        self._watch.open(count is not None, late)
+
     # ---- letters -------------------------------------------------------------------------------------------------
 
     def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
@@ -180,14 +211,15 @@ class Crew:
         if said is None:
             self.memory.mail.post(number, verb, lane, 0, reports)
             return
+        message = pickled(said)
         self._under_way = number
         self.memory.mail.post(number, verb, lane, 1, reports)
-        self._workers[number].say(said, self.timeout)  # if it dies or hangs, that is noticed later
+        self._workers[number].send(message, self.timeout)  # if it dies or hangs, that is noticed later
         self._under_way = None
 
     def mend(self) -> None:
-        """Replaces a worker if Ctrl-C has come between it and this process: a message may be cut in two, of which the
-        rest cannot be told from the next, or a report may have been dropped half read."""
+        """Replaces a worker if Ctrl-C has come while it was being sent a message: this may be cut in two, and its rest
+        cannot be told from the next."""
         if self._under_way is not None:
             number = self._under_way
             self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
@@ -200,30 +232,32 @@ class Crew:
     def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
         """Reports as they come, until there are enough.
 
+        A letter is dropped when what is done with its report has been done. If Ctrl-C interrupts that, the same report
+        comes again, so it has to be something that may be done twice. Whoever cannot do it twice removes the letter by
+        itself, in the same instant: see `Flight.land`.
+
         Raises:
             TimeoutError: not in time.
         """
         self.mend()
         while not enough():
             if self.letters:
-                number, verb, lane, more, numbers = self.letters[0]
+                letter = self.letters[0]
+                number, verb, lane, more, numbers = letter
                 said = None
-                self._under_way = number
                 if more:
                     try:
-                        said = self._workers[number].hear(self.timeout)
+                        said = self._workers[number].hear(more, self.timeout)
                     except WorkerDied as death:  # in the midst of its report
-                        self._under_way = None
                         self._replace(number, str(death))
                         continue
                     if isinstance(said, Failure):
-                        self._under_way = None
                         why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
                         self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
                         continue
-                self.letters.popleft()
                 yield Report(number, verb, lane, said, numbers)
-                self._under_way = None  # not before it has been read whole
+                if self.letters and self.letters[0] is letter:
+                    self.letters.popleft()
             else:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
                 self.memory.mail.collect(self.letters, wait)

@@ -195,6 +195,8 @@ class Lane:
 
     async def _perform(self, order: Order) -> None:
         for name, arguments, keywords in order.script:
+            if order.done:  # it was given up
+                return
             try:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):
@@ -204,8 +206,6 @@ class Lane:
                 order.answers.append((name, self._why(order, problem), None))
             except BaseException as problem:  # of any kind: it is for the thread that asks
                 order.answers.append((name, problem, None))
-            if order.done:  # it was given up
-                return
 
     def _why(self, order: Order, problem: BaseException) -> BaseException:
         if self._task is not None:
@@ -220,6 +220,8 @@ class Lane:
         """Does an order in the thread of a plain env."""
         self._doing = order
         for name, arguments, keywords in order.script:
+            if order.done:  # it was given up
+                break
             try:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):  # a wrapper has hidden that it is a coroutine
@@ -238,7 +240,8 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _has_coroutines(env: Any) -> bool:
+def has_coroutines(env: Any) -> bool:
+    """Whether an env lives in the event loop; a plain one has a thread."""
     functions = [
         getattr(one, name, None) for one in (env, getattr(env, "unwrapped", env)) for name in ("reset", "step")
     ]
@@ -286,7 +289,7 @@ class EventLoop:
         _, problem, env = order.answers[0]
         if problem is None:
             order.lane.env = env
-            if not _has_coroutines(env):
+            if not has_coroutines(env):
                 order.lane.thread = self._thread_for_one()
 
     # ---- orders --------------------------------------------------------------------------------------------------

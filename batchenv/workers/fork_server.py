@@ -30,7 +30,7 @@ def main(control: int, parent: int) -> None:
     while True:
         if watched in dict(poll.poll()):
             break
-        told, descriptors = received(questions, 2)
+        told, descriptors = received(questions, 3)
         if not told:
             break
         ticket, verb, number = pickle.loads(told)

@@ -73,7 +73,7 @@ class PythonOrigin(Origin):
                     f"num_workers={num_workers} has no meaning with workers='asyncio', where all lanes share one event "
                     "loop, and plain envs have a thread each: leave it out"
                 )
-        if step_timeout is not None and number("step_timeout", step_timeout) <= 0:
+        if step_timeout is not None and not number("step_timeout", step_timeout) > 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
         if start_method is not None and start_method not in METHODS:
             raise ValueError(f"start_method={start_method!r} must be None or one of {', '.join(map(repr, METHODS))}")
@@ -85,11 +85,6 @@ class PythonOrigin(Origin):
             raise ValueError(f"snapshots={snapshots!r} must be None or one of {', '.join(map(repr, SNAPSHOTS))}")
         if snapshots == "deepcopy" and workers == "processes":
             raise ValueError("snapshots='deepcopy' makes copies in one process: with workers='processes' take 'pickle'")
-        if snapshots is not None and workers == "asyncio":
-            raise ValueError(
-                f"snapshots={snapshots!r} is not possible with workers='asyncio', whose envs have connections and "
-                "tasks: leave it out"
-            )
         self._snapshots = snapshots
         self._step_timeout = step_timeout
         self._start_method = start_method

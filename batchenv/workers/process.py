@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import pickle
 import time
 import weakref
 from collections.abc import Callable
@@ -14,7 +13,9 @@ from typing import Any
 import cloudpickle
 
 from batchenv.workers.channel import Channel
+from batchenv.workers.pickles import loaded, pickled
 from batchenv.workers.starter import Process, socket_pair
+from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Job
 
 
@@ -27,7 +28,7 @@ class WorkerProcess:
     main module is not imported again.
 
     Args:
-        number: of the worker; memory_fd: of the memory that is shared.
+        number: of the worker; descriptors: of the memory that is shared, and of an eventfd: see `watch`.
         job: pickled, see `pack`.
         starter: see `starter`.
 
@@ -35,42 +36,40 @@ class WorkerProcess:
         why: what there is to say of its end; empty: what the system says of it.
     """
 
-    def __init__(self, number: int, memory_fd: int, job: bytes, starter: Any):
+    def __init__(self, number: int, descriptors: tuple[int, int], job: bytes, starter: Any):
         self.why = ""
         ours, theirs = socket_pair()
         self._channel = Channel(ours)
         try:
-            self.process = starter.start(number, theirs.fileno(), memory_fd)
+            self.process = starter.start(number, theirs.fileno(), *descriptors)
         except BaseException:
             self._channel.close()
             raise
         finally:
             theirs.close()
         self._end = weakref.finalize(self, _end, self.process, self._channel, os.getpid())
-        self._send(job, None)
+        self.send(job)
 
-    def say(self, said: Any, limit: float | None = None) -> None:
+    def send(self, message: bytes, limit: float | None = None) -> None:
         """Sends a message, for which the process has so many seconds (None: as long as it lives). If it has not taken
         it then, or has ended, it is ended: see `alive`."""
-        self._send(pickle.dumps(said, pickle.HIGHEST_PROTOCOL), limit)
-
-    def _send(self, message: bytes, limit: float | None) -> None:
         with contextlib.suppress(OSError, WorkerDied):
             self._channel.send(message, self._looking(limit))
 
-    def hear(self, limit: float | None = None, why: str = "") -> Any:
-        """The next message. limit: as in `say`. why: to be said of a process that has not sent it then.
+    def hear(self, number: int = 1, limit: float | None = None, why: str = "") -> Any:
+        """The message with this number: see `Channel.recv`. limit: as in `send`. why: to be said of a process that has
+        not sent it then.
 
         Raises:
             WorkerDied: the process has ended, or was ended.
         """
         try:
-            message = self._channel.recv(self._looking(limit, why))
+            message = self._channel.recv(number, self._looking(limit, why))
         except (EOFError, OSError, WorkerDied):
             self.kill()
             raise WorkerDied(self.obituary()) from None
         try:
-            return pickle.loads(message)
+            return loaded(message)
         except Exception as problem:
             what = f"{type(problem).__name__}: {problem}"
             self.kill(f"what its envs have said cannot be unpickled here ({what}), and its process was ended")
@@ -87,6 +86,10 @@ class WorkerProcess:
                 raise WorkerDied
 
         return look
+
+    def show(self, watch: Watch) -> None:
+        """Lets a watch see its end."""
+        self._channel.show(watch)
 
     def alive(self) -> bool:
         """Whether the process runs."""
@@ -138,12 +141,23 @@ def pack(job: Job) -> bytes:
         ) from problem
 
 
+def check_options(options: Any) -> None:
+    """Raises TypeError if options of a reset cannot be sent to another process."""
+    try:
+        pickled(options)
+    except Exception as problem:
+        raise TypeError(
+            f"the options of a reset cannot be sent to another process ({problem}): leave out what cannot be pickled, "
+            "or take workers='threads' or 'serial'"
+        ) from problem
+
+
 def revived(told: Failure) -> BaseException:
     """The exception of another process, with the traceback there as a note."""
     problem: BaseException | None = None
     if told.pickled is not None:
         try:
-            problem = pickle.loads(told.pickled)
+            problem = loaded(told.pickled)
         except Exception:  # a class that this process does not know
             problem = None
     if not isinstance(problem, BaseException):

@@ -35,10 +35,10 @@ from batchenv.workers.crew import Crew, Owner, Report
 from batchenv.workers.memory import Plan
 from batchenv.workers.merge import merged
 from batchenv.workers.parts import Parts
-from batchenv.workers.process import WorkerDied, pack, revived
+from batchenv.workers.process import WorkerDied, check_options, pack, revived
 from batchenv.workers.saved import Saved
 from batchenv.workers.stepwise import stepwise
-from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb
+from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb, text_of
 
 _PARENTS = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # moments are of all lanes
 
@@ -169,7 +169,7 @@ class ProcessBackend(CoreBackend, Owner):
                 self._gone[lane] = why
                 told, _ = self._said.setdefault(lane, {}).setdefault(NOTES, ([], []))
                 told += self._numbers.notes(np.array([lane]))
-        self._numbers.learn(number, None)
+        self._numbers.forget(number)
         for lane in owed:
             self._flight.land(lane)
 
@@ -211,12 +211,12 @@ class ProcessBackend(CoreBackend, Owner):
         if said:
             self._said[lane] = said
         if report.verb == Verb.LANE:
-            self._flight.land(lane)
+            self._flight.land(lane, self._crew.letters)
 
     def _learn(self, report: Report) -> None:
         """Keeps what will be needed even if the report is dropped."""
         if report.said and KEYS in report.said:
-            self._numbers.learn(report.worker, report.said.pop(KEYS))
+            self._numbers.learn(report.worker, *report.said.pop(KEYS))
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -267,6 +267,8 @@ class ProcessBackend(CoreBackend, Owner):
         self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
+        if options:
+            check_options(options)
         if mask is None:
             if self._crew.foreign:
                 self._check("env.reset()")
@@ -372,17 +374,23 @@ class ProcessBackend(CoreBackend, Owner):
         observations, rewards, terminations, truncations = _core.adopt(
             self.core, self._memory.columns, lanes, out, resets
         )
-        if self.observations.objects:
-            numbers = range(self.num_envs) if lanes is None else lanes.tolist()
-            observations = self.observations.join(observations, [self._objects[lane] for lane in numbers])
+        observations = self._observed(observations, lanes)
         infos = self._infos(lanes)
         if self._stage is not None and "final_obs" in infos:
             self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
         if lanes is not None:
             infos["env_id"] = lanes
+            infos.pop("_env_id", None)  # an env's own
         if self._mode is AutoresetMode.DISABLED:
             self._pending[slice(None) if lanes is None else lanes] = terminations | truncations
         return observations, rewards, terminations, truncations, infos
+
+    def _observed(self, arrays: Any, lanes: NDArray[np.int64] | None) -> Any:
+        """Observations of lanes (None: of all), of which these are the parts that are arrays."""
+        if not self.observations.objects:
+            return arrays
+        numbers = range(self.num_envs) if lanes is None else lanes.tolist()
+        return self.observations.join(arrays, [self._objects[lane] for lane in numbers])
 
     def _observe_finals(self, final: NDArray[Any], rows: NDArray[np.int64]) -> None:
         """Does with these rows what is done here with observations."""
@@ -426,7 +434,7 @@ class ProcessBackend(CoreBackend, Owner):
             return result
         failed = list(lost)
         error = _core.lanes_failed(
-            np.array(failed), [f"{type(lost[lane]).__name__}: {lost[lane]}" for lane in failed[:5]], result
+            np.array(failed), [f"{type(lost[lane]).__name__}: {text_of(lost[lane])}" for lane in failed[:5]], result
         )
         error.causes = lost
         try:
@@ -448,11 +456,15 @@ class ProcessBackend(CoreBackend, Owner):
         _, taken = self._take(actions, lanes, None)
         with self._whole():
             self._submit(lanes, taken)
+        if self._remote.watched:
+            self.expect()
         return lanes
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._refuse_foreign("async_reset()")
+        if options:
+            check_options(options)
         self._settle()
         self.core.expect_resets()
         with self._whole():
@@ -461,6 +473,8 @@ class ProcessBackend(CoreBackend, Owner):
             self._pending[:] = False
             self._renewed[:] = False
             self._ready, self._torn = True, ""
+        if self._remote.watched:
+            self.expect()
 
     def recv(self, timeout: float | None, left: float | None = None) -> Any:
         """See `Backend.recv`. left: how much of the timeout is left; None: all of it."""
@@ -474,11 +488,15 @@ class ProcessBackend(CoreBackend, Owner):
             for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:
+            if self._remote.watched:
+                self.expect()
             raise _core.batch_late(self._flight.rows, timeout) from None
         with self._whole():
             lanes = self._flight.upcoming()
             result = self._told(lanes, None)
             self._flight.receive(lanes)
+        if self._remote.watched:
+            self.expect()
         return self._raised(result, lanes)
 
     def in_flight(self) -> int:
@@ -487,7 +505,16 @@ class ProcessBackend(CoreBackend, Owner):
 
     def fileno(self) -> int:
         """See `Backend.fileno`."""
-        raise self._lacks("fileno()")
+        self._refuse_foreign("fileno()")
+        descriptor = self._crew.fileno()
+        self._remote.watched = True
+        self.expect()
+        return descriptor
+
+    def expect(self) -> None:
+        """Lets the descriptor show when the next batch has come."""
+        flight = self._flight
+        self._crew.expect(None if flight.count < flight.rows else max(0, flight.rows - flight.landed))
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
         """See `Backend.rollout`."""
@@ -569,14 +596,11 @@ class ProcessBackend(CoreBackend, Owner):
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`."""
-        if self.normalizers:
-            raise NotImplementedError(
-                "restore() of processes is not possible with normalize_observation or normalize_reward: take "
-                "workers='serial'"
-            )
         if len(lanes) < self.num_envs or self._crew.foreign:
             self._check("env.restore() of some lanes")
         self._flight.refuse("restore()")
+        if self._stage is not None:
+            self._stage.check()
         if not self._ready:
             self._settle()
         self._remote.calm = False
@@ -594,7 +618,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._pending[lanes] = self._memory.columns[-1][lanes] = [row.waits for row in parts.rows]
         self._renewed[lanes] = False
         self._ready, self._torn = True, ""
-        return self._told(None, None)[0]
+        return self._observed(_core.adopt(self.core, self._memory.columns, None, None, restored=lanes)[0], None)
 
     def _by_worker(self, lanes: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
         """{worker: places in `lanes` of its lanes}."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import pickle
+import inspect
 import struct
 import zlib
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import cloudpickle
 import numpy as np
 
 from batchenv.snapshot import Snapshot
+from batchenv.workers.pickles import loaded
 
 KINDS = ("deepcopy", "pickle", "state")
 _HEADER = struct.Struct("<8sIIQqI")  # begins as csrc/core/snapshot.h has it; the last is a checksum of what follows
@@ -76,7 +77,7 @@ def apart(snapshot: Snapshot, kind: str | None, like: Any) -> Saved:
     body = memoryview(data)[_HEADER.size :]
     if size != len(data) or zlib.crc32(body) != checksum:
         raise ValueError("the snapshot is damaged: its length or its checksum is wrong")
-    its_kind, its_like, blocks, rows = pickle.loads(body)
+    its_kind, its_like, blocks, rows = loaded(bytes(body))
     rows = [Row(*row) for row in rows]
     if its_kind != kind:
         raise ValueError(f"the snapshot was taken with snapshots={its_kind!r}, but this env has snapshots={kind!r}")
@@ -110,31 +111,63 @@ def check_states(env: Any) -> None:
             )
 
 
-def keep(kind: str, env: Any, held: Any) -> Any:
-    """An env and what a lane holds beside it, for `give`."""
-    if kind == "deepcopy":
-        return copy.deepcopy((env, held))
-    if kind == "state":
-        return cloudpickle.dumps((_method(env, "get_state")(), _stream(env), _layers(env), held))
-    return cloudpickle.dumps((env, held))
+def asked(kind: str, env: Any) -> Any:
+    """What `get_state()` of an env returns, for `keep`; if that is a coroutine, it has to be awaited first. None where
+    the state is not asked for."""
+    return _method(env, "get_state")() if kind == "state" else None
+
+
+def keep(kind: str, env: Any, state: Any, held: Any) -> Any:
+    """An env and what a lane holds beside it, for `give`. state: from `asked`.
+
+    Raises:
+        TypeError: nobody has awaited the state. Exception: of any kind, if the env cannot be copied or pickled.
+    """
+    refuse_awaitable("get_state()", state)
+    try:
+        if kind == "deepcopy":
+            return copy.deepcopy((env, held))
+        return cloudpickle.dumps((state, _stream(env), _layers(env), held) if kind == "state" else (env, held))
+    except Exception as problem:
+        problem.add_note(
+            f"snapshots={kind!r} keeps {'what get_state() returns' if kind == 'state' else 'the whole env'}, which "
+            "cannot be done here: let the env have get_state() and set_state() of values that can be pickled, and take "
+            "snapshots='state'"
+        )
+        raise
 
 
 def give(kind: str, kept: Any) -> Any:
-    """What `put` takes; it belongs to one lane alone."""
-    return copy.deepcopy(kept) if kind == "deepcopy" else pickle.loads(kept)
+    """What `tell` and `put` take; it belongs to one lane alone."""
+    return copy.deepcopy(kept) if kind == "deepcopy" else loaded(kept)
+
+
+def tell(kind: str, given: Any, env: Any) -> Any:
+    """Calls `set_state` where that is how an env is put into a state, and returns what it returns; if that is a
+    coroutine, it has to be awaited before `put`."""
+    return _method(env, "set_state")(given[0]) if kind == "state" else None
 
 
 def put(kind: str, given: Any, env: Any) -> tuple[Any, Any]:
-    """Puts an env into a state, or another one in its place. Returns the env, and what its lane holds beside it."""
+    """Completes an env's state after `tell`, or puts another env in its place. Returns the env, and what its lane holds
+    beside it."""
     if kind != "state":
         return given
-    state, stream, layers, held = given
-    _method(env, "set_state")(state)
+    _, stream, layers, held = given
     if stream is not None:
         env.unwrapped.np_random.bit_generator.state = stream
     for layer, values in zip(_wrappers(env), layers, strict=False):
         vars(layer).update(values)
     return env, held
+
+
+def refuse_awaitable(call: str, returned: Any) -> None:
+    """Raises TypeError if a call has returned a coroutine, or the like, that nobody awaits."""
+    if not inspect.isawaitable(returned):
+        return
+    if inspect.iscoroutine(returned):
+        returned.close()  # else Python would warn that it was never awaited
+    raise TypeError(f"{call} is a coroutine, which nobody awaits here: take workers='asyncio'")
 
 
 def _method(env: Any, name: str) -> Any:

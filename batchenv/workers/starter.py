@@ -1,5 +1,5 @@
-"""The ways to start worker processes. Each has a method `start(number, channel, memory)`, which gets a worker's number
-and two descriptors and returns the process, and a method `end()`, for when all of its workers have ended."""
+"""The ways to start worker processes. Each has a method `start(number, channel, memory, event)`, which gets a worker's
+number and three descriptors and returns the process, and a method `end()`, for when all of its workers have ended."""
 
 from __future__ import annotations
 
@@ -162,10 +162,11 @@ class Spawned:
 class Spawner:
     """Each worker is a new interpreter, which imports everything anew."""
 
-    def start(self, number: int, channel: int, memory: int) -> Process:
+    def start(self, number: int, channel: int, memory: int, event: int) -> Process:
         """See this module."""
-        call = f"from batchenv.workers.worker import spawned; spawned({number}, {channel}, {memory}, {os.getpid()})"
-        return Spawned(interpreter(call, (channel, memory)))
+        given = (number, channel, memory, event, os.getpid())
+        call = f"from batchenv.workers.worker import spawned; spawned{given}"
+        return Spawned(interpreter(call, (channel, memory, event)))
 
     def end(self) -> None:
         """See this module."""
@@ -214,11 +215,11 @@ class Forked:
 class Forker:
     """Workers are forks of this process, whatever its threads are doing."""
 
-    def start(self, number: int, channel: int, memory: int) -> Process:
+    def start(self, number: int, channel: int, memory: int, event: int) -> Process:
         """See this module."""
         parent = high(os.pidfd_open(os.getpid()))
         try:
-            pid = fork(lambda: self._run(number, channel, memory, parent))
+            pid = fork(lambda: self._run(number, channel, memory, event, parent))
             return Forked(pid, high(os.pidfd_open(pid)), reaped)
         finally:
             os.close(parent)
@@ -235,9 +236,7 @@ class Forker:
 
 def fork(run: Callable[[], Any]) -> int:
     """Forks this process; the child runs `run` and ends. Returns its pid."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # None, or closed
-            stream.flush()  # else the child would write the same once more
+    worker.flush()  # else the child would write the same once more
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads
         pid = os.fork()
@@ -250,6 +249,7 @@ def fork(run: Callable[[], Any]) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
+        worker.flush()
         os._exit(1)
 
 
@@ -270,11 +270,13 @@ class ForkServer:
         self._process: subprocess.Popen | None = None
         self._end: Any = lambda: None
 
-    def start(self, number: int, channel: int, memory: int) -> Process:
+    def start(self, number: int, channel: int, memory: int, event: int) -> Process:
         """See this module."""
-        answer, descriptors = self._ask(("start", number), (channel, memory))
+        answer, descriptors = self._ask(("start", number), (channel, memory, event))
         if isinstance(answer, OSError):
             raise answer
+        if not descriptors:  # the limit does not let the system give it to us; without us, the worker ends
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return Forked(answer, descriptors[0], self._reaped)
 
     def _reaped(self, pid: int) -> int | None:

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from batchenv import _core, nested
 from batchenv.backend import LaneError
-from batchenv.workers.backend import PythonBackend, check_spaces
-from batchenv.workers.event_loop import Arrivals, EventLoop, Order, Script, renewing
+from batchenv.snapshot import Snapshot
+from batchenv.workers import saved
+from batchenv.workers.backend import PythonBackend, check_env, check_spaces
+from batchenv.workers.event_loop import Arrivals, EventLoop, Lane, Order, Script, has_coroutines, renewing
+from batchenv.workers.saved import Saved
 
 
 class WaitingBackend(PythonBackend):
@@ -54,11 +57,13 @@ class WaitingBackend(PythonBackend):
         self._resetting = np.zeros(count, np.uint8)  # of these, the lanes that were sent to be reset
 
     def _close_envs(self) -> None:
-        self._loop.end()
-        self._finalizer.detach()
-        self.envs.clear()
-        if hasattr(self, "_landed"):
-            self._landed.close()
+        try:
+            self._loop.end()
+        finally:
+            self._finalizer.detach()
+            self.envs.clear()
+            if hasattr(self, "_landed"):
+                self._landed.close()
 
     # ---- what lanes are asked for --------------------------------------------------------------------------------
 
@@ -138,6 +143,7 @@ class WaitingBackend(PythonBackend):
                 raise problem
         else:
             env = self._ask_lane(lane, "renew", (), {})
+        check_env(env, lane)
         check_spaces(env, self.envs[0], lane)
         self.envs[lane] = env
 
@@ -257,16 +263,48 @@ class WaitingBackend(PythonBackend):
         """See `Backend.fileno`."""
         return self._landed.fileno()
 
+    # ---- snapshots -----------------------------------------------------------------------------------------------
+
+    def save(self, lanes: NDArray[np.int64]) -> Saved:
+        """See `PythonBackend.save`."""
+        self._check("env.snapshot()")
+        self._flight.refuse("snapshot()", lanes)
+        return super().save(lanes)
+
+    def _keep(self, lanes: Sequence[int]) -> list[Any]:
+        return self._script(lanes, [_keep_script(self._snapshots, self.lanes.held(lane)) for lane in lanes])
+
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+        """See `Backend.restore`."""
+        self._check("env.restore()")
+        if self.core.needs_reset and len(lanes) == self.num_envs:
+            self._settle()
+        self._flight.refuse("restore()", lanes)
+        return super().restore(snapshot, rows, lanes)
+
+    def _give(self, parts: Saved, lanes: Sequence[int]) -> list[Any]:
+        calls = [
+            (_given, (parts.kind, row.env, self._loop.lanes[lane]), {})
+            for row, lane in zip(parts.rows, lanes, strict=True)
+        ]
+        return self._ask(lanes, calls)
+
+    def _put(self, kind: str, given: Sequence[Any], lanes: Sequence[int]) -> Iterator[Any]:
+        for lane, held in zip(lanes, self._script(lanes, [_put_script(kind, one) for one in given]), strict=True):
+            self.envs[lane] = self._loop.lanes[lane].env
+            yield held
+
     # ---- what envs have and do -----------------------------------------------------------------------------------
 
     def _ask(self, lanes: Iterable[int], calls: Iterable[tuple[Any, tuple[Any, ...], dict[str, Any]]]) -> list[Any]:
         """The results of calls, one for each of these lanes, which are made when what the lane does now is done."""
+        return self._script(lanes, [lambda order, call=call: iter([call]) for call in calls])
+
+    def _script(self, lanes: Iterable[int], scripts: Iterable[Callable[[Order], Script]]) -> list[Any]:
+        """The results of scripts that have one answer in the end, likewise."""
         self._check("a question to the envs")
         arrivals = Arrivals()
-        orders = [
-            Order(self._loop.lanes[lane], arrivals, lambda order, call=call: iter([call]))
-            for lane, call in zip(lanes, calls, strict=True)
-        ]
+        orders = [Order(self._loop.lanes[lane], arrivals, script) for lane, script in zip(lanes, scripts, strict=True)]
         self._loop.start(orders)
         try:
             arrivals.wait(len(orders))
@@ -326,6 +364,50 @@ def _reset_script(keywords: dict[str, Any], restarts: bool) -> Callable[[Order],
     return script
 
 
+def _keep_script(kind: str, held: Any) -> Callable[[Order], Script]:
+    """Keeps an env for a snapshot: see `saved.keep`."""
+
+    def script(order: Order) -> Script:
+        yield saved.asked, (kind, order.lane.env), {}
+        if order.answers[-1][1] is None:
+            _, _, state = order.answers.pop()
+            yield saved.keep, (kind, order.lane.env, state, held), {}
+
+    return script
+
+
+def _given(kind: str, kept: Any, lane: Lane) -> Any:
+    """What `saved.give` returns for a lane."""
+    given = saved.give(kind, kept)
+    if kind != "state" and has_coroutines(given[0]) is not (lane.thread is None):
+        which = "plain" if lane.thread is None else "with coroutines"
+        raise ValueError(
+            f"lane {lane.number} cannot go on with an env of {type(given[0]).__name__}, which is {which}, unlike the "
+            "lane's own: restore envs with coroutines in place of such, and plain ones in place of plain ones"
+        )
+    return given
+
+
+def _put_script(kind: str, given: Any) -> Callable[[Order], Script]:
+    """Puts a lane's env into a state, or another env in its place. The answer is what the lane holds beside it."""
+
+    def script(order: Order) -> Script:
+        old = order.lane.env
+        yield saved.tell, (kind, given, old), {}
+        if order.answers[-1][1] is not None:
+            return
+        order.answers.pop()
+        yield saved.put, (kind, given, old), {}
+        name, problem, result = order.answers.pop()
+        if problem is None and result[0] is not old:
+            order.lane.env = result[0]
+            yield old.close, (), {}
+            order.answers.clear()  # nobody needs it any more
+        order.answers.append((name, problem, result and result[1]))
+
+    return script
+
+
 def _ends(order: Order) -> bool:
     """Whether the last step has ended the episode, as far as can be told."""
     _, problem, result = order.answers[-1]
@@ -338,11 +420,12 @@ def _ends(order: Order) -> bool:
 
 
 def _copied(order: Order) -> bool:
-    """Copies the last observation, since the reset that follows may write over it; False if that cannot be done."""
+    """Copies the last observation and info, since the reset that follows may write over them; False if that cannot be
+    done."""
     name, problem, result = order.answers[-1]
     if problem is None:
         try:
-            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:]))
+            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:4], *map(_core.own_info, result[4:])))
         except Exception:
             return False
     return True

@@ -20,7 +20,6 @@ from enum import IntEnum
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from gymnasium import spaces
 
@@ -28,6 +27,7 @@ from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
+from batchenv.workers.pickles import loaded, pickled
 from batchenv.workers.saved import Saved
 from batchenv.workers.trial import Cost, measure
 
@@ -78,33 +78,30 @@ def failure(problem: BaseException) -> Failure:
     """Tells an exception to the parent."""
     trace = "".join(traceback.format_exception(problem))
     try:
-        pickled = pickle.dumps(problem)
-        pickle.loads(pickled)
+        message = pickled(problem)
+        loaded(message)
     except Exception:  # a class that cannot be pickled, or not be made again
-        pickled = None
-    return Failure(type(problem).__name__, str(problem), trace, pickled)
+        message = None
+    return Failure(type(problem).__name__, text_of(problem), trace, message)
 
 
-def pickled(said: Any) -> bytes:
-    """What goes to the parent: if it cannot go there, the Failure that says why."""
+def text_of(problem: BaseException) -> str:
+    """What an exception says; its class may be a user's, whose __str__ fails."""
     try:
-        return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
-    except Exception:
-        try:
-            return cloudpickle.dumps(said)  # functions, and classes of the main module
-        except Exception as problem:
-            return pickle.dumps(failure(problem))
+        return str(problem)
+    except Exception as another:
+        return f"<its __str__ has raised {type(another).__name__}>"
 
 
 class Worker:
     """See above."""
 
-    def __init__(self, number: int, channel: Connection, memory_fd: int):
-        self.number, self.channel, self._fd = number, channel, memory_fd
+    def __init__(self, number: int, channel: Connection, memory_fd: int, event_fd: int):
+        self.number, self.channel, self._fd, self._event = number, channel, memory_fd, event_fd
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
-        job: Job = pickle.loads(self.channel.recv_bytes())
+        job: Job = loaded(self.channel.recv_bytes())
         self.first, self.count = job.first, len(job.makers)
         if job.cpu is not None:
             os.sched_setaffinity(0, {job.cpu})
@@ -115,12 +112,14 @@ class Worker:
             self.channel.send(failure(problem))
             sys.exit(1)
         env = self.backend.envs[0]
+        self.sent = 1  # messages
         self.channel.send(
             Like(env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode)
         )
-        plan = self.channel.recv()
+        plan = loaded(self.channel.recv_bytes())
         self.memory = Memory(self._fd, plan, create=False)
         os.close(self._fd)
+        self.memory.mail.event = self._event
         rows = slice(self.first, self.first + self.count)
         self.columns = [column[rows] for column in self.memory.columns]
         self.actions = [column[rows] for column in self.memory.actions]
@@ -151,7 +150,7 @@ class Worker:
                 continue
             (verb, lane, more), done = asked
             rows = self.all if verb == Verb.STEP else slice(lane - self.first, lane - self.first + 1)
-            said = self.channel.recv() if more else None
+            said = loaded(self.channel.recv_bytes()) if more else None
             if verb == Verb.END:
                 self.backend.close()
                 return
@@ -175,11 +174,18 @@ class Worker:
     def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
         """Reports; `said` goes over the socket, unless there is nothing to say. numbers: the columns that
         `_core.NumberWriter` has written."""
-        self.send(verb, lane, pickled(said) if said else b"", numbers)
+        message = b""
+        if said:
+            try:
+                message = pickled(said)
+            except Exception as problem:
+                message = pickle.dumps(failure(problem))
+        self.send(verb, lane, message, numbers)
 
     def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
-        """Reports, with a pickled message; empty: there is none."""
-        self.memory.mail.reply(self.number, verb, lane, int(bool(message)), numbers)
+        """Reports, with a pickled message, whose number the letter says; empty: there is none."""
+        self.sent += bool(message)
+        self.memory.mail.reply(self.number, verb, lane, self.sent if message else 0, numbers)
         if message:
             self.channel.send_bytes(message)
 
@@ -220,13 +226,14 @@ class Worker:
         self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
 
     def write_numbers(self, rows: slice, infos: dict[str, Any]) -> int:
-        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the columns that are new."""
+        """Takes the numbers out of what envs have said, for these rows. In infos, KEYS has the number of the
+        first column that is new, and the new ones."""
         if NOTES not in infos:
             return 0
         notes, finals = infos.pop(NOTES)
         used, new, notes = self.numbers.write(rows.start, rows.stop - rows.start, notes)
         if new:
-            infos[KEYS] = new
+            infos[KEYS] = len(self.numbers) - len(new), new
         if notes or finals:
             infos[NOTES] = notes, finals
         return used
@@ -267,7 +274,7 @@ class Worker:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
             answer = getattr(self if name in ("load", "measure") else self.backend, name)(*arguments)
-            message = pickle.dumps(("said", answer), pickle.HIGHEST_PROTOCOL)
+            message = pickled(("said", answer))
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))
         self.send(Verb.CALL, 0, message)
@@ -331,15 +338,15 @@ def watched(parent: int) -> int:
     return pidfd
 
 
-def spawned(number: int, channel: int, memory: int, parent: int) -> None:
+def spawned(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs in a new interpreter; descriptors are inherited. parent: its pid."""
     keep_stdio_open()
-    for descriptor in (channel, memory):
+    for descriptor in (channel, memory, event):
         os.set_inheritable(descriptor, False)
-    main(number, channel, memory, watched(parent))
+    main(number, channel, memory, event, watched(parent))
 
 
-def forked(number: int, channel: int, memory: int, parent: int) -> None:
+def forked(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs in a fork. parent: a pidfd."""
     keep_stdio_open()
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -347,17 +354,25 @@ def forked(number: int, channel: int, memory: int, parent: int) -> None:
     os.close(nothing)
     sys.stdin = open(0)  # noqa: SIM115
     np.random.seed()  # else all workers would draw the same numbers
-    main(number, channel, memory, parent)
+    main(number, channel, memory, event, parent)
 
 
-def main(number: int, channel: int, memory: int, parent: int) -> None:
+def flush() -> None:
+    """Writes what has been printed."""
+    for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:  # an env may have put others in their place
+        with contextlib.suppress(Exception):  # None, or closed
+            stream.flush()
+
+
+def main(number: int, channel: int, memory: int, event: int, parent: int) -> None:
     """Runs a worker, and ends its process. It leads a group, so that what envs start can be ended together with it."""
     with contextlib.suppress(PermissionError):  # it leads a session
         os.setpgid(0, 0)
     _core.end_with(channel, parent)
     ignore_ctrl_c()
-    worker = Worker(number, Connection(channel), memory)
+    worker = Worker(number, Connection(channel), memory, event)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
         worker.start()
         worker.run()
+    flush()
     os._exit(0)  # what is left of the envs must not keep this process

@@ -24,6 +24,7 @@ CELLS = [
 
         def reset(self, *, seed=None, options=None):
             super().reset(seed=seed)
+            self.said = (options or {}).get("said")
             self.count = self.start
             return np.full(SIZE, self.count, np.float32), {}
 
@@ -32,7 +33,15 @@ CELLS = [
             seen = np.full(SIZE, self.count, np.float32)
             return seen, reward_of(self.count), False, False, {"kind": Said(self.count)}
 
+        def more(self, other):
+            if not isinstance(other, Said):
+                raise Said.Wrong("not said")
+            return Said(self.count + other.count + self.said.count), lambda: self.count
+
     class Said:
+        class Wrong(Exception):
+            pass
+
         def __init__(self, count):
             self.count = count
     """,
@@ -53,12 +62,31 @@ CELLS = [
         print("told", observations[:, 0].tolist(), rewards.tolist(), [type(one) is Said for one in said])
         env.close()
     """,
+    """
+    env = batchenv.make_python(Mine, 2, num_workers=2, start_method=METHOD)
+    env.reset(seed=1, options={"said": Said(10)})
+    one, count = env.call("more", Said(100))[1]
+    env.set_attr("said", [Said(20), Said(30)])
+    other, _ = env.call("more", Said(100))[1]
+    print("told", type(one) is Said, one.count, count(), other.count, type(env.get_attr("said")[0]) is Said)
+    try:
+        env.call("more", 3)
+    except Said.Wrong as problem:
+        print("told", problem)
+    env.close()
+    env = batchenv.make_python(Mine, 2, workers="serial", snapshots="pickle")
+    env.reset(seed=1)
+    env.restore(env.snapshot())
+    env.close()
+    """,
     "show(Mine, 2)",
     "show(Child, 2, env_kwargs={'start': 4})",
     "show([closure(k) for k in range(3)], 3)",
     "table['reward'] = 5.0; show(lambda: Mine(1), 2)",
 ]
 EXPECTED = [
+    "told True 110 0 130 True",
+    "told not said",
     "told [1.0, 1.0] [2.0, 2.0] [True, True]",
     "told [5.0, 5.0] [-10.0, -10.0] [True, True]",
     "told [1.0, 2.0, 3.0] [2.0, 4.0, 6.0] [True, True, True]",

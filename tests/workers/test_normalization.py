@@ -62,3 +62,38 @@ def test_lanes_in_flight(mode):
         assert_moments(*both)
         for env in both:
             env.send(np.ones(LANES, int))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["processes", "asyncio"])
+def test_restored_lanes(kind, mode):
+    """Restoring counts nothing, and the returns of these lanes begin anew, as those of lanes in C do."""
+    both = [make(one, autoreset_mode=mode, snapshots="pickle") for one in (kind, "serial")]
+    same((env.reset(seed=3) for env in both), "reset")
+    rng, saved = np.random.default_rng(2), None
+    for step in range(30):
+        if step == 12:
+            saved = [env.snapshot() for env in both]
+        if step in (13, 20):
+            lanes = None if step == 13 else [4, 1]
+            rows = None if step == 13 else [0, 3]
+            seen = [env.restore(one, lanes, rows=rows) for env, one in zip(both, saved, strict=True)]
+            assert_same(*seen, f"restored at {step}")
+            assert_moments(*both)
+        actions = rng.integers(3, size=LANES)
+        result, _ = same((env.step(actions) for env in both), f"step {step}")
+        done = result[2] | result[3]
+        assert_moments(*both)
+        if mode.value == "Disabled" and done.any():
+            same((env.reset(options={"reset_mask": done.copy()}) for env in both), f"reset at {step}")
+
+
+def test_restored_with_wrong_moments():
+    env = make("processes", snapshots="pickle")
+    env.reset(seed=1)
+    saved = env.snapshot()
+    env.normalizer.obs_rms.mean = "nothing"
+    with pytest.raises(TypeError, match="must be numbers"):
+        env.restore(saved)
+    env.normalizer.obs_rms.mean = 0.0
+    env.step(np.zeros(LANES, int))

@@ -56,7 +56,7 @@ def test_only_what_does_not_fit_is_left():
     writer, reader = NumberWriter(values, masks, 2, 5), Numbers(values, masks, [0, 2, 5])
     used, new, rest = writer.write(0, 3, [(0, {"a": 1, "b": "text"}), (2, {"a": 2**63, "c": np.float32(0.5)})])
     assert new == [("a", int), ("c", np.float32)] and rest == [(0, {"b": "text"}), (2, {"a": 2**63})]
-    reader.learn(1, new)
+    reader.learn(1, 0, new)
     reader.note(1, -1, used)
     infos = reader.infos(None)
     assert infos["a"][2] == 1 and infos["_a"].tolist() == [False, False, True, False, False]
@@ -74,7 +74,8 @@ def test_a_key_of_several_types_is_left_to_gymnasium():
     writer, reader = NumberWriter(values, masks, 0, 2), Numbers(values, masks, [0, 2])
     used, new, rest = writer.write(0, 2, [(0, {"a": 1}), (1, {"a": 2.5})])
     assert new == [("a", int), ("a", float)] and not rest
-    reader.learn(0, new)
+    reader.learn(0, 0, new)
+    reader.learn(0, 0, new)  # told again, since Ctrl-C came
     reader.note(0, -1, used)
     assert reader.infos(None) is None
     assert reader.notes(None) == [(0, {"a": 1}), (1, {"a": 2.5})]

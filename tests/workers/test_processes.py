@@ -1,7 +1,10 @@
 """Environments in processes of their own: what crosses between them, and what happens when one of them dies."""
 
+import asyncio
+import contextlib
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -532,4 +535,164 @@ def test_a_lane_that_there_is_not_is_refused(lane):
         env._backend._flight.land(lane)
     assert not env._backend._flight.owes(lane)
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [1, 1])
+    env.close()
+
+
+class Chatty(Deadly):
+    """Says much in each step, so that a report comes in several pieces."""
+
+    def step(self, action):
+        observation, reward, *rest, _ = super().step(action)
+        return observation, reward, *rest, {"text": "x" * 300_000, "count": self.count, "kind": str(self.count)}
+
+
+def interrupted_at(moment, call):
+    """Calls and raises KeyboardInterrupt before this operation of those that read a report; whether there was one."""
+    left = moment
+
+    def each(frame, event, _):
+        nonlocal left
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return each
+
+    def begin(frame, *_):
+        file = os.path.basename(frame.f_code.co_filename)
+        reads = file in ("crew.py", "channel.py", "process.py")
+        return each if reads or frame.f_code.co_name in ("_note", "_learn", "learn", "read") else None
+
+    sys.settrace(begin)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_ctrl_c_amid_a_report_loses_nothing(method):
+    """No lane, nothing that it has said, and no process, whichever operation is the last one before it."""
+    if method != "forkserver":
+        pytest.skip("however processes are started, they report in the same way")
+    env = processes(2, num_workers=1, make_env=Chatty, batch_size=2)
+    _, pid = env.reset(seed=1)[0][0]
+    results, moment, interrupted = [], 0, True
+    while interrupted:
+        moment += 7
+        env.send(np.zeros(2, int), [0, 1])
+        interrupted = interrupted_at(moment, lambda: results.append(env.recv(60)))
+        if interrupted:
+            assert interrupted_at(moment // 2, lambda: results.append(env.recv(60))) or len(results) == moment // 7
+        if len(results) < moment // 7:
+            results.append(env.recv(60))
+        observations, *_, infos = results[-1]
+        assert observations.tolist() == [[len(results), pid]] * 2, moment
+        assert infos["count"].tolist() == [len(results)] * 2 and infos["_count"].all()
+        assert infos["kind"].tolist() == [str(len(results))] * 2 and len(infos["text"][1]) == 300_000
+    assert moment > 200
+    env.close()
+
+
+def readable(env, seconds=0.0):
+    return bool(select.select([env], [], [], seconds)[0])
+
+
+def test_a_descriptor_says_that_a_batch_has_come(method):
+    env = processes(4, batch_size=2)
+    before = env.fileno()
+    assert not readable(env)
+    env.async_reset(seed=1)
+    assert readable(env, 60) and env.fileno() == before
+    first = env.recv(0)[4]["env_id"]
+    assert readable(env, 60)  # the other two
+    env.recv(0)
+    assert not readable(env)
+    for count in range(1, 40):  # one lane after the other
+        env.send(np.zeros(1, int), [0])
+        assert not readable(env)
+        with pytest.raises(RuntimeError, match="never come"):
+            env.recv(0)
+        env.send(np.zeros(1, int), [3])
+        while readable(env, 60):
+            try:
+                observations, *_, infos = env.recv(0)
+                break
+            except TimeoutError:  # it may be readable too early
+                pass
+        assert sorted(infos["env_id"].tolist()) == [0, 3] and observations[:, 0].tolist() == [count] * 2
+        assert not readable(env)
+    assert len(first) == 2
+    env.close()
+
+
+def test_a_descriptor_says_that_a_process_has_died_or_is_late(method):
+    env = processes(2, batch_size=1, step_timeout=0.5)
+    env.reset(seed=1)
+    for action, why in ((1, "status 3"), (2, "step_timeout"), (1, "status 3")):
+        env.fileno()
+        env.send(np.array([action]), [1])
+        with pytest.raises(batchenv.LaneError, match=why):
+            while readable(env, 60):
+                with contextlib.suppress(TimeoutError):
+                    env.recv(0)
+        assert not readable(env)
+        env.send(np.zeros(1, int), [1])
+        assert readable(env, 60)
+        assert env.recv()[0][0, 0] == 0
+    env.close()
+
+
+def test_a_process_that_dies_while_nobody_waits(method):
+    """The descriptor is not readable for ever then."""
+    env = processes(2, batch_size=1)
+    pids = env.reset(seed=1)[0][:, 1].astype(int)
+    env.fileno()
+    os.kill(pids[1], signal.SIGKILL)
+    assert not readable(env, 0.2)
+    env.send(np.zeros(1, int), [0])
+    assert readable(env, 60)
+    env.recv()
+    assert not readable(env)
+    env.close()
+
+
+def test_an_event_loop_of_a_users_own(method):
+    async def loop(env, other):
+        counts = []
+        async for observations, *_, infos in env:
+            counts.append(observations[0, 0])
+            other.append(len(counts))
+            if len(counts) == 50:
+                return counts
+            env.send(np.zeros(1, int), infos["env_id"])
+
+    env, other = processes(3, batch_size=1), []
+    env.async_reset(seed=1)
+    assert sorted(asyncio.run(loop(env, other))) == sorted(np.arange(50) // 3) or max(other) == 50
+    env.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        env.fileno()
+
+
+def test_the_last_report_of_many_shows(method):
+    """Whichever worker is last, and however many there are at the same time."""
+    env = processes(6, 3, batch_size=6)
+    env.reset(seed=1)
+    env.fileno()
+    for count in range(1, 200):
+        env.send(np.zeros(6, int), np.arange(6))
+        assert readable(env, 60)
+        tries = 0
+        while True:
+            try:
+                observations = env.recv(0)[0]
+                break
+            except TimeoutError:
+                tries += 1
+                assert readable(env, 60)
+        assert observations[:, 0].tolist() == [count] * 6 and tries <= 7
     env.close()

@@ -1,7 +1,10 @@
 """Snapshots of environments written in Python: a lane that is restored goes on bit for bit."""
 
+import asyncio
 import copy
 import pickle
+import signal
+import time
 
 import gymnasium
 import numpy as np
@@ -10,13 +13,11 @@ from gymnasium import spaces
 
 import batchenv
 from helpers.parity import MODES, assert_same
-from helpers.python_envs import ARRAYS, SPACES, Anything, Troubled
+from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Troubled
 
+KINDS = ("serial", "threads", "processes", "asyncio")
 WAYS = [
-    (kind, how)
-    for kind in ("serial", "threads", "processes")
-    for how in ("deepcopy", "pickle", "state")
-    if (kind, how) != ("processes", "deepcopy")
+    (kind, how) for kind in KINDS for how in ("deepcopy", "pickle", "state") if (kind, how) != ("processes", "deepcopy")
 ]
 LANES = 4
 
@@ -27,8 +28,10 @@ class Stateful(Anything):
     def __init__(self, observation_space=ARRAYS["box"]):
         super().__init__(observation_space)
         self.place = np.zeros(2, np.int64)
+        self.pause = 0.0
 
     def step(self, action):
+        time.sleep(self.pause)
         self.place += action
         observation, reward, *rest = super().step(action)
         return observation, reward + float(self.place.sum()), *rest
@@ -44,8 +47,43 @@ def limited(observation_space=ARRAYS["box"]):
     return gymnasium.wrappers.TimeLimit(gymnasium.wrappers.OrderEnforcing(Stateful(observation_space)), 7)
 
 
+class Slow(Awaited):
+    """Its state takes a while, too, and it has to be given back in the task that has all of the lane's calls."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.task = None
+
+    def _note(self):
+        assert self.task in (None, asyncio.current_task())
+        self.task = asyncio.current_task()
+
+    async def step(self, action):
+        self._note()
+        return await super().step(action)
+
+    async def get_state(self):
+        self._note()
+        await asyncio.sleep(0.001)
+        return self.env.unwrapped.get_state()
+
+    async def set_state(self, state):
+        self._note()
+        await asyncio.sleep(0.001)
+        self.env.unwrapped.set_state(state)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "task"} | {"task": None}
+
+
+def slow():
+    return Slow(limited())
+
+
 def make(kind, how, make_env=limited, lanes=LANES, **options):
-    return batchenv.make_python(make_env, lanes, workers=kind, num_workers=2, snapshots=how, **options)
+    if kind != "asyncio":
+        options.setdefault("num_workers", 2)
+    return batchenv.make_python(make_env, lanes, workers=kind, snapshots=how, **options)
 
 
 def play(env, steps):
@@ -68,10 +106,14 @@ def timeless(value):
     return value
 
 
-@pytest.mark.parametrize(("kind", "how"), WAYS)
+SLOW = [("asyncio", how, slow) for how in ("deepcopy", "pickle", "state")]
+
+
+@pytest.mark.parametrize(("kind", "how", "make_env"), [*((*way, limited) for way in WAYS), *SLOW])
 @pytest.mark.parametrize("mode", MODES)
-def test_restored_lanes_go_on_bit_for_bit(kind, how, mode):
-    env = make(kind, how, autoreset_mode=mode, frame_stack=3, record_episode_statistics=True, max_episode_steps=11)
+def test_restored_lanes_go_on_bit_for_bit(kind, how, make_env, mode):
+    options = {"frame_stack": 3, "record_episode_statistics": True, "max_episode_steps": 11}
+    env = make(kind, how, make_env, autoreset_mode=mode, **options)
     env.reset(seed=5)
     for moment in (1, 2, 3, 5, 7):
         play(env, moment)
@@ -109,7 +151,7 @@ def test_lanes_go_elsewhere(how):
     one.close()
 
 
-@pytest.mark.parametrize("kind", ["serial", "processes"])
+@pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 @pytest.mark.parametrize("name", ["mission", "goal", "sequence"])
 def test_spaces_of_all_kinds(kind, name):
     env = make(kind, "pickle", lambda: limited(SPACES[name]))
@@ -123,7 +165,7 @@ def test_spaces_of_all_kinds(kind, name):
     env.close()
 
 
-@pytest.mark.parametrize("kind", ["serial", "processes"])
+@pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 def test_lanes_that_wait_for_their_reset(kind):
     env = make(kind, "pickle", autoreset_mode="Disabled", max_episode_steps=2)
     env.reset(seed=2)
@@ -136,6 +178,7 @@ def test_lanes_that_wait_for_their_reset(kind):
     saved = env.snapshot()
     env.reset(seed=2)
     env.restore(saved, [lane], rows=[lane])
+    env.reset(options={"reset_mask": np.arange(LANES) == (lane + 1) % LANES})  # another one
     with pytest.raises(gymnasium.error.ResetNeeded, match=f"lane {lane}"):
         env.step(np.zeros(LANES, int))
     env.reset(options={"reset_mask": np.arange(LANES) == lane})
@@ -177,7 +220,7 @@ class Mortal(gymnasium.Env):
 
 
 def test_refusals():
-    for kind in ("serial", "threads", "processes"):
+    for kind in KINDS:
         env = make(kind, None)
         env.reset(seed=1)
         for call in (env.snapshot, lambda env=env: env.restore(batchenv.Snapshot(b"x"))):
@@ -188,7 +231,7 @@ def test_refusals():
         make("serial", "all")
     with pytest.raises(ValueError, match="take 'pickle'"):
         make("processes", "deepcopy")
-    for kind in ("serial", "processes"):
+    for kind in ("serial", "processes", "asyncio"):
         with pytest.raises(TypeError, match=r"has no get_state: take snapshots='pickle'"):
             make(kind, "state", Troubled)
     env, other = make("serial", "pickle"), make("serial", "deepcopy")
@@ -231,12 +274,13 @@ class Locked(Anything):
         self.count = state
 
 
-@pytest.mark.parametrize("kind", ["serial", "processes"])
+@pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 def test_envs_that_cannot_be_kept_or_restored(kind):
     env = make(kind, "pickle", Locked)
     env.reset(seed=1)
-    with pytest.raises(TypeError, match="generator"):
+    with pytest.raises(TypeError, match="generator") as raised:
         env.snapshot()
+    assert "take snapshots='state'" in raised.value.__notes__[0]
     play(env, 2)
     env.close()
     env = make(kind, "state", Locked)
@@ -249,4 +293,102 @@ def test_envs_that_cannot_be_kept_or_restored(kind):
         env.step(np.zeros(LANES, int))
     env.reset(seed=1)
     play(env, 1)
+    env.close()
+
+
+class Asks(Stateful):
+    """Plain, but for this."""
+
+    async def get_state(self):
+        return super().get_state()
+
+
+class Waits(Stateful):
+    async def set_state(self, state):
+        super().set_state(state)
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
+def test_states_that_nobody_awaits(kind):
+    """What a coroutine is to set has not been set."""
+    for make_env, call in ((Waits, lambda env: env.restore(env.snapshot())), (Asks, lambda env: env.snapshot())):
+        env = make(kind, "state", make_env)
+        env.reset(seed=1)
+        with pytest.raises(TypeError, match=r"et_state\(\) is a coroutine, which nobody awaits here"):
+            call(env)
+        env.close()
+
+
+@pytest.mark.parametrize("make_env", [Asks, Waits])
+def test_plain_envs_whose_states_are_coroutines(make_env):
+    env = make("asyncio", "state", make_env)
+    env.reset(seed=3)
+    play(env, 3)
+    saved = env.snapshot()
+    expected = play(env, 5)
+    env.restore(saved)
+    assert_same(tuple(play(env, 5)), tuple(expected), make_env.__name__)
+    env.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_lanes_after_an_interrupted_call(kind):
+    """The others cannot go on from where they are, and are not reset behind the user's back."""
+    env = make(kind, "pickle", num_workers=1) if kind == "processes" else make(kind, "pickle")
+    env.reset(seed=1)
+    saved = env.snapshot()
+    expected = play(env, 2)
+    interrupt(env)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="interrupted"):
+        env.restore(saved, [1], rows=[1])
+    env.restore(saved)
+    assert_same(tuple(play(env, 2)), tuple(expected), kind)
+    env.close()
+
+
+def interrupt(env):
+    """Ctrl-C in a step of this env."""
+
+    def raised(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, raised)
+    env.set_attr("pause", 0.5)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(np.zeros(LANES, int))
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_lanes_in_flight_of_an_event_loop():
+    """Others can be saved and restored meanwhile."""
+    env = make("asyncio", "state", slow, batch_size=2)
+    env.async_reset(seed=4)
+    lanes = env.recv()[4]["env_id"].tolist()
+    others = sorted({*range(LANES)} - {*lanes})
+    for refused in (None, others):
+        with pytest.raises(RuntimeError, match=r"snapshot\(\) while 2 lanes are in flight"):
+            env.snapshot(refused)
+    saved = env.snapshot(lanes)
+    env.send(np.zeros(2, int), lanes)
+    with pytest.raises(RuntimeError, match=r"restore\(\) while 4 lanes are in flight"):
+        env.restore(saved, lanes)
+    env.recv(), env.recv()
+    env.restore(saved, others)
+    env.step(np.zeros(LANES, int))
+    env.close()
+
+
+def test_an_env_of_another_sort():
+    """One with coroutines lives in the event loop, and a plain one in a thread."""
+    env = make("asyncio", "pickle", [limited, slow], lanes=2)
+    env.reset(seed=1)
+    saved = env.snapshot()
+    with pytest.raises(ValueError, match="lane 1 cannot go on with an env of TimeLimit, which is plain"):
+        env.restore(saved, [1], rows=[0])
+    with pytest.raises(ValueError, match="lane 0 cannot go on with an env of Slow, which is with coroutines"):
+        env.restore(saved, rows=[1, 0])
+    expected = play(env, 4)
+    env.restore(saved)
+    assert_same(tuple(play(env, 4)), tuple(expected), "the same again")
     env.close()

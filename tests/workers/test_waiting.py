@@ -464,8 +464,6 @@ def test_an_observation_that_is_used_again(waiting):
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="num_workers=2 has no meaning with workers='asyncio'"):
         batchenv.make_python(Gate, 2, workers="asyncio", num_workers=2)
-    with pytest.raises(ValueError, match="snapshots='pickle' is not possible with workers='asyncio'"):
-        batchenv.make_python(Gate, 2, workers="asyncio", snapshots="pickle")
     for kind in ("serial", "threads"):
         env = batchenv.make_python(lambda: Awaited(Troubled()), 2, workers=kind)
         with pytest.raises(batchenv.LaneError, match=r"returned an object of type coroutine, .* workers='asyncio'"):

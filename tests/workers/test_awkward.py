@@ -1,0 +1,331 @@
+"""Environments, and what makes them, that do what nobody expects."""
+
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import batchenv
+from helpers.processes import run_python
+
+KINDS = ("serial", "threads", "processes", "asyncio")
+
+
+class Plain(gymnasium.Env):
+    """Counts its steps."""
+
+    observation_space, action_space = spaces.Box(-9, 9, (2,), np.float32), spaces.Discrete(9)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.count += 1
+        return np.full(2, self.count, np.float32), 1.0, False, False, {}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def make(kind, make_env, lanes=2, **options):
+    if kind != "asyncio":
+        options.setdefault("num_workers", 1)
+    return batchenv.make_python(make_env, lanes, workers=kind, **options)
+
+
+class Shut(Plain):
+    """Its close() notes this, and fails."""
+
+    closed = []
+
+    def __init__(self):
+        self.number = len(Shut.closed)
+
+    def close(self):
+        Shut.closed.append(self)
+        raise OSError(f"{len(Shut.closed)} cannot be closed")
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads", "asyncio"])
+def test_all_are_closed_although_some_cannot_be(kind):
+    Shut.closed.clear()
+    env = make(kind, Shut, 3)
+    env.reset(seed=1)
+    with pytest.raises(OSError, match="cannot be closed"):
+        env.close()
+    assert env.closed and len(set(Shut.closed)) == 3
+    env.close()
+
+
+@pytest.mark.parametrize("kind", ["serial", "asyncio"])
+def test_an_exception_of_the_making_is_not_hidden_by_one_of_closing(kind):
+    Shut.closed.clear()
+    with pytest.raises(ZeroDivisionError):
+        make(kind, [Shut, lambda: 1 / 0])
+    assert len(Shut.closed) == 1
+
+
+class Old(Plain):
+    """Its spaces are those of another library."""
+
+    action_space = type("Discrete", (), {"n": 3})()
+
+
+@pytest.mark.parametrize(
+    ("make_env", "message"),
+    [
+        (lambda: None, "has returned None for lane 0, which has no reset: return an env with Gymnasium's API"),
+        (lambda: 3, "has returned 3 for lane 0, which has no reset"),
+        (lambda: Plain, "which is a class: return one env"),
+        (lambda: gymnasium.vector.SyncVectorEnv([Plain]), "which is a vector of envs: return one env"),
+        (Old, "which has an action_space of .*Discrete.*, which is none of Gymnasium's spaces"),
+    ],
+)
+def test_what_is_no_env(kind, make_env, message):
+    with pytest.raises(TypeError, match=message):
+        make(kind, make_env)
+
+
+def test_lanes_that_are_the_same_object(kind):
+    one = Plain()
+    with pytest.raises(ValueError, match="lanes 0 and 2 are the same object: let make_env make a new env"):
+        make(kind, [lambda: one, Plain, lambda: one], 3)
+
+
+@pytest.mark.parametrize("timeout", [float("nan"), 0, -1.0])
+def test_a_timeout_that_is_none(timeout):
+    with pytest.raises(ValueError, match="must be more than 0 seconds, or None"):
+        make("processes", Plain, step_timeout=timeout)
+
+
+def test_a_timeout_that_never_comes(kind):
+    env = make(kind, Plain, step_timeout=float("inf"))
+    env.fileno()
+    env.async_reset(seed=1)
+    assert env.recv(timeout=float("inf"))[0].tolist() == [[0, 0]] * 2
+    env.close()
+
+
+class Named(Plain):
+    """Says something by a name that infos have of their own."""
+
+    def step(self, action):
+        *result, _ = super().step(action)
+        return *result, {"env_id": 7}
+
+
+def test_lanes_are_named_by_their_own_numbers(kind):
+    env = make(kind, [Named, Plain])
+    env.reset(seed=1)
+    assert list(env.step(np.zeros(2, int))[4]) == ["env_id", "_env_id"]  # as SyncVectorEnv has it
+    some = env.step(np.zeros(2, int), [1, 0])[4]
+    env.send(np.zeros(2, int), [1, 0])
+    all_lanes = env.recv()[4]
+    assert [list(infos) for infos in (some, all_lanes)] == [["env_id"]] * 2
+    assert some["env_id"].tolist() == [1, 0] and all_lanes["env_id"].tolist() == [0, 1]
+    env.close()
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("nothing to say")
+
+
+class Fails(Plain):
+    def step(self, action):
+        raise Mute
+
+
+def test_an_exception_that_says_nothing(kind):
+    env = make(kind, [Plain, Fails])
+    env.reset(seed=1)
+    for _ in range(2):
+        with pytest.raises(batchenv.LaneError, match="lane 1: Mute") as raised:
+            env.step(np.zeros(2, int))
+        assert type(raised.value.causes[1]) is Mute and raised.value.result[0][0].any()
+        env.step(np.zeros(2, int))
+    env.close()
+
+
+def test_options_that_cannot_be_sent():
+    """They are refused before anything else happens."""
+    env = make("processes", Plain, batch_size=2)
+    env.async_reset(seed=1)
+    with pytest.raises(ValueError, match="the options of a reset cannot be sent to another process"):
+        env.reset(options={"numbers": (k for k in range(3))})
+    with pytest.raises(ValueError, match="the options of a reset cannot be sent"):
+        env.async_reset(options={"numbers": (k for k in range(3))})
+    assert env.recv()[0].tolist() == [[0, 0]] * 2
+    env.reset(options={"function": lambda: 3})
+    env.close()
+
+
+NOTHING = {
+    "array": (spaces.Box(-1, 1, (0,), np.float32), np.zeros(0, np.float32)),
+    "matrix": (spaces.Box(-1, 1, (2, 0), np.float64), np.zeros((2, 0))),
+    "dict": (spaces.Dict(), {}),
+    "tuple": (spaces.Tuple([]), ()),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_spaces_of_nothing(kind, name):
+    space, nothing = NOTHING[name]
+
+    class Empty(Plain):
+        observation_space = space
+        action_space = space if isinstance(space, spaces.Box) else spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return nothing, {}
+
+        def step(self, action):
+            assert action in self.action_space
+            return nothing, 1.0, False, False, {}
+
+    env = make(kind, Empty)
+    observations, _ = env.reset(seed=1)
+    if isinstance(nothing, np.ndarray):
+        assert observations.shape == (2, *space.shape) and observations.dtype == space.dtype
+    else:
+        assert observations == nothing
+    env.send(env.action_space.sample(), [0, 1])
+    assert env.recv()[1].tolist() == [1, 1] == env.step(env.action_space.sample())[1].tolist()
+    env.close()
+
+
+class Texts(Plain):
+    """Observes its last action, which is a text, after it has waited as many hundredths of a second."""
+
+    action_space = spaces.Text(30)
+
+    def step(self, action):
+        time.sleep(len(action) / 100)
+        return np.full(2, len(action) / 10, np.float32), 1.0, False, False, {}
+
+
+def test_texts_as_actions_of_lanes_in_flight(kind):
+    """A call that is refused changes no action of theirs, and no env_id means the lanes last received."""
+    env = make(kind, Texts, 3, batch_size=2)
+    env.reset(seed=1)
+    env.send(("x" * 20, "yy"), [2, 1])
+    for refused in (
+        lambda: env.send(("z" * 5,), [1]),
+        lambda: env.step(("z" * 5,) * 3),
+        lambda: env.step(("z" * 5,), [2]),
+    ):
+        with pytest.raises(RuntimeError, match="in flight"):
+            refused()
+    for lanes in ([3], [-1], [0, 0]):
+        with pytest.raises(ValueError, match="env_id"):
+            env.send(("z",) * len(lanes), lanes)
+    observations, *_, infos = env.recv()
+    seen = dict(zip(infos["env_id"].tolist(), observations[:, 0].tolist(), strict=True))
+    assert seen == {1: np.float32(0.2), 2: 2}
+    env.send(("a", "bbb"))
+    observations, *_, infos = env.recv()
+    again = dict(zip(infos["env_id"].tolist(), observations[:, 0].tolist(), strict=True))
+    first, second = seen
+    assert again == {first: np.float32(0.1), second: np.float32(0.3)}
+    env.close()
+
+
+class Frugal(Plain):
+    """Changes one observation and one info in place, in resets, too."""
+
+    def __init__(self, observation_space):
+        self.observation_space, self.seen = observation_space, {"array": np.zeros(2, np.float32), "number": 0}
+        self.info = {"inner": {"number": 0}, "array": np.zeros(2)}
+
+    def _look(self):
+        self.info["text"] = self.seen["text"] = str(self.count)
+        self.info["array"][:] = self.seen["array"][:] = self.count
+        self.info["inner"]["number"] = self.seen["number"] = self.count
+        return self.seen["array"] if isinstance(self.observation_space, spaces.Box) else self.seen
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return self._look(), self.info
+
+    def step(self, action):
+        self.count += 1
+        return self._look(), 1.0, self.count == 2, False, self.info
+
+
+FRUGAL = {
+    "box": spaces.Box(0, 9, (2,), np.float32),
+    "dict": spaces.Dict(array=spaces.Box(0, 9, (2,), np.float32), number=spaces.Discrete(9)),
+    "text": spaces.Dict(array=spaces.Box(0, 9, (2,), np.float32), number=spaces.Discrete(9), text=spaces.Text(9)),
+}
+
+
+@pytest.mark.parametrize("name", FRUGAL)
+def test_what_an_episode_ends_with_is_not_that_of_the_next(kind, name):
+    """In SyncVectorEnv, final observations are."""
+    env = make(kind, lambda: Frugal(FRUGAL[name]), autoreset_mode="SameStep")
+    env.reset(seed=1)
+    env.step(np.zeros(2, int))
+    observations, *_, infos = env.step(np.zeros(2, int))
+    shown, final = observations, infos["final_obs"][1]
+    if name != "box":
+        assert shown["number"].tolist() == [0, 0] and final["number"] == 2
+        shown, final = shown["array"], final["array"]
+    if name == "text":
+        assert observations["text"] == ("0", "0") and infos["final_obs"][1]["text"] == "2"
+    assert shown.tolist() == [[0, 0]] * 2 and final.tolist() == [2, 2]
+    ended = infos["final_info"]
+    assert list(ended["text"]) == ["2", "2"] and ended["inner"]["number"].tolist() == [2, 2]
+    assert np.stack(ended["array"]).tolist() == [[2, 2]] * 2 and np.stack(infos["array"]).tolist() == [[0, 0]] * 2
+    env.close()
+
+
+class Reads(Plain):
+    """Observes an attribute before and after its step has taken a while."""
+
+    value = 0.0
+
+    def step(self, action):
+        before = self.value
+        time.sleep(0.2)
+        return np.float32([before, self.value]), 1.0, False, False, {}
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads", "asyncio"])
+def test_attributes_of_lanes_in_flight_are_set_after_their_steps(kind):
+    env = make(kind, Reads)
+    env.reset(seed=1)
+    env.send(np.zeros(2, int), [0, 1])
+    time.sleep(0.05)
+    env.set_attr("value", 5.0)
+    assert env.recv()[0].tolist() == [[0, 0]] * 2
+    env.send(np.zeros(2, int), [0, 1])
+    assert env.recv()[0].tolist() == [[5, 5]] * 2
+    env.close()
+
+
+def test_what_envs_print_arrives():
+    """Although the worker's output is a pipe here, and its process ends without a word."""
+    printed = run_python(
+        """
+        import numpy as np, batchenv
+        from gymnasium.envs.classic_control import CartPoleEnv
+
+        class Printing(CartPoleEnv):
+            def step(self, action):
+                print("in a step")
+                return super().step(action)
+
+        for method in ("forkserver", "spawn", "fork"):
+            env = batchenv.make_python(Printing, 2, num_workers=2, start_method=method)
+            env.reset(seed=1)
+            env.step(np.zeros(2, int))
+            env.close()
+        """
+    )
+    assert printed.count("in a step") == 6
