@@ -179,9 +179,11 @@ class ProcessBackend(CoreBackend, Owner):
         self._memory.columns[-1][lanes] = True
 
     def _settle(self) -> None:
-        """Waits for all that workers owe, and drops it."""
+        """Waits for all that workers owe, and drops it. A worker that has died has a successor then: a reset of all
+        lanes loses nothing by its death, and so does not report it."""
         for report in self._crew.reports(self._crew.nothing_due):
             self._learn(report)
+        self._crew.look_after()
         self._flight.clear()
         self._said.clear()
         self._lost.clear()
@@ -471,7 +473,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._flight.refuse_starved()
         deadline = None if timeout is None else time.monotonic() + (timeout if left is None else left)
         try:
-            self._crew.look_after()
+            self._crew.look_after_some()
             for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:
