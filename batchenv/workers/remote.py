@@ -136,9 +136,9 @@ class ProcessBackend(CoreBackend, Owner):
             self._crew.close()
 
     def measured(self, num_envs: int, cpus: int) -> int:
-        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped."""
-        seconds = trial.SECONDS if self._crew.timeout is None else min(trial.SECONDS, self._crew.timeout / 4)
-        cost = self._ask({0: ("measure", (seconds,))})[0]
+        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped. Each
+        of its calls is a request of its own, and so has as long as `step_timeout`."""
+        cost = trial.mean_cost(lambda: self._ask({0: ("try_env", ())})[0])
         return trial.suitable(cost, self._overhead(), num_envs, cpus)
 
     def _overhead(self) -> float:
