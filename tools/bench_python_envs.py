@@ -1,6 +1,6 @@
 """What workers for environments written in Python cost and gain, in turns in one run; medians.
 
-python tools/bench_python_envs.py [--rounds 9] [--only cartpole infos busy uneven pictures trip learner]
+python tools/bench_python_envs.py [--rounds 9] [--only cartpole infos busy uneven pictures trip waiting learner]
 """
 
 import argparse
@@ -59,13 +59,23 @@ def trip(rounds):
     print(f"send and recv of one lane: {1e6 * (taken - work):.1f} us beyond its step", flush=True)
 
 
+def waiting(rounds):
+    """256 lanes in an event loop."""
+    took = figures.waiting(0.05, rounds)
+    shares = ", ".join(f"{name} {0.05 / seconds:.3f}" for name, seconds in took.items())
+    print(f"256 envs that wait for 50 ms, share of the limit: {shares}", flush=True)
+    took = figures.waiting(0.0, rounds)
+    costs = ", ".join(f"{name} {1e6 * seconds / 256:.1f}" for name, seconds in took.items())
+    print(f"256 envs that do not wait, us per lane: {costs}", flush=True)
+
+
 def learner(rounds):
     """Beside a busy program."""
     print(f"beside a program that is busy half of the time: {figures.beside_a_learner(rounds):.2f} times as long")
 
 
 def main():
-    parts = {part.__name__: part for part in (cartpole, infos, busy, uneven, pictures, trip, learner)}
+    parts = {part.__name__: part for part in (cartpole, infos, busy, uneven, pictures, trip, waiting, learner)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))

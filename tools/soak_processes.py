@@ -24,6 +24,7 @@ import numpy as np
 from gymnasium import spaces
 
 import batchenv
+from batchenv.workers.process import WorkerDied
 
 TIMEOUT = 1.0  # seconds that a step may take
 WAIT = 120  # seconds after which a turn counts as hanging
@@ -93,11 +94,18 @@ class Walkers:
 
     def reset(self):
         """Starts anew."""
-        observations, _ = self.env.reset(seed=int(self.rng.integers(2**31)))
+        failed = np.zeros(self.lanes, bool)
+        try:
+            observations, _ = self.env.reset(seed=int(self.rng.integers(2**31)))
+        except batchenv.LaneError as error:
+            if not all(isinstance(cause, WorkerDied) for cause in error.causes.values()):
+                raise
+            observations = error.result[0]  # of a process that was killed before, and has ended only now
+            failed[error.env_id] = True
         self.seen = set()
         self.at = [None] * self.lanes  # episode and step; None: the next result begins an episode
         self.flying = np.zeros(self.lanes, bool)
-        self.take(range(self.lanes), observations, np.zeros(self.lanes, bool), ())
+        self.take(range(self.lanes), observations, failed, np.flatnonzero(failed))
 
     def take(self, lanes, observations, done, failed):
         """Checks results: each is the one that follows."""

@@ -39,3 +39,24 @@ def track_round_trip():
 
 
 track_round_trip.unit = "us"
+
+
+def track_waiting(call):
+    """256 envs that wait for 50 ms in one event loop: the share of what is possible."""
+    return 0.05 / figures.waiting(0.05, ROUNDS)[call]
+
+
+track_waiting.params = ["step", "recv"]
+track_waiting.param_names = ("call",)
+track_waiting.unit = "share"
+
+
+def track_coroutines(call):
+    """Steps of an event loop that do not wait: how many times longer than asyncio.gather they take."""
+    took = figures.waiting(0.0, ROUNDS)
+    return took[call] / took["gather"]
+
+
+track_coroutines.params = ["step", "recv"]
+track_coroutines.param_names = ("call",)
+track_coroutines.unit = "ratio"

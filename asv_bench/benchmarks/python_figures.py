@@ -3,6 +3,7 @@
 What is compared is measured in turns in one run; `tools/bench_python_envs.py` prints them.
 """
 
+import asyncio
 import functools
 import os
 import statistics
@@ -55,6 +56,18 @@ class Telling(CartPoleEnv):
     def step(self, action):
         *rest, info = super().step(action)
         return *rest, {**info, "position": float(self.state[0]), "side": int(action), "left": bool(self.state[0] < 0)}
+
+
+class Awaiting(Working):
+    """Steps that wait for `seconds` in an event loop; 0: they do not wait at all."""
+
+    async def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)
+
+    async def step(self, action):
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
+        return self.shown, 0.0, False, False, {}
 
 
 def _steps(env):
@@ -145,6 +158,24 @@ def round_trip(rounds):
     finally:
         env.close()
     return took, statistics.median(_timed_steps(one, 1000) for _ in range(5))
+
+
+def waiting(seconds, rounds, lanes=256, batch=32):
+    """Lanes of an event loop: {name: median seconds of a step of all lanes}. "gather" is without any vector env; what
+    "recv" takes is for as many batches as make all lanes."""
+    make = functools.partial(Awaiting, seconds)
+    env, batches = (batchenv.make_python(make, lanes, workers="asyncio", batch_size=size) for size in (lanes, batch))
+    alone, loop = [make() for _ in range(lanes)], asyncio.new_event_loop()
+
+    async def gathered():
+        await asyncio.gather(*[one.step(1) for one in alone])
+
+    calls = {"step": _steps(env), "recv": _turns(batches), "gather": lambda: loop.run_until_complete(gathered())}
+    try:
+        took = in_turns(calls, rounds, 0.5)
+    finally:
+        env.close(), batches.close(), loop.close()
+    return {**took, "recv": took["recv"] * lanes / batch}
 
 
 def beside_a_learner(rounds, lanes=16):

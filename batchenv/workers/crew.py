@@ -139,14 +139,14 @@ class Crew:
             worker.kill()
             raise
 
-    def look_after(self) -> None:
-        """Replaces workers that have died, or are late, if it is time to look for them again."""
+    def look_after_some(self) -> None:
+        """`look_after` if it is time to look again."""
         if time.monotonic() - self._looked >= _LOOK:
             self.memory.mail.collect(self.letters, 0.0)
-            self._look_after()
+            self.look_after()
 
-    def _look_after(self) -> None:
-        """`look_after` now. Workers of which a report waits to be read come later."""
+    def look_after(self) -> None:
+        """Replaces workers that have died, or are late. Those of which a report waits to be read come later."""
         self._looked = time.monotonic()
         spared = {letter[0] for letter in self.letters}
         for number, worker in enumerate(self._workers):
@@ -262,7 +262,7 @@ class Crew:
                 wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
                 self.memory.mail.collect(self.letters, wait)
                 if not self.letters:
-                    self._look_after()
+                    self.look_after()
                     if deadline is not None and time.monotonic() >= deadline and not enough():
                         raise TimeoutError
 

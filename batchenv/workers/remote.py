@@ -135,9 +135,9 @@ class ProcessBackend(CoreBackend, Owner):
             self._crew.close()
 
     def measured(self, num_envs: int, cpus: int) -> int:
-        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped."""
-        seconds = trial.SECONDS if self._crew.timeout is None else min(trial.SECONDS, self._crew.timeout / 4)
-        cost = self._ask({0: ("measure", (seconds,))})[0]
+        """How many workers suit so many lanes of this env on so many CPUs: see `trial`. Its first lane is stepped. Each
+        of its calls is a request of its own, and so has as long as `step_timeout`."""
+        cost = trial.mean_cost(lambda: self._ask({0: ("try_env", ())})[0])
         return trial.suitable(cost, self._overhead(), num_envs, cpus)
 
     def _overhead(self) -> float:
@@ -180,9 +180,11 @@ class ProcessBackend(CoreBackend, Owner):
         self._memory.columns[-1][lanes] = True
 
     def _settle(self) -> None:
-        """Waits for all that workers owe, and drops it."""
+        """Waits for all that workers owe, and drops it. A worker that has died has a successor then: a reset of all
+        lanes loses nothing by its death, and so does not report it."""
         for report in self._crew.reports(self._crew.nothing_due):
             self._learn(report)
+        self._crew.look_after()
         self._flight.clear()
         self._said.clear()
         self._numbers.drop()
@@ -484,7 +486,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._flight.refuse_starved()
         deadline = None if timeout is None else time.monotonic() + (timeout if left is None else left)
         try:
-            self._crew.look_after()
+            self._crew.look_after_some()
             for report in self._crew.reports(lambda: self._flight.complete, deadline):
                 self._note(report)
         except TimeoutError:

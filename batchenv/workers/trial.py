@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-SECONDS = 0.25  # that a trial steps its env for
+import numpy as np
+
+SECONDS = 0.25  # that a trial takes
 MOST = 128  # workers, unless somebody says how many: each takes memory and two descriptors
 _STEPS = 1000
 _WORTH = 10  # times the overhead: what a worker has to do at least
@@ -20,25 +23,36 @@ class Cost(NamedTuple):
     cpu: float
 
 
-def measure(env: Any, seconds: float) -> Cost:
-    """The cost of an env that nobody else uses, in a process where nothing else happens. It is stepped with random
-    actions."""
-    env.action_space.seed(0)
-    env.reset(seed=0)
-    start = time.perf_counter()
-    wall = cpu = 0.0
-    count = 0
-    while not count or (time.perf_counter() - start < seconds and count < _STEPS):
-        action = env.action_space.sample()
+class Trial:
+    """Resets and steps an env that nobody else uses, with random actions, in a process where nothing else happens."""
+
+    def __init__(self, env: Any):
+        env.action_space.seed(0)
+        self._env, self._seed, self._over = env, 0, True
+
+    def go_on(self) -> Cost | None:
+        """One call of the env: the cost of a step, or None, which says that it was a reset."""
+        if self._over:
+            self._env.reset(seed=self._seed)
+            self._seed, self._over = None, False
+            return None
+        action = self._env.action_space.sample()
         before = time.perf_counter(), time.process_time(), _waits()
-        _, _, terminated, truncated, *_ = env.step(action)
-        used, took = time.process_time() - before[1], time.perf_counter() - before[0]
-        cpu += used
-        wall += took if _waits() > before[2] else min(took, used)  # another process may have had the CPU
-        count += 1
-        if terminated or truncated:
-            env.reset()
-    return Cost(wall / count, cpu / count)
+        _, _, terminated, truncated, *_ = self._env.step(action)
+        cpu, wall = time.process_time() - before[1], time.perf_counter() - before[0]
+        self._over = bool(terminated or truncated)
+        return Cost(wall if _waits() > before[2] else min(wall, cpu), cpu)  # another process may have had the CPU
+
+
+def mean_cost(go_on: Callable[[], Cost | None]) -> Cost:
+    """The mean of the steps of a trial. `go_on` is called for about SECONDS, and until one has been made."""
+    costs: list[Cost] = []
+    end = time.monotonic() + SECONDS
+    while not costs or (time.monotonic() < end and len(costs) < _STEPS):
+        cost = go_on()
+        if cost is not None:
+            costs.append(cost)
+    return Cost(*np.mean(costs, axis=0).tolist())
 
 
 def _waits() -> int:

@@ -29,7 +29,7 @@ from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
 from batchenv.workers.pickles import loaded, pickled
 from batchenv.workers.saved import Saved
-from batchenv.workers.trial import Cost, measure
+from batchenv.workers.trial import Cost, Trial
 
 FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
 _PR_SET_NAME = 15
@@ -98,6 +98,7 @@ class Worker:
 
     def __init__(self, number: int, channel: Connection, memory_fd: int, event_fd: int):
         self.number, self.channel, self._fd, self._event = number, channel, memory_fd, event_fd
+        self.trial: Trial | None = None
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
@@ -266,14 +267,16 @@ class Worker:
         self.show(self.backend.load(parts, lanes), lanes)
         return [self.backend.lanes.objects_of_lane(lane) for lane in lanes]
 
-    def measure(self, seconds: float) -> Cost:
-        """What a step of the first env costs."""
-        return measure(self.backend.envs[0], seconds)
+    def try_env(self) -> Cost | None:
+        """See `Trial.go_on`, of the first env."""
+        if self.trial is None:
+            self.trial = Trial(self.backend.envs[0])
+        return self.trial.go_on()
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
         try:
-            answer = getattr(self if name in ("load", "measure") else self.backend, name)(*arguments)
+            answer = getattr(self if name in ("load", "try_env") else self.backend, name)(*arguments)
             message = pickled(("said", answer))
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))

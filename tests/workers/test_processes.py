@@ -106,6 +106,25 @@ def test_a_process_that_is_killed_between_steps():
     env.close()
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_process_that_has_been_killed_before_a_reset(asynchronous):
+    """Nothing is lost that the reset would not have ended, so there is nothing to report."""
+    env = processes(4, batch_size=4)
+    before, _ = env.reset(seed=1)
+    victim = int(before[3, 1])
+    os.kill(victim, signal.SIGKILL)
+    assert ended([victim])
+    if asynchronous:
+        env.async_reset(seed=1)
+        observations, *_ = env.recv()
+    else:
+        observations, _ = env.reset(seed=1)
+    np.testing.assert_array_equal(observations[:, 0], 0)
+    assert victim not in observations[:, 1] and len(set(observations[:, 1])) == 2
+    np.testing.assert_array_equal(env.step(np.zeros(4, int))[0][:, 0], 1)
+    env.close()
+
+
 def test_a_step_that_hangs():
     env = processes(2, step_timeout=3.0)
     env.reset(seed=1)

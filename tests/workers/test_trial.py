@@ -84,6 +84,24 @@ def test_a_trial_that_fails():
         batchenv.make_python(Hanging, 4, step_timeout=1.0, **keywords)
 
 
+def test_each_call_of_a_trial_has_as_long_as_a_step():
+    """Neither is late, and both together take longer than that."""
+
+    class Unhurried(Anything):
+        def reset(self, **options):
+            time.sleep(1.0)
+            return super().reset(**options)
+
+        def step(self, action):
+            time.sleep(1.0)
+            return super().step(action)
+
+    keywords = {"step_timeout": 1.7, "env_kwargs": {"observation_space": ARRAYS["box"]}}
+    env = batchenv.make_python(Unhurried, 3, num_workers="measured", **keywords)
+    assert env.num_threads == 3
+    env.close()
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="num_workers='auto' with workers='processes' must be an int or None"):
         batchenv.make_python(Anything, 2, num_workers="auto")
