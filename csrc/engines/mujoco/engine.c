@@ -153,7 +153,8 @@ static void give_clock_back(void) {
  * child. */
 static int64_t busy_here(void) { return 1 + be_fork_count(); }
 
-be_mujoco_slot *be_mujoco_borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
+/* It is not inlined because guarded() calls setjmp, which is safe only for variables of its own frame. */
+__attribute__((noinline)) be_mujoco_slot *be_mujoco_borrow(const be_mujoco_source *source, int64_t lane, int *torn) {
     static _Thread_local int64_t last; /* likely still in this core's cache */
     *torn = 0;
     if (source->num_slots == source->num_lanes) return &source->slots[lane];
