@@ -26,7 +26,7 @@ def heading_anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/your-loop.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/your-loop.md", "docs/python-envs.md"])
 def test_code_runs(name, tmp_path, monkeypatch):
     """One block after the other, as a reader would paste them."""
     monkeypatch.chdir(tmp_path)
@@ -35,6 +35,11 @@ def test_code_runs(name, tmp_path, monkeypatch):
         missing = [module for module in re.findall(r"^(?:import|from) (\w+)", code, re.M) if not is_there(module)]
         if "RecordVideo" in code and not (is_there("moviepy") and is_there("pygame")):
             missing.append("moviepy and pygame")
+        missing += [
+            module
+            for env_id, module in (("LunarLander", "Box2D"), ("minigrid:", "minigrid"))
+            if env_id in code and not is_there(module)
+        ]
         if missing:
             skipped.append(f"line {line}: {', '.join(missing)}")
             continue
