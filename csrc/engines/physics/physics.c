@@ -1,7 +1,5 @@
 #include "engines/physics/physics.h"
 
-#include <string.h>
-
 #define NAME(name) #name,
 #define ARRAY_NAME(name, count) #name,
 const char *const be_physics_size_names[] = {BE_PHYSICS_SIZES(NAME)};
@@ -14,17 +12,4 @@ int64_t be_physics_array_size(const be_physics_model *m, int array) {
     const int64_t sizes[] = {BE_PHYSICS_ARRAYS(SIZE)};
 #undef SIZE
     return sizes[array];
-}
-
-extern const be_physics_isa be_physics_isa_baseline;
-#ifdef BE_HAVE_X86_VECTORS
-extern const be_physics_isa be_physics_isa_avx2, be_physics_isa_avx512;
-#endif
-
-const be_physics_isa *be_physics_named(const char *name) {
-#ifdef BE_HAVE_X86_VECTORS
-    if (strcmp(name, be_physics_isa_avx512.name) == 0) return &be_physics_isa_avx512;
-    if (strcmp(name, be_physics_isa_avx2.name) == 0) return &be_physics_isa_avx2;
-#endif
-    return strcmp(name, be_physics_isa_baseline.name) == 0 ? &be_physics_isa_baseline : NULL;
 }
