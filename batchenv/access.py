@@ -211,11 +211,13 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             "Values must be a list or tuple with length equal to the number of environments. "
             f"Got `{len(values)}` values for {self.num_envs} environments."
         )
-    with self._hold(settle=self._backend.has_envs):  # no env is changed in the middle of a step
-        known = self._backend.get_params()
-        if self._backend.has_envs:
+    backend = self._backend
+    with self._hold(settle=backend is not None and backend.has_envs):  # no env is changed in the middle of a step
+        backend = self._backend
+        known = backend.get_params()
+        if backend.has_envs:
             each = values if len(values) > 1 else list(values) * self.num_envs
-            self._backend.apply(set_attribute, [(name, value) for value in each], range(self.num_envs))
+            backend.apply(set_attribute, [(name, value) for value in each], range(self.num_envs))
             return
     if name not in known:
         raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")

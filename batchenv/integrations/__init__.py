@@ -46,7 +46,7 @@ def find_player_wrapper(env_type: Any) -> Any:
 
 
 def _find(env_type: Any, plain: str, wrappers: dict[str, tuple[str, str]]) -> Any:
-    if env_type == plain:
+    if isinstance(env_type, str) and env_type == plain:
         return None
     if not isinstance(env_type, str) or env_type not in wrappers:
         *names, last = map(repr, (plain, *wrappers))

@@ -114,6 +114,8 @@ def test_a_process_that_has_been_killed_before_a_reset(asynchronous):
     victim = int(before[3, 1])
     os.kill(victim, signal.SIGKILL)
     assert ended([victim])
+    while all(worker.alive() for worker in env._backend._crew._workers):  # its threads may end a little later
+        time.sleep(0.01)
     if asynchronous:
         env.async_reset(seed=1)
         observations, *_ = env.recv()
