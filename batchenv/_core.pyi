@@ -28,6 +28,9 @@ class OwnDicts:
     def __init__(self, count: int, key: str, value: Any): ...
     def take(self) -> list[dict[str, Any]]: ...
 
+def dones_and_rewards(
+    terminated: NDArray[np.bool_], truncated: NDArray[np.bool_], reward: NDArray[Any]
+) -> tuple[NDArray[np.bool_], NDArray[np.float32]]: ...
 def put_ends(
     dicts: list[dict[str, Any]],
     lanes: NDArray[np.int64],
