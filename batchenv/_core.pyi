@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, final
 
@@ -22,6 +23,20 @@ def standardize(rows: NDArray[Any], mean: NDArray[Any], deviation: NDArray[Any],
 @final
 class Infos(dict[str, Any]):
     final_rows: tuple[NDArray[np.int64], Any]
+
+@final
+class Tensors:
+    def __init__(
+        self,
+        kind: type,
+        make: Callable[[NDArray[Any]], Any],
+        rows_of: Callable[[dict[str, Any]], Any] | None = None,
+        again: bool = False,
+        call: Callable[[Any], tuple[Any, ...]] | None = None,
+    ): ...
+    def of(self, value: Any) -> Any: ...
+    def step(self, actions: Any) -> tuple[Any, ...]: ...
+    def of_infos(self, infos: dict[str, Any]) -> dict[str, Any]: ...
 
 @final
 class OwnDicts:
