@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, final
 
@@ -24,10 +25,27 @@ class Infos(dict[str, Any]):
     final_rows: tuple[NDArray[np.int64], Any]
 
 @final
+class Tensors:
+    def __init__(
+        self,
+        kind: type,
+        make: Callable[[NDArray[Any]], Any],
+        rows_of: Callable[[dict[str, Any]], Any] | None = None,
+        again: bool = False,
+        call: Callable[[Any], tuple[Any, ...]] | None = None,
+    ): ...
+    def of(self, value: Any) -> Any: ...
+    def step(self, actions: Any) -> tuple[Any, ...]: ...
+    def of_infos(self, infos: dict[str, Any]) -> dict[str, Any]: ...
+
+@final
 class OwnDicts:
     def __init__(self, count: int, key: str, value: Any): ...
     def take(self) -> list[dict[str, Any]]: ...
 
+def dones_and_rewards(
+    terminated: NDArray[np.bool_], truncated: NDArray[np.bool_], reward: NDArray[Any]
+) -> tuple[NDArray[np.bool_], NDArray[np.float32]]: ...
 def put_ends(
     dicts: list[dict[str, Any]],
     lanes: NDArray[np.int64],

@@ -202,7 +202,8 @@ cdef class Output:
                 raw_reward = self.layout.stage.reward(raw_reward)
             before = be_fp_enter()  # float64 becomes float32, rounded to nearest
             try:
-                reward[...] = raw_reward
+                if not _narrow(raw_reward, reward):
+                    reward[...] = raw_reward
             finally:
                 be_fp_leave(&before)
         return 0

@@ -1,6 +1,11 @@
-# Tensors of other libraries, looked at without Python in between.
+# Tensors of other libraries, looked at and made without Python in between.
 
+cimport cython
+cimport numpy as cnp
+from cpython.dict cimport PyDict_Next
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint16_t
 
 # The structs of DLPack's C exchange interface, version 1, as far as they are used.
@@ -15,12 +20,19 @@ cdef struct DlTensor:
     int64_t *strides  # in elements
     uint64_t byte_offset
 
+cdef struct DlManaged:
+    uint32_t major, minor
+    void *context
+    void (*delete)(DlManaged *managed) noexcept nogil
+    uint64_t flags
+    DlTensor tensor
+
 cdef struct DlExchange:
     uint32_t major, minor
     void *previous
     void *allocate
     void *give
-    void *take
+    int (*take)(DlManaged *managed, void **tensor) except -1  # makes a tensor; `managed` is its own from then on
     int (*look)(void *tensor, DlTensor *seen) except -1  # what is seen is the tensor's own
     void *stream
 
@@ -28,6 +40,11 @@ cdef enum:
     DL_CPU = 1
     DL_PINNED = 3  # memory of the CPU that a GPU can reach, too
     DL_INT = 0
+    DL_UINT = 1
+    DL_FLOAT = 2
+    DL_BOOL = 6
+    MOST_AXES = 8  # of an array over which a tensor is made here
+    MOST_SETS = 8  # of arrays that come again with copy=False: there are four
 
 
 cdef const DlExchange *_exchange_of(type kind) except? NULL:
@@ -64,3 +81,140 @@ cdef const void *_look_at_integers(const DlExchange *exchange, object tensor, in
     if seen.data == NULL or (<size_t>seen.data + seen.byte_offset) % <size_t>bytes[0]:
         return NULL
     return <const char *>seen.data + seen.byte_offset
+
+
+cdef struct Lent:  # an array's memory, while a tensor has it
+    DlManaged managed
+    int64_t shape[MOST_AXES]
+    int64_t strides[MOST_AXES]
+
+
+cdef void _take_back(DlManaged *managed) noexcept nogil:
+    """Called by the last tensor over an array's memory, in any thread."""
+    with gil:
+        Py_DECREF(<object>managed.context)
+    PyMem_RawFree(managed)
+
+
+cdef int _code_of(int type_number) noexcept:
+    """DLPack's code of one of NumPy's dtypes; -1: it has none here."""
+    if type_number == cnp.NPY_FLOAT32 or type_number == cnp.NPY_FLOAT64:
+        return DL_FLOAT
+    if type_number == cnp.NPY_BOOL:
+        return DL_BOOL
+    if type_number == cnp.NPY_INT64 or type_number == cnp.NPY_INT32:
+        return DL_INT
+    return DL_UINT if type_number == cnp.NPY_UINT8 else -1
+
+
+cdef object _lend(const DlExchange *exchange, cnp.ndarray array, int code):
+    """A tensor over the memory of a contiguous array of at most MOST_AXES axes, which lives as long as that is used."""
+    cdef Lent *lent = <Lent *>PyMem_RawMalloc(sizeof(Lent))
+    cdef DlTensor *seen
+    cdef void *tensor = NULL
+    cdef int64_t stride = 1
+    cdef int i
+    if lent == NULL:
+        raise MemoryError
+    lent.managed.major, lent.managed.minor, lent.managed.flags = 1, 0, 0
+    lent.managed.context, lent.managed.delete = <void *>array, _take_back
+    seen = &lent.managed.tensor
+    seen.data, seen.byte_offset = cnp.PyArray_DATA(array), 0
+    seen.device_type, seen.device_id = DL_CPU, 0
+    seen.code, seen.bits, seen.vector_lanes = code, 8 * cnp.PyArray_ITEMSIZE(array), 1
+    seen.ndim, seen.shape, seen.strides = cnp.PyArray_NDIM(array), lent.shape, lent.strides
+    for i in range(seen.ndim - 1, -1, -1):
+        lent.shape[i], lent.strides[i] = cnp.PyArray_DIM(array, i), stride
+        stride *= lent.shape[i]
+    Py_INCREF(array)
+    exchange.take(&lent.managed, &tensor)  # if it raises, nobody says whether `lent` is its own: rather lose that
+    made = <object>tensor
+    Py_DECREF(made)  # what `take` gave was a reference of ours
+    return made
+
+
+@cython.final
+cdef class Tensors:
+    """Makes tensors over the memory of NumPy's arrays, which is held as long as a tensor uses it.
+
+    Args:
+        kind: the class of tensors.
+        make: makes a tensor of an array where that is not done here: of any dtype and layout, or for a class without
+            DLPack's C interface. It may return the array itself.
+        rows_of: gives the "final_rows" of infos that have only Gymnasium's "final_obs"; None: these infos stay without.
+        again: whether arrays of steps come again, as with copy=False. The same tensors are then handed out again.
+        call: what `step` calls; None: there is no `step`.
+    """
+
+    cdef const DlExchange *exchange
+    cdef object make, rows_of, call
+    cdef list sets  # (four arrays, the tensors over them) with `again`; else None
+    cdef int turn  # the set that was used last
+
+    def __init__(self, kind, make, rows_of=None, bint again=False, call=None):
+        self.exchange = _exchange_of(<type>kind)  # of a metaclass of its own
+        self.make, self.rows_of, self.call = make, rows_of, call
+        self.sets = [] if again else None
+
+    def of(self, value):
+        """`value`, with a tensor in place of each array, in dicts and tuples, too."""
+        cdef cnp.ndarray array
+        cdef int code
+        if type(value) is cnp.ndarray:
+            array = value
+            code = _code_of(cnp.PyArray_TYPE(array))
+            if (self.exchange == NULL or code < 0 or not cnp.PyArray_ISCARRAY(array)
+                    or cnp.PyArray_NDIM(array) > MOST_AXES):
+                return self.make(array)
+            return _lend(self.exchange, array, code)
+        if isinstance(value, dict):
+            return {name: self.of(part) for name, part in value.items()}
+        if isinstance(value, tuple):
+            return tuple([self.of(part) for part in value])
+        return value
+
+    def step(self, actions):
+        """What `call` returns, as tensors. It is here because Python's calls and attributes would take longer."""
+        try:
+            result = self.call(actions)
+        except LaneError as error:
+            error.result = self.of_step(error.result)
+            raise
+        return self.of_step(result)
+
+    cdef tuple of_step(self, tuple result):
+        """The four results of a step and its infos."""
+        cdef tuple known
+        cdef int i, count
+        infos = result[len(result) - 1]
+        if infos:
+            infos = self.of_infos(infos)
+        if self.sets is None:
+            return self.of(result[0]), self.of(result[1]), self.of(result[2]), self.of(result[3]), infos
+        count = len(self.sets)
+        for i in range(1, count + 1):
+            known = <tuple>self.sets[(self.turn + i) % count]
+            if known[0] is result[0] and known[1] is result[1] and known[2] is result[2] and known[3] is result[3]:
+                self.turn = (self.turn + i) % count
+                return known[4], known[5], known[6], known[7], infos
+        if count == MOST_SETS:
+            self.sets = []
+        known = (*result[:4], *self.of(result[:4]))
+        self.sets.append(known)
+        return (*known[4:], infos)
+
+    def of_infos(self, infos):
+        """Infos, with "final_rows" in place of the array of objects "final_obs"."""
+        cdef Py_ssize_t place = 0
+        cdef PyObject *key
+        cdef PyObject *value
+        cdef dict told = {}
+        cdef bint ends = "_final_obs" in infos
+        while PyDict_Next(infos, &place, &key, &value):
+            if not ends or <object>key != _FINAL:
+                told[<object>key] = self.of(<object>value)
+        if ends:
+            rows = (<Infos>infos).final_rows if type(infos) is Infos else self.rows_of and self.rows_of(infos)
+            if rows is not None:
+                told["final_rows"] = self.of(rows)
+        return told

@@ -12,11 +12,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv._core import Infos, OwnDicts, put_ends, type_info
+from batchenv._core import Infos, LaneError, OwnDicts, dones_and_rewards, put_ends, type_info
 from batchenv.backend import ResetNeeded
 from batchenv.env import BatchEnv
 from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import converted, tell_infos
+from batchenv.results import tell_infos
 from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
 
 try:
@@ -171,7 +171,12 @@ class BatchVecEnv(VecEnv):
         Raises:
             As `BatchEnv.step`.
         """
-        return converted(self._told, self.env.step, self._actions)
+        try:
+            result = self.env.step(self._actions)
+        except LaneError as error:
+            error.result = self._told(*error.result)
+            raise
+        return self._told(*result)
 
     def _told(
         self,
@@ -182,8 +187,7 @@ class BatchVecEnv(VecEnv):
         infos: dict[str, Any],
     ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """The results of `BatchEnv.step` as Stable-Baselines3 has them."""
-        dones = terminations | truncations
-        rewards = rewards.astype(np.float32, copy=False)
+        dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         if not infos:
             return observations, rewards, dones, self._dicts.take()
         episodes = infos["episode"] if self._statistics and "episode" in infos else None

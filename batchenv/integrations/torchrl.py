@@ -161,7 +161,7 @@ class TorchRLBatchEnv(EnvBase):
                 self._present.observations, _ = self._lanes.reset(options={"reset_mask": waiting})
             if self._present.begun is not None:
                 self._present.begun = self._present.begun & ~mask
-        return self._tensordict(self._told(self._present.observations), **self._not_done())
+        return self._tensordict(self._told(self._present.observations), device=self.device, **self._not_done())
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         return self._stepped(tensordict)[0]
@@ -175,7 +175,7 @@ class TorchRLBatchEnv(EnvBase):
         if special or self.__dict__.get("_compiled_step_and_maybe_reset") is not None:
             return super().step_and_maybe_reset(tensordict)
         self._assert_tensordict_shape(tensordict)
-        if tensordict.device != self.device:
+        if tensordict.device != self.device and not self._is_here(tensordict):
             tensordict = tensordict.to(self.device)
         preset = tensordict.get("next", None)
         result, ended = self._stepped(tensordict)
@@ -184,10 +184,22 @@ class TorchRLBatchEnv(EnvBase):
         tensordict.set("next", result)
         following = self._step_mdp(tensordict)
         if ended:
-            for name, value in {**self._told(self._present.observations), **self._not_done()}.items():
-                following.set(name, value)
+            first = self._tensordict(
+                self._told(self._present.observations), device=following.device, **self._not_done()
+            )
+            for name in first.keys():  # noqa: SIM118  (a TensorDict is no dict: `in first` goes through its rows)
+                # They are as the specs say, so that `set`, which checks that, would only take its time.
+                following._set_str(name, first._get_str(name, None), validated=True, inplace=False, non_blocking=False)
             self._present.begun = None
         return tensordict, following
+
+    def _is_here(self, tensordict: TensorDictBase) -> bool:
+        """Whether a TensorDict without a device has its action on the CPU and the env is there, too. Collectors give
+        such ones, and `to` takes as long as several steps."""
+        if tensordict.device is not None or self.device.type != "cpu":
+            return False
+        action = tensordict.get("action")
+        return isinstance(action, torch.Tensor) and action.device.type == "cpu"
 
     # ---- TensorDicts -------------------------------------------------------------------------------------------------
 
@@ -206,19 +218,25 @@ class TorchRLBatchEnv(EnvBase):
             self._present.begun = done
         flags = {"done": done, "terminated": terminated, "truncated": truncated}
         columns = {name: flag.unsqueeze(-1) for name, flag in flags.items()}
-        return self._tensordict(self._told(last), reward=rewards.unsqueeze(-1), **columns), ended
+        return self._tensordict(
+            self._told(last), device=tensordict.device, reward=rewards.unsqueeze(-1), **columns
+        ), ended
 
     def _told(self, observations: Any) -> dict[str, Any]:
         """Observations by name."""
         return observations if self._named else {"observation": observations}
 
     def _not_done(self) -> dict[str, torch.Tensor]:
-        return {name: torch.zeros((self.num_envs, 1), dtype=torch.bool, device=self.device) for name in _DONE}
+        flags = torch.zeros((len(_DONE), self.num_envs, 1), dtype=torch.bool, device=self.device)
+        return dict(zip(_DONE, flags.unbind(0), strict=True))
 
-    def _tensordict(self, observations: dict[str, Any], **values: torch.Tensor) -> TensorDictBase:
+    def _tensordict(
+        self, observations: dict[str, Any], *, device: torch.device | None, **values: torch.Tensor
+    ) -> TensorDictBase:
+        """All in one TensorDict, which is said to be on `device`."""
         if any(isinstance(part, dict) for part in observations.values()):
-            return TensorDict({**observations, **values}, batch_size=self.batch_size, device=self.device)
-        return TensorDict._new_unsafe({**observations, **values}, batch_size=self.batch_size, device=self.device)
+            return TensorDict({**observations, **values}, batch_size=self.batch_size, device=device)
+        return TensorDict._new_unsafe({**observations, **values}, batch_size=self.batch_size, device=device)
 
 
 def _replaced(observations: Any, lanes: torch.Tensor, rows: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
-from batchenv._core import OwnDicts, put_ends
+from batchenv._core import OwnDicts, dones_and_rewards, put_ends
 from helpers.processes import hide, python
 
 pytest.importorskip("stable_baselines3")
@@ -212,6 +212,19 @@ def test_own_dicts():
     assert again == [{"key": None}] * 3 and again[1] is not one and id(again[1]) != names[1]
     held = [dicts.take() for _ in range(9)]
     assert len({id(info) for infos in [again, *held] for info in infos}) == 30
+
+
+@pytest.mark.parametrize("lanes", [1, 128, 129, 1000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_dones_and_rewards_are_numpys(lanes, dtype):
+    rng = np.random.default_rng(lanes)
+    reward = (rng.normal(size=2 * lanes) * 1e9).astype(dtype)
+    flags = rng.random((2, 2 * lanes)) < 0.3
+    for stride in (1, 2):  # every second one is no array that is read as it lies
+        (terminated, truncated), rewards = flags[:, : lanes * stride : stride], reward[: lanes * stride : stride]
+        dones, narrow = dones_and_rewards(terminated, truncated, rewards)
+        np.testing.assert_array_equal(dones, terminated | truncated, strict=True)
+        np.testing.assert_array_equal(narrow, rewards.astype(np.float32), strict=True)
 
 
 def test_put_ends_checks_what_it_is_given():

@@ -1,7 +1,11 @@
 """env_type="torch": what comes back equals BatchEnv's arrays, shares their memory, and is safe to hold."""
 
+import copy
+import pickle
 import sys
 import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import numpy as np
@@ -13,7 +17,9 @@ from helpers.processes import run_python
 
 torch = pytest.importorskip("torch")
 
-from batchenv.integrations.torch import Ferry, TorchBatchEnv, device_of, tensors  # noqa: E402
+from batchenv.integrations.ferry import Ferry  # noqa: E402
+from batchenv.integrations.tensors import device_of, tensors  # noqa: E402
+from batchenv.integrations.torch import TorchBatchEnv  # noqa: E402
 
 IDS = ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1", "Catch-v0"]
 
@@ -63,10 +69,10 @@ def same_steps(ours, plain, steps=30):
     return ended
 
 
-@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("env_id", IDS)
-def test_steps_equal_those_of_arrays(env_id, copy):
-    ours, plain = pair(env_id, copy=copy)
+def test_steps_equal_those_of_arrays(env_id, again):
+    ours, plain = pair(env_id, copy=not again)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         equal(ours.reset(seed=3), plain.reset(seed=3))
@@ -121,6 +127,53 @@ def test_tensors_come_again_with_copy_false():
     results = [env.step(actions)[:4] for _ in range(8)]
     for early, late in zip(results[:4], results[4:], strict=True):
         assert all(one is other for one, other in zip(early, late, strict=True))
+
+
+def test_copies_and_what_is_dropped():
+    env = batchenv.make("CartPole-v1", 3, env_type="torch")
+    env.reset(seed=0)
+    actions = torch.zeros(3, dtype=torch.int64)
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert other.env is not env.env
+        assert torch.equal(other.step(actions)[0], copy.deepcopy(env).step(actions)[0])
+    inner, result = weakref.ref(env.env), env.step(actions)
+    del env, other
+    assert inner() is None, "something refers to the env in a circle"
+    assert result[0].shape == (3, 4) and torch.isfinite(result[0]).all()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_every_kind_of_alias_keeps_its_values(mode):
+    """Views, detached tensors, NumPy's arrays and DLPack's use the memory without the tensor that was handed out."""
+    env = batchenv.make("CartPole-v1", 6, env_type="torch", autoreset_mode=mode)
+    env.reset(seed=0)
+    actions = torch.zeros(6, dtype=torch.int64)
+    aliases = [lambda t: t, lambda t: t[1:], lambda t: t.detach(), lambda t: t.numpy(), torch.from_dlpack,
+               lambda t: t.data, lambda t: t.untyped_storage(), lambda t: t.view(torch.int32)]  # fmt: skip
+    held, values = [], []
+    for alias in aliases:
+        for part in env.step(actions)[:2]:
+            held.append(alias(part))
+            values.append(
+                bytes(held[-1]) if isinstance(held[-1], torch.UntypedStorage) else np.asarray(held[-1]).copy()
+            )
+            del part
+    for _ in range(20):
+        env.step(actions)
+    for now, before in zip(held, values, strict=True):
+        now = bytes(now) if isinstance(now, torch.UntypedStorage) else np.asarray(now)
+        assert np.array_equal(now, before)
+
+
+def test_tensors_are_dropped_in_other_threads():
+    env = batchenv.make("CartPole-v1", 6, env_type="torch")
+    env.reset(seed=0)
+    actions = torch.zeros(6, dtype=torch.int64)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(200):
+            pool.submit(lambda held: held.clear(), list(env.step(actions)))
+    places = {env.step(actions)[0].data_ptr() for _ in range(50)}
+    assert len(places) <= 2  # nothing is held any more
 
 
 def test_a_held_result_frees_its_memory():
@@ -364,7 +417,7 @@ def ferried(env_id, lanes=5, **keywords):
     """An env that goes the way of a GPU's, whose device is the CPU, and one of arrays."""
     ours, plain = pair(env_id, lanes, **keywords)
     streams = Watched()
-    ours._ferry = Ferry(ours.env, torch.device("cpu"), streams)
+    ours._ferry, ours._quick = Ferry(ours.env, torch.device("cpu"), streams), None
     return ours, plain, streams
 
 
@@ -398,8 +451,8 @@ def test_the_way_of_a_gpu_leaves_results_alone():
     copies = [[part.clone() for part in result] for result in results]
     for _ in range(6):
         ours.step(torch.zeros(5, dtype=torch.int64))
-    for result, copy in zip(results, copies, strict=True):
-        assert all(torch.equal(one, other) for one, other in zip(result, copy, strict=True))
+    for result, kept in zip(results, copies, strict=True):
+        assert all(torch.equal(one, other) for one, other in zip(result, kept, strict=True))
 
 
 def test_out_on_the_way_of_a_gpu():
@@ -431,7 +484,7 @@ def test_some_lanes_and_python_on_the_way_of_a_gpu():
     ours.reset(seed=0), plain.reset(seed=0)
     equal(ours.step(torch.tensor([1, 0]), torch.tensor([4, 2]))[:4], plain.step(np.array([1, 0]), [4, 2])[:4])
     env = batchenv.make_python(Pairs, 3, workers="serial", env_type="torch", autoreset_mode="SameStep")
-    env._ferry = Ferry(env.env, torch.device("cpu"), Watched())
+    env._ferry, env._quick = Ferry(env.env, torch.device("cpu"), Watched()), None
     env.reset(seed=0)
     for step in range(1, 7):
         observations, *_, infos = env.step(torch.zeros(3, dtype=torch.int64))

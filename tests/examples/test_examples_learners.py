@@ -1,0 +1,18 @@
+"""Examples of learners run for a few steps, where their packages are installed: .ci/learners does that."""
+
+import pytest
+
+from helpers.processes import python, succeeded
+from helpers.project import ROOT
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "arguments", "told"),
+    [
+        ("stable_baselines3", "sb3_ppo.py", ("--env", "Pendulum-v1", "--steps", 4096), "Pendulum-v1: mean return"),
+        ("torchrl", "torchrl_ppo.py", ("--steps", 4096, "--lanes", 8), "best mean return of a batch"),
+    ],
+)
+def test_learner(package, name, arguments, told):
+    pytest.importorskip(package, reason=f"examples/learners/{name} needs {package}")
+    assert told in succeeded(python(ROOT / "examples" / "learners" / name, *arguments))
