@@ -163,7 +163,8 @@ cdef class Remote:
             for k in range(self.mail.rings.count):
                 while self.mail.receive(k, letter):
                     heard = True
-                    if letter[0] == LANE_LETTER and not letter[2] and self.flight.owes(letter[1]):
+                    # The owner reads a letter before those that came after it, which may be about what it announces.
+                    if not self.letters and letter[0] == LANE_LETTER and not letter[2] and self.flight.owes(letter[1]):
                         self.flight.land(letter[1])
                         if letter[3]:
                             self.numbers.mark(k, letter[1], letter[3])

@@ -1,5 +1,7 @@
 """Numbers of infos, which come from processes by column."""
 
+import time
+
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
@@ -116,6 +118,19 @@ class Telling(CartPoleEnv):
         return *rest, {"position": float(self.state[0])}
 
 
+class NewKeys(CartPoleEnv):
+    """Says a number of another key in each step."""
+
+    def reset(self, **keywords):
+        self.steps = 0
+        return super().reset(**keywords)
+
+    def step(self, action):
+        self.steps += 1
+        *rest, _ = super().step(action)
+        return *rest, {f"step {self.steps}": self.steps}
+
+
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
     env = batchenv.make_python(Telling, 4, num_workers=2, batch_size=batch_size)
@@ -135,4 +150,18 @@ def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
             env.send(np.zeros(2, int), infos["env_id"])
         assert infos["_position"].all()
     assert len(heard) <= 8  # the resets, and the first step of each lane, which announces a column
+    env.close()
+
+
+def test_columns_are_known_before_their_numbers_are_read():
+    """Lane 0 announces each, in a letter that the parent has to read in Python; lane 1 uses it."""
+    env = batchenv.make_python(NewKeys, 2, num_workers=1, batch_size=1)
+    env.async_reset(seed=1)
+    assert [env.recv()[4]["env_id"].item() for _ in range(2)] == [0, 1]
+    for step in range(1, 9):
+        env.send(np.zeros(2, int), np.arange(2))
+        time.sleep(0.003)  # until both have been reported
+        for lane in range(2):
+            infos = env.recv()[4]
+            assert infos == {f"step {step}": step, f"_step {step}": True, "env_id": lane}
     env.close()
