@@ -78,9 +78,9 @@ assert main(["list"]) == main(["list", "Hopper"]) == main(["list", "*Pong*"]) ==
     )
 
 
-def test_list_knows_every_id():
-    assert words("list", "--ids") == batchenv.list_envs()
-    assert words("list", "*", "--ids") == batchenv.list_envs()
+def test_list_knows_every_id(here):
+    assert words("list", "--ids", run=here) == batchenv.list_envs()
+    assert words("list", "*", "--ids", run=here) == batchenv.list_envs()
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def child_resets_during_rollout(env, steps):
 
 @attack(needs=("mujoco",))
 def a_child_of_hoppers_step_resets():
-    child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=500), steps=5)
+    child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=4000), steps=5)
 
 
 @attack(needs=("ale",))

@@ -275,12 +275,12 @@ def exit_with_slow_lanes():
 
 @attack(needs=("mujoco",))
 def exit_with_hopper():
-    at_exit("Hopper-v5", 8, frame_skip=300)
+    at_exit("Hopper-v5", 8, frame_skip=2000)
 
 
 @attack(needs=("mujoco",))
 def exit_with_hopper_that_modules_hold():
-    at_exit("Hopper-v5", 8, frame_skip=300)
+    at_exit("Hopper-v5", 8, frame_skip=2000)
     left_over[-1].batch = left_over[-1]._backend.core
     sys.modules["numpy.hold"] = left_over[0]
     np.hold = left_over[1]  # modules are emptied in an order that nobody knows
@@ -293,7 +293,7 @@ def exit_with_pong():
 
 @attack(needs=("mujoco",))
 def exit_inside_of_a_handler():
-    env = make("Hopper-v5", 8, frame_skip=5000)
+    env = make("Hopper-v5", 8, frame_skip=30_000)
     env.reset(seed=0)
     left_over.append(env)
     env.send(zeros(env), np.arange(8))
@@ -322,7 +322,7 @@ def exit_while_a_thread_is_inside_of_a_call():
 
 @attack(needs=("mujoco",))
 def exit_while_a_thread_steps_hopper():
-    env = make("Hopper-v5", 8, frame_skip=2000)
+    env = make("Hopper-v5", 8, frame_skip=10_000)
     env.reset(seed=0)
     left_over.append(Background(lambda: [env.step(zeros(env)) for _ in range(1000)]))
     time.sleep(0.05)
@@ -346,9 +346,9 @@ def let_go_while_a_thread_receives():
 def empty_the_env_while_a_thread_is_inside():
     for call in ("step", "rollout", "recv"):
         note(call)
-        env = make("Hopper-v5", 8, frame_skip=500)
+        env = make("Hopper-v5", 8, frame_skip=10_000)
         env.reset(seed=0)
-        actions = zeros(env, steps=20 if call == "rollout" else None)
+        actions = zeros(env, steps=2 if call == "rollout" else None)
         if call == "recv":
             env.send(actions, np.arange(8))
             running = inside(env.recv)

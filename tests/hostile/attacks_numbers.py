@@ -259,7 +259,7 @@ def attributes_of_lanes_in_flight():
 
 @attack(needs=("mujoco",))
 def attributes_beside_steps():
-    env = make("Hopper-v5", 8, frame_skip=500)
+    env = make("Hopper-v5", 8, frame_skip=4000)
     env.reset(seed=0)
     for name in ("qpos", "qvel", "time", "data", "state"):
         running = inside(lambda: env.rollout(zeros(env, steps=4)))

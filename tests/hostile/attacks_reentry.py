@@ -213,7 +213,7 @@ def close_while_recv_waits():
 @attack(needs=("mujoco",))
 def close_while_reset_waits_for_hopper():
     for _ in rounds(3):
-        env = make("Hopper-v5", 8, frame_skip=1000)
+        env = make("Hopper-v5", 8, frame_skip=8000)
         env.reset(seed=0)
         env.send(zeros(env), np.arange(8))
         _, met = by_thread(env, lambda env: env.reset(seed=1), lambda env: env.close())

@@ -62,6 +62,12 @@ class Telling(gymnasium.Env):
         os.kill(os.getpid(), signal.SIGSTOP)
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_of_others():
+    """Envs that other tests have left in circles of references have files, which a forked worker gets, too."""
+    gc.collect()
+
+
 def make(method, num_envs=2, num_workers=2, **options):
     return batchenv.make_python(Telling, num_envs, num_workers=num_workers, start_method=method, **options)
 
