@@ -12,12 +12,13 @@ from libc.string cimport memcpy
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
 
-COLUMNS = 48  # of each worker: bits of a word of a letter
 _NUMBER = np.number
 
 cdef enum:
-    MAX_COLUMNS = 48
+    MAX_COLUMNS = 48  # of each worker: bits of a word of a letter
     NOT_PLAIN = -2  # of what envs have said, there is more than numbers that have columns
+
+COLUMNS = MAX_COLUMNS
 
 
 cdef int64_t _int64(object number, bint *fits) except? -1:
@@ -277,11 +278,8 @@ cdef class Numbers:
         cdef NumberColumn column
         return [(column.key, column.kind) for column in self.columns[worker]]
 
-    def note(self, int worker, int64_t lane, int64_t used):
+    cpdef int mark(self, int worker, int64_t lane, int64_t used) except -1:
         """A worker has reported these columns, for one lane; lane -1: for all of its lanes."""
-        self.mark(worker, lane, used)
-
-    cdef int mark(self, int worker, int64_t lane, int64_t used) except -1:
         cdef int64_t start = self.bounds[worker] if lane < 0 else lane
         cdef int64_t stop = self.bounds[worker + 1] if lane < 0 else lane + 1
         self.any = self.any or used != 0
@@ -294,7 +292,7 @@ cdef class Numbers:
         self.used[:] = 0
         self.any = False
 
-    cdef dict take(self, cnp.ndarray lanes):
+    cpdef dict take(self, cnp.ndarray lanes):
         """Infos of lanes (int64; None: of all), in Gymnasium's form. None: a key has numbers of several types, so that
         nothing has been taken; see `notes`."""
         cdef dict infos = {}, together = {}
@@ -336,10 +334,6 @@ cdef class Numbers:
         for target in together.values():
             infos[target.key], infos[target.mask_key] = target.numbers, target.mask
         return infos
-
-    def infos(self, lanes):
-        """`take`, for Python."""
-        return self.take(lanes)
 
     def notes(self, lanes):
         """[(row, info)] of what lanes (int64; None: all) have said; it is taken."""

@@ -139,15 +139,16 @@ class PythonBackend(CoreBackend):
     ):
         self.kind, self.gathers, self._snapshots = kind, gathers, snapshots
         self.envs: list[Any] = []
+        lane_of: dict[int, int] = {}  # by the envs' identities
         try:
             for lane, make in enumerate(makers):
                 env = make()
                 check_env(env, lane)
-                for other, present in enumerate(self.envs):
-                    if env is present:
-                        raise ValueError(
-                            f"lanes {other} and {lane} are the same object: let make_env make a new env in each call"
-                        )
+                other = lane_of.setdefault(id(env), lane)
+                if other != lane:
+                    raise ValueError(
+                        f"lanes {other} and {lane} are the same object: let make_env make a new env in each call"
+                    )
                 self.envs.append(env)
                 check_spaces(env, self.envs[0], lane)
             if snapshots == "state":

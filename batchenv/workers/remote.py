@@ -209,7 +209,7 @@ class ProcessBackend(CoreBackend, Owner):
         for k, objects in enumerate(said.pop(OBJECTS, ())):
             self._objects[lane + k] = objects
         if report.numbers:
-            self._numbers.note(report.worker, lane if report.verb == Verb.LANE else -1, report.numbers)
+            self._numbers.mark(report.worker, lane if report.verb == Verb.LANE else -1, report.numbers)
         if said:
             self._said[lane] = said
         if report.verb == Verb.LANE:
@@ -415,7 +415,7 @@ class ProcessBackend(CoreBackend, Owner):
             for notes, some in zip(told, infos.pop(NOTES, ((), ())), strict=True):
                 notes += [(first + row, info) for row, info in some]
         infos = merged(said, rows)
-        numbers = None if told[0] else self._numbers.infos(lanes)
+        numbers = None if told[0] else self._numbers.take(lanes)
         if numbers is None:  # a key may have numbers and others, which Gymnasium decides in the order of lanes
             told[0].extend(self._numbers.notes(lanes))
             told[0].sort(key=lambda note: note[0])

@@ -59,16 +59,16 @@ def test_only_what_does_not_fit_is_left():
     used, new, rest = writer.write(0, 3, [(0, {"a": 1, "b": "text"}), (2, {"a": 2**63, "c": np.float32(0.5)})])
     assert new == [("a", int), ("c", np.float32)] and rest == [(0, {"b": "text"}), (2, {"a": 2**63})]
     reader.learn(1, 0, new)
-    reader.note(1, -1, used)
-    infos = reader.infos(None)
+    reader.mark(1, -1, used)
+    infos = reader.take(None)
     assert infos["a"][2] == 1 and infos["_a"].tolist() == [False, False, True, False, False]
     assert infos["c"].dtype == np.float32 and infos["c"][4] == 0.5 and infos["_c"].tolist() == [False] * 4 + [True]
     used, new, rest = writer.write(1, 1, [(0, {"c": np.float32(2)})])
     assert not new and not rest
-    reader.note(1, 3, used)
-    infos = reader.infos(np.array([3]))
+    reader.mark(1, 3, used)
+    infos = reader.take(np.array([3]))
     assert infos["c"].tolist() == [2] and infos["_c"].tolist() == [True] and set(infos) == {"c", "_c"}
-    assert reader.infos(np.array([3])) == {}  # taken
+    assert reader.take(np.array([3])) == {}  # taken
 
 
 def test_a_key_of_several_types_is_left_to_gymnasium():
@@ -78,8 +78,8 @@ def test_a_key_of_several_types_is_left_to_gymnasium():
     assert new == [("a", int), ("a", float)] and not rest
     reader.learn(0, 0, new)
     reader.learn(0, 0, new)  # told again, since Ctrl-C came
-    reader.note(0, -1, used)
-    assert reader.infos(None) is None
+    reader.mark(0, -1, used)
+    assert reader.take(None) is None
     assert reader.notes(None) == [(0, {"a": 1}), (1, {"a": 2.5})]
     assert reader.notes(None) == []
 
