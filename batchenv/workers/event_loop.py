@@ -14,14 +14,16 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from batchenv.workers.punctual import new_event_loop
 
 MAX_THREADS = 1024  # for plain envs; if there are more of these, envs share threads
 _CLOSING = 5.0  # seconds without any env having closed, after which the others are given up
 _LOOK = 0.05  # seconds between looks at signals, which may have come to another thread
 
-Script = Generator[tuple[Any, tuple[Any, ...], dict[str, Any]], None, None]
+Script = Iterable[tuple[Any, tuple[Any, ...], dict[str, Any]]]
 
 
 class Arrivals:
@@ -257,7 +259,7 @@ class EventLoop:
     """
 
     def __init__(self, makers: Sequence[Callable[[], Any]], timeout: float | None):
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_event_loop()
         self.lanes = [Lane(number, make, self) for number, make in enumerate(makers)]
         self._process, self._timeout, self._ended = os.getpid(), timeout, False
         self._deadlines: deque[tuple[float, weakref.ref[Order]]] = deque()  # of what is done, nothing is kept

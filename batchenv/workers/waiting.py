@@ -338,6 +338,10 @@ def _step_script(action: Any, repeat: int, left: int, resets: bool, restarts: bo
     """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
     resets: whether the next one begins at once; restarts: in a new env, if this one has failed."""
 
+    if repeat == 1 and not resets:
+        calls = (("step", (action,), {}),)
+        return lambda order: calls  # the usual one, for which a generator would take longer
+
     def script(order: Order) -> Script:
         ended = False
         for k in range(repeat):
