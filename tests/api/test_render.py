@@ -222,7 +222,7 @@ def test_toy_text(env_id, kwargs, least, mode):
     ours.reset(seed=5), theirs.reset(seed=5)
     rng = np.random.default_rng(0)
     seen = set()
-    for _ in range(60):
+    for _ in range(40):
         frames, expected = ours.render(), theirs.render()
         if mode == "ansi":
             assert frames == expected

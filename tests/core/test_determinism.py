@@ -13,7 +13,7 @@ def parts(observation):
     return observation if isinstance(observation, tuple) else (observation,)
 
 
-def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=150):
+def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=80):
     env = batchenv.make(env_id, lanes, num_threads=threads, autoreset_mode=mode, max_episode_steps=60)
     env._backend.core.force_parallel(parallel)
     rng = np.random.default_rng(3)
@@ -46,7 +46,7 @@ def assert_same(a, b):
 def test_threads(env_id, mode):
     for lanes in (1, 65, 1000):
         expected = run(env_id, lanes, parallel=False, threads=1, mode=mode)
-        for threads in (2, 5):
+        for threads in (2, 5) if lanes > 1 else (2,):
             assert_same(run(env_id, lanes, parallel=True, threads=threads, mode=mode), expected)
 
 

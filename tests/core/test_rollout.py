@@ -37,9 +37,10 @@ def test_equals_steps(env_id, lanes, mode):
                 np.testing.assert_array_equal(result.infos[key][t], info[key])
         if "final_obs" in info:
             np.testing.assert_array_equal(result.infos["_final_obs"][t], info["_final_obs"])
-            for i in np.flatnonzero(info["_final_obs"]):
-                for x, y in zip(parts(result.infos["final_obs"]), parts(info["final_obs"][i]), strict=True):
-                    np.testing.assert_array_equal(x[t, i], y)
+            ended = np.flatnonzero(info["_final_obs"])
+            finals = zip(*(parts(one) for one in info["final_obs"][ended]), strict=True)
+            for x, y in zip(parts(result.infos["final_obs"]), finals, strict=True):
+                np.testing.assert_array_equal(x[t, ended], np.array(y))
             for key, values in info["final_info"].items():
                 if not key.startswith("_"):
                     done = info["_final_obs"]
