@@ -215,9 +215,10 @@ struct be_driver {
     uint8_t *failed;         /* 1: the lane has failed, and this was not reported yet */
     uint8_t *lost;           /* 1: the lane has failed in this step, or its type has truncated it */
     int64_t any_failed;
-    be_ahead *ahead;  /* BE_LANE_BY_LANE: what open() has set; or NULL */
-    int64_t together; /* with `ahead`: how many lanes are best taken at once */
-    double *values;   /* what param_columns and constant_columns point into */
+    be_ahead *ahead;         /* BE_LANE_BY_LANE: what open() has set; or NULL */
+    int64_t together, group; /* with `ahead`: how many lanes are best taken at once, and how many gain by that at all */
+    _Atomic double lane_ns;  /* the same: what a step of a lane took lately; 0: not known */
+    double *values;          /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
     be_rows tail;

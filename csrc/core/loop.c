@@ -83,11 +83,22 @@ static void deal(be_call *c, int64_t first, int threads) {
     atomic_store_explicit(&c->open, open, memory_order_relaxed);
 }
 
+static int steps_ahead(const be_call *c) {
+    return c->batch->driver->ahead && (c->verb == BE_STEP || c->verb == BE_STEP_LISTED || c->verb == BE_ROLLOUT);
+}
+
+/* How many lanes are stepped ahead at a time: as many as are best, but signals are to be looked at in time. */
+static int64_t lanes_ahead(const struct be_driver *driver) {
+    const double ns = atomic_load_explicit(&driver->lane_ns, memory_order_relaxed);
+    if (ns > 0 && ns * (double)driver->together <= LOOK_NS) return driver->together;
+    const int64_t lanes = ns > 0 ? (int64_t)(LOOK_NS / ns) : 0;
+    return lanes > driver->group ? lanes : driver->group;
+}
+
 static void choose_grain(be_call *c) {
     if (c->by_lane) {
         const int64_t share = (c->total + c->threads - 1) / c->threads;
-        const int stepped = c->verb == BE_STEP || c->verb == BE_STEP_LISTED || c->verb == BE_ROLLOUT;
-        c->grain = stepped && c->batch->driver->ahead ? least(c->batch->driver->together, share) : 1;
+        c->grain = steps_ahead(c) ? least(lanes_ahead(c->batch->driver), share) : 1;
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
@@ -272,7 +283,7 @@ int be_call_alone(be_call *c, const be_plan plans[BE_NUM_PLANS], int threads) {
 /* Works on the lanes of this thread's share, and then on those that other threads have not reached yet. */
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();
-    const int first = first_share(c, part);
+    const int first = first_share(c, part), ahead = steps_ahead(c);
     int64_t done = 0, finished = 0;
     for (int i = 0; i < c->num_shares; i++) {
         be_share *share = &c->shares[first + i < c->num_shares ? first + i : first + i - c->num_shares];
@@ -285,7 +296,13 @@ void be_call_work(be_call *c, int part) {
             if (end == share->end) atomic_fetch_sub_explicit(&c->open, 1, memory_order_relaxed);
             be_error error;
             error.status = BE_OK;
+            const double started = ahead ? be_now_ns() : 0;
             const int64_t count = do_piece(c, part, begin, end, &error);
+            if (ahead) {
+                const double steps = (double)(end - begin) * (double)c->num_steps;
+                atomic_store_explicit(&c->batch->driver->lane_ns, (be_now_ns() - started) / steps,
+                                      memory_order_relaxed);
+            }
             if (count < 0) note_error(c, &error);
             finished += count > 0 ? count : 0;
             done += end - begin;

@@ -256,6 +256,7 @@ void be_mujoco_open_ahead(be_batch *batch) {
     if (be_mujoco_of(batch)->together.isa == NULL) return;
     batch->driver->ahead = be_mujoco_ahead;
     batch->driver->together = TOGETHER;
+    batch->driver->group = be_mujoco_of(batch)->together.isa->lanes;
 }
 
 int be_mujoco_take_ahead(be_batch *batch, int64_t lane) {
