@@ -37,6 +37,10 @@ def solves(mujoco: Any, model: Any) -> bool:
     )
 
 
+def since_3_17(mujoco: Any) -> bool:
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= (3, 17)
+
+
 def curves(
     model: Any, solref: NDArray[np.float64], solimp: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -70,12 +74,13 @@ class Contacts:
     def __init__(self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32]):
         first, second = found.T.astype(int)
         ground = model.body_weldid[model.geom_bodyid[first]] == 0
+        tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
+        one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
         sphere, capsule, cylinder = (
             model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
             for name in ("SPHERE", "CAPSULE", "CYLINDER")
         )
-        size = model.geom_size[second]
-        bound = np.select([capsule, cylinder], [size[:, 0] + size[:, 1], np.hypot(size[:, 0], size[:, 1])], size[:, 0])
+        bounded = self._bounded(mujoco, model)
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -90,15 +95,24 @@ class Contacts:
         solref, solimp = self._mixed(model, first, second, priority)
         self.curve, self.shape = curves(model, solref, solimp)
         self.own = (
-            np.isin(kinds, (0, 1, 4))
-            & (sphere | capsule | cylinder)
-            & ground
+            np.where(kinds == 3, one_tree & bounded[first], ground & (sphere | capsule | cylinder) & (kinds != 2))
+            & ((kinds != 3) | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
+            & bounded[second]
             & ~explicit(model, found)
-            & np.isclose(bound, model.geom_rbound[second], rtol=1e-12, atol=0)  # else a bound that users have outgrown
             & np.isin(self.dim, (1, 3))
             & (gap == 0)
             & (self.shape >= 0)
         ).astype(np.int32)
+
+    @staticmethod
+    def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
+        """Whether each geom is in the sphere that MuJoCo thinks it is in: users may have made it larger since."""
+        capsule, cylinder = (
+            model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("CAPSULE", "CYLINDER")
+        )
+        radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
+        bound = np.select([capsule, cylinder], [radius + half, np.hypot(radius, half)], radius)
+        return np.isclose(bound, model.geom_rbound, rtol=1e-12, atol=0)
 
     @staticmethod
     def _mixed(model: Any, first: NDArray[Any], second: NDArray[Any], priority: NDArray[Any]) -> tuple[Any, Any]:

@@ -113,6 +113,12 @@ def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
     return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
 
 
+def _by_type(model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The pairs, with the geom of the lower type first."""
+    swap = (model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]])[:, None]
+    return np.where(swap, found[:, ::-1], found)
+
+
 def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
     """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
     if model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):
@@ -132,9 +138,8 @@ def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
         apart &= np.array([tuple(pair) not in excluded for pair in bodies.tolist()], bool)
     found = np.column_stack([first, second])[(kinds != 0) & apart]
     bodies = bodies[(kinds != 0) & apart]
+    found = _by_type(model, found)
     found = found[np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))]
-    found = np.concatenate([found, np.column_stack([model.pair_geom1, model.pair_geom2])])
-    swap = model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]]
-    found[swap] = found[swap, ::-1]
+    found = np.concatenate([found, _by_type(model, np.column_stack([model.pair_geom1, model.pair_geom2]))])
     planes = int(mujoco.mjtGeom.mjGEOM_PLANE)
     return found[model.geom_type[found[:, 1]] != planes].astype(np.int32)

@@ -68,8 +68,10 @@ struct be_physics_group {
 #define BE_PHYSICS_DECLARE(name) void BE_PHYSICS_STAGE_NAME(name)(be_physics_group * g);
 BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 
+#define BE_SLACK 1e-9 /* is added to distances at which geoms may touch, so that rounding hides no contact */
+
 /* Finds contacts of the pairs that are own (mj_collision): contact_here, contact_dist, contact_pos, contact_frame.
- * Returns the lanes that have any. */
+ * Returns the lanes that have any. Lanes with contacts that are not found here get a bit in `left`. */
 #define be_physics_collide BE_ISA_NAME(be_physics_collide)
 unsigned be_physics_collide(be_physics_group *g);
 

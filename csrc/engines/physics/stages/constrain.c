@@ -37,12 +37,14 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         leave(g, limits | foreign, limits, foreign, forces);
         return;
     }
+    g->left = foreign;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    g->left = foreign | (forces ? touching : 0); /* forces of contacts are the caller's */
+    const unsigned odd = g->left;    /* their contacts are MuJoCo's */
+    if (forces) g->left |= touching; /* forces of contacts are the caller's */
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
         be_physics_newton(g, own & ~g->left);
     }
-    leave(g, g->left, limits, foreign | touching, forces);
+    leave(g, g->left, limits, odd | touching, forces);
 }

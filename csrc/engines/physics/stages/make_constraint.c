@@ -1,5 +1,5 @@
-/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for limits of joints and pyramidal contacts with the
- * world. Lane i's rows are its own: row k of two lanes may be of different constraints. */
+/* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for limits of joints and pyramidal contacts, of which
+ * each moves one tree of joints. Lane i's rows are its own: row k of two lanes may be of different constraints. */
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
@@ -77,22 +77,42 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
     }
 }
 
-/* mj_jacDifPair and the turn into the contact's frame: how candidate k moves in its three directions. */
-BE_INLINE void jacobian(be_physics_group *g, int body, int k) {
+/* The last degree of freedom that moves a body, or -1. */
+static int last_dof(const be_physics_model *m, int body) {
+    const int weld = m->body_weldid[body];
+    return m->body_dofnum[weld] ? m->body_dofadr[weld] + m->body_dofnum[weld] - 1 : -1;
+}
+
+/* How degree of freedom i moves candidate k of a contact, in the contact's three directions; `sign` is that of the
+ * body. `offset` is where the contact is, from the middle of the tree. */
+BE_INLINE void move_contact(be_physics_group *g, int i, const be_vd *offset, const be_vd *frame, double sign) {
+    const be_vd *dof = g->cdof + 6 * i;
+    be_vd moves[3];
+    be_cross(moves, dof, offset);
+    for (int c = 0; c < 3; c++) moves[c] = sign * (dof[3 + c] + moves[c]);
+    for (int axis = 0; axis < 3; axis++) {
+        be_vd sum = be_set1(0);
+        for (int c = 0; c < 3; c++) sum += moves[c] * frame[3 * axis + c];
+        g->contact_jacobian[axis * g->m->nv + i] = sum;
+    }
+}
+
+/* mj_jacDifPair and the turn into the contact's frame: how candidate k moves in its three directions. Joints that move
+ * both bodies move it by 0. */
+BE_INLINE void jacobian(be_physics_group *g, int from, int to, int k) {
     const be_physics_model *m = g->m;
     const be_vd *frame = g->contact_frame + 9 * k;
+    const int body = last_dof(m, to) < 0 ? from : to;
     be_vd offset[3];
     be_sub3(offset, g->contact_pos + 3 * k, g->subtree_com + 3 * m->body_rootid[body]);
     be_zero(g->contact_jacobian, 3 * m->nv);
-    const int weld = m->body_weldid[body];
-    for (int i = m->body_dofadr[weld] + m->body_dofnum[weld] - 1; i >= 0; i = m->dof_parentid[i]) {
-        const be_vd *dof = g->cdof + 6 * i;
-        be_vd swing[3];
-        be_cross(swing, dof, offset);
-        for (int axis = 0; axis < 3; axis++) {
-            be_vd sum = be_set1(0);
-            for (int c = 0; c < 3; c++) sum += (dof[3 + c] + swing[c]) * frame[3 * axis + c];
-            g->contact_jacobian[axis * m->nv + i] = sum;
+    for (int i = last_dof(m, to), j = last_dof(m, from); i != j;) {
+        if (i > j) {
+            move_contact(g, i, offset, frame, 1);
+            i = m->dof_parentid[i];
+        } else {
+            move_contact(g, j, offset, frame, -1);
+            j = m->dof_parentid[j];
         }
     }
 }
@@ -101,14 +121,13 @@ BE_INLINE void jacobian(be_physics_group *g, int body, int k) {
 BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int pair, int k) {
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
-    const int body = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
-    const int ground = m->geom_bodyid[m->pair_geoms[2 * pair]];
-    const int tree = tree_of(m, m->body_dofadr[m->body_weldid[body]]);
-    jacobian(g, body, k);
+    const int from = m->geom_bodyid[m->pair_geoms[2 * pair]], to = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
+    const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to));
+    jacobian(g, from, to, k);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
     const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),
                      IMPEDANCE(pair_curve, pair, m->pair_shape[pair], inside)};
-    const be_vd weight = BE_K(body_invweight0, 2 * ground) + BE_K(body_invweight0, 2 * body);
+    const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
     if (m->pair_dim[pair] == 1) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
         append(g, here, g->contact_jacobian, tree, 1 / R, &c, inside);

@@ -3,9 +3,6 @@
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
-/* Keeps rounding from hiding a contact. */
-#define SLACK 1e-9
-
 /* Half of a capsule's axis, as a vector; that of a sphere is 0. */
 BE_INLINE void half_axis(be_vd *axis, const be_physics_group *g, const int wide, int geom) {
     const be_vd half = g->m->geom_type[geom] == BE_CAPSULE ? be_abs(BE_K(geom_size, 3 * geom + 1)) : be_set1(0);
@@ -28,7 +25,7 @@ BE_INLINE be_vd axes_apart(const be_vd *d, const be_vd *a, const be_vd *b) {
 BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     const int first = g->m->pair_geoms[2 * pair], second = g->m->pair_geoms[2 * pair + 1];
     const int kind = g->m->pair_kind[pair];
-    const be_vd reach = BE_K(pair_reach, 2 * pair) + SLACK;
+    const be_vd reach = BE_K(pair_reach, 2 * pair) + BE_SLACK;
     be_vd apart[3], a[3], b[3];
     be_sub3(apart, g->geom_xpos + 3 * second, g->geom_xpos + 3 * first);
     if (kind != BE_PAIR_BALLS && kind != BE_PAIR_CAPSULES) {
@@ -43,7 +40,7 @@ BE_INLINE be_vl pair_near(const be_physics_group *g, const int wide, int pair) {
     }
     const be_vl near = ~(be_dot3(apart, apart) >= reach * reach);
     if (kind == BE_PAIR_BALLS || !be_any(near)) return near;
-    const be_vd radii = BE_K(pair_reach, 2 * pair + 1) + SLACK;
+    const be_vd radii = BE_K(pair_reach, 2 * pair + 1) + BE_SLACK;
     half_axis(a, g, wide, first);
     half_axis(b, g, wide, second);
     return near & ~(axes_apart(apart, a, b) >= radii * radii);
