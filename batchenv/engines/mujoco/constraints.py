@@ -18,16 +18,22 @@ _MINMU = 1e-5  # of friction
 _FLAT, _LINEAR, _QUADRATIC = range(3)  # be_physics_shape in csrc/engines/physics/physics.h
 
 
-def solves(mujoco: Any, model: Any) -> bool:
-    """Whether csrc/engines/physics has the solver of this model: Newton, over each tree of joints."""
+_NOTHING, _NEWTON, _PGS = range(3)  # be_physics_solves
+_MOST_SWEEPS = 100  # BE_MAX_SWEEPS
+
+
+def solver(mujoco: Any, model: Any) -> int:
+    """Which solver of this model csrc/engines/physics has: a number of be_physics_solves.
+
+    Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
+    """
     option = model.opt
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
     flags = ("CONSTRAINT", "LIMIT", "REFSAFE", "WARMSTART", "MIDPHASE")
     disabled = any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}")) for name in flags)
-    return (
-        int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON)
-        and int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+    known = (
+        int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
         and (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
         and option.noslip_iterations == 0
         and (model.ntree == 1 or not option.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ISLAND))
@@ -35,6 +41,10 @@ def solves(mujoco: Any, model: Any) -> bool:
         and not np.any(model.dof_frictionloss != 0)
         and model.neq == 0
     )
+    if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
+        return _NEWTON
+    pgs = model.ntree == 1 and 0 < option.iterations <= _MOST_SWEEPS and since_3_17(mujoco)
+    return _PGS if known and pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) else _NOTHING
 
 
 def since_3_17(mujoco: Any) -> bool:

@@ -70,21 +70,23 @@ class Plan:
         kinds = _pair_kinds(mujoco, model, found)
         contacts = constraints.Contacts(mujoco, model, found, kinds)
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
-        solves = constraints.solves(mujoco, model) and (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        solver = constraints.solver(mujoco, model) if known_limits else 0
+        pair_own = contacts.own * (solver > 0)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
-            "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[contacts.own > 0].sum()) * int(solves),
+            "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[pair_own > 0].sum()),
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constrained),
-            "solves": int(solves),
+            "solves": solver,
             "jnt_shape": joint_shapes,
             "jnt_curve": joint_curves,
             "pair_geoms": found,
             "pair_kind": kinds,
-            "pair_own": contacts.own * int(solves),
+            "pair_own": pair_own,
             "pair_dim": contacts.dim,
             "pair_shape": contacts.shape,
             "pair_reach": _pair_reach(model, found),

@@ -26,8 +26,13 @@
     X(row, m->nv)                                                                                                      \
     X(J, (int64_t)BE_MAX_ROWS * m->nv)                                                                                 \
     X(D, (int64_t)BE_MAX_ROWS)                                                                                         \
+    X(R, (int64_t)BE_MAX_ROWS)                                                                                         \
     X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
-    X(solver, 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
+    X(Y, be_physics_has_pgs(m) * (int64_t)BE_MAX_ROWS * m->nv) /* of mj_makeY */                                       \
+    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
+
+enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
+static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }
 
 #define BE_PHYSICS_VECTOR(name, count) be_vd *name;
 struct be_physics_group {
@@ -76,13 +81,17 @@ BE_PHYSICS_STAGES(BE_PHYSICS_DECLARE)
 unsigned be_physics_collide(be_physics_group *g);
 
 /* Makes rows of limits and contacts for some lanes (mj_makeConstraint, mj_makeImpedance, mj_referenceConstraint): J, D,
- * aref, nefc. Lanes for which there is no room get a bit in `left`. */
+ * R, aref, nefc. Lanes for which there is no room get a bit in `left`. */
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 
 /* Solves for qacc and qfrc_constraint of some lanes (mj_solNewton). */
 #define be_physics_newton BE_ISA_NAME(be_physics_newton)
 void be_physics_newton(be_physics_group *g, unsigned lanes);
+
+/* The same with mj_solPGS. */
+#define be_physics_pgs BE_ISA_NAME(be_physics_pgs)
+void be_physics_pgs(be_physics_group *g, unsigned lanes);
 
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */

@@ -34,7 +34,7 @@
 /* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
  *   version     major * 1000 + minor: sums have another order from version to version
  *   always      1: each lane has constraints at any time
- *   solves      1: constraints are solved here, where all of a lane's are of kinds that are known here
+ *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   jnt_shape   be_physics_shape of each joint's limit
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
@@ -154,7 +154,9 @@ typedef enum be_physics_shape { BE_FLAT, BE_LINEAR, BE_QUADRATIC } be_physics_sh
  * both halves of the curve. */
 enum { BE_STIFFNESS, BE_DAMPING, BE_LEAST, BE_MOST, BE_WIDTH, BE_MIDPOINT, BE_BELOW, BE_ABOVE, BE_CURVE };
 
-enum { BE_MAX_ROWS = 48 }; /* lanes with more rows of constraints are left to the caller */
+typedef enum be_physics_solves { BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS } be_physics_solves;
+enum { BE_MAX_ROWS = 48 };    /* lanes with more rows of constraints are left to the caller */
+enum { BE_MAX_SWEEPS = 100 }; /* of PGS: no model with BE_SOLVES_PGS asks for more iterations */
 
 typedef enum be_physics_pair_kind {
     BE_PAIR_PLANE_BALL,    /* a plane and something in a ball */
@@ -285,6 +287,9 @@ typedef struct be_physics_job {
     /* Set: how many rows of constraints each lane had, in all evaluations together. */
     int rows[BE_PHYSICS_LANES];
 } be_physics_job;
+
+/* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_MAX_ROWS rows and BE_MAX_SWEEPS at most. */
+const uint8_t *be_physics_visits(int count, int sweep);
 
 typedef struct be_physics_isa {
     const char *name;

@@ -28,7 +28,7 @@ class Model:
         options = {
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
             "integrator": self.pick("Euler", "RK4"),
-            "solver": self.pick("Newton", "Newton", "Newton", "PGS", "CG"),
+            "solver": self.pick("Newton", "Newton", "PGS", "PGS", "CG"),
             "cone": self.pick("pyramidal", "pyramidal", "pyramidal", "elliptic"),
             "iterations": self.pick(100, 100, 3),
             "ls_iterations": self.pick(50, 50, 4),

@@ -33,7 +33,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
     const unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
-    if (!*m->solves) {
+    if (*m->solves == BE_SOLVES_NOTHING) {
         leave(g, limits | foreign, limits, foreign, forces);
         return;
     }
@@ -44,7 +44,11 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
-        be_physics_newton(g, own & ~g->left);
+        if (be_physics_has_pgs(m)) {
+            be_physics_pgs(g, own & ~g->left);
+        } else {
+            be_physics_newton(g, own & ~g->left);
+        }
     }
     leave(g, g->left, limits, odd | touching, forces);
 }

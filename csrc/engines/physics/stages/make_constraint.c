@@ -34,11 +34,11 @@ static int tree_of(const be_physics_model *m, int dof) {
 }
 
 /* Appends a row, which moves tree `tree`, to the lanes of `here`. */
-BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd D, const curve *c,
+BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd R, const curve *c,
                       be_vd inside) {
     const int64_t nv = g->m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
-    const be_vd aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
+    const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left), k = g->nefc[lane];
         if (k == BE_MAX_ROWS) {
@@ -51,6 +51,7 @@ BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int 
         for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = from[i * BE_VL];
         ((double *)&g->row_tree[k])[lane] = tree;
         ((double *)&g->D[k])[lane] = ((double *)&D)[lane];
+        ((double *)&g->R[k])[lane] = ((double *)&R)[lane];
         ((double *)&g->aref[k])[lane] = ((double *)&aref)[lane];
     }
 }
@@ -72,7 +73,7 @@ BE_INLINE void limits(be_physics_group *g, const int wide, unsigned lanes) {
             const be_vd R = positive((1 - c.impedance) * BE_K(dof_invweight0, dof) / c.impedance);
             be_zero(g->row, m->nv);
             g->row[dof] = be_set1(-side);
-            append(g, here, g->row, tree_of(m, dof), 1 / R, &c, inside);
+            append(g, here, g->row, tree_of(m, dof), R, &c, inside);
         }
     }
 }
@@ -130,18 +131,18 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const be_vd weight = BE_K(body_invweight0, 2 * from) + BE_K(body_invweight0, 2 * to);
     if (m->pair_dim[pair] == 1) {
         const be_vd R = positive((1 - c.impedance) * weight / c.impedance);
-        append(g, here, g->contact_jacobian, tree, 1 / R, &c, inside);
+        append(g, here, g->contact_jacobian, tree, R, &c, inside);
         return;
     }
     const be_vd R = positive((1 - c.impedance) * (weight + friction * friction * weight) / c.impedance);
-    const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R), D = 1 / (2 * mu * mu * R);
+    const be_vd mu = friction * be_sqrt(R / positive(BE_K(opt_impratio, 0)) / R);
     for (int axis = 1; axis < 3; axis++) {
         for (int side = 0; side < 2; side++) {
             const be_vd slope = side ? -friction : friction;
             for (int64_t i = 0; i < nv; i++) {
                 g->row[i] = g->contact_jacobian[i] + g->contact_jacobian[axis * nv + i] * slope;
             }
-            append(g, here, g->row, tree, D, &c, inside);
+            append(g, here, g->row, tree, 2 * mu * mu * R, &c, inside);
         }
     }
 }

@@ -1,0 +1,246 @@
+/* mj_solPGS and mj_dualFinish with dense matrices and pyramidal cones, for models with one tree of joints.
+ *
+ * MuJoCo visits rows in an order that depends on how many a lane has, and each visit waits for the one before. So lanes
+ * do not iterate in the same vectors: each lane has its own problem, in vectors of four rows as MuJoCo's sums have
+ * them, and lanes take turns, visit by visit, so that a core computes the visits of several lanes at once. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+typedef double four __attribute__((vector_size(32)));
+typedef int64_t four_bits __attribute__((vector_size(32)));
+enum { FOURS = BE_MAX_ROWS / 4 + 1 }; /* in a row: after the last four rows come up to three more, and zeros */
+
+/* One lane's problem. Arrays of rows have MuJoCo's names where it has them; those of fours end in zeros. */
+typedef struct problem {
+    int lane, rows;
+    int fours; /* fours of rows; after them comes one more in each array */
+    four AR[BE_MAX_ROWS * FOURS];
+    four force[FOURS], previous[FOURS], momentum[FOURS];
+    double b[BE_MAX_ROWS], inverse[BE_MAX_ROWS], diagonal[BE_MAX_ROWS]; /* ARinv, and 1 / ARinv */
+    double tolerance, scale, improvement;
+    const uint8_t *visits; /* the rows in the order of this sweep */
+    int at;                /* how many of them have been visited */
+    int sweeps, most;      /* how many there have been, and may be */
+    int run;               /* nesterov_k: sweeps since momentum was lost */
+} problem;
+enum { ALIGNED = sizeof(four) };
+_Static_assert(sizeof(problem) <= (BE_PHYSICS_PROBLEM - 4) * sizeof(double), "BE_PHYSICS_PROBLEM is too small");
+
+/* mju_dot of row `row` with `v`. */
+BE_INLINE double dot(const four *row, const four *v, int fours) {
+    four sums = {0};
+    for (int k = 0; k < fours; k++) sums += row[k] * v[k];
+    const four rest = row[fours] * v[fours];
+    return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + (rest[0] + rest[1] + rest[2]);
+}
+
+/* ---- sweeps -------------------------------------------------------------------------------------------- */
+
+/* Moves on with momentum, and prepares the next sweep. */
+static void begin_sweep(problem *p) {
+    const double beta = p->sweeps ? (p->run - 1) / (double)(p->run + 2) : 0;
+    for (int k = 0; k <= p->fours; k++) {
+        const four force = p->force[k];
+        if (beta > 0) {
+            const four moved = force + beta * (force - p->previous[k]);
+            p->force[k] = (four)((four_bits)moved & ~(moved < 0));
+        }
+        p->previous[k] = force;
+        p->momentum[k] = p->force[k];
+    }
+    p->visits = be_physics_visits(p->rows, p->sweeps);
+    p->at = 0;
+    p->improvement = 0;
+}
+
+/* Returns 0 if the problem is solved. */
+static int end_sweep(problem *p) {
+    double forward = 0;
+    for (int k = 0; k <= p->fours; k++) {
+        const four product = (p->force[k] - p->momentum[k]) * (p->momentum[k] - p->previous[k]);
+        for (int i = 0; i < 4; i++) forward += product[i];
+    }
+    p->run = p->sweeps && forward < 0 ? 0 : p->run + 1;
+    return !(p->improvement * p->scale < p->tolerance) && ++p->sweeps < p->most;
+}
+
+/* Finds the force of the next row. */
+BE_INLINE void visit(problem *p) {
+    static const four_bits only[4] = {{-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, -1, 0}, {0, 0, 0, -1}};
+    const int row = p->visits[p->at++];
+    const double residual = p->b[row] + dot(p->AR + row * (p->fours + 1), p->force, p->fours);
+    const double old = ((const double *)p->force)[row];
+    double force = old - residual * p->inverse[row];
+    force = force < 0 ? 0 : force;
+    const double delta = force - old, change = 0.5 * delta * delta * p->diagonal[row] + delta * residual;
+    const int worse = change > 1e-10;
+    force = worse ? old : force;
+    p->improvement -= worse ? 0 : change;
+    /* All four are stored, so that the next visit, which loads all four, need not wait for the store. */
+    const four_bits place = only[row % 4], all = (four_bits)(four){force, force, force, force};
+    four_bits *to = (four_bits *)p->force + row / 4;
+    *to = (all & place) | (*to & ~place);
+}
+
+static void sweep(problem *const *problems, int count) {
+    problem *open[BE_VL];
+    for (int k = 0; k < count; k++) {
+        open[k] = problems[k];
+        begin_sweep(open[k]);
+    }
+    while (count) {
+        for (int k = 0; k < count; k++) visit(open[k]);
+        for (int k = 0; k < count; k++) {
+            if (open[k]->at < open[k]->rows) continue;
+            if (end_sweep(open[k])) {
+                begin_sweep(open[k]);
+            } else {
+                open[k--] = open[--count];
+            }
+        }
+    }
+}
+
+/* ---- a group's problems ------------------------------------------------------------------------------- */
+
+/* What problems are made of, for all lanes: by row. */
+typedef struct row_values {
+    int count;
+    be_vd b[BE_MAX_ROWS], force[BE_MAX_ROWS];
+} row_values;
+
+/* mj_solveM2: Y = J * M^(-1/2). */
+static void project(be_physics_group *g, int count) {
+    const be_physics_model *m = g->m;
+    const int64_t nv = m->nv;
+    be_vd root[nv];
+    for (int i = 0; i < nv; i++) root[i] = 1 / be_sqrt(g->qLD[m->M_rowadr[i] + m->M_rownnz[i] - 1]);
+    be_copy(g->Y, g->J, count * nv);
+    for (int k = 0; k < count; k++) {
+        be_vd *row = g->Y + k * nv;
+        for (int i = (int)nv - 1; i > 0; i--) {
+            if (m->dof_simplenum[i]) continue;
+            const be_vd x = row[i];
+            const int at = m->M_rowadr[i], n = m->M_rownnz[i] - 1;
+            for (int j = at; j < at + n; j++) row[m->M_colind[j]] -= g->qLD[j] * x;
+        }
+        for (int i = 0; i < nv; i++) row[i] *= root[i];
+    }
+}
+
+/* Row i of Y * Y' up to the diagonal, into the lanes' problems. */
+static void multiply_row(const be_physics_group *g, problem *const *problems, int count, int i) {
+    const int64_t nv = g->m->nv;
+    const be_vd *row = g->Y + i * nv;
+    int used[nv], uses = 0;
+    for (int k = 0; k < nv; k++) {
+        if (be_any(row[k] != 0)) used[uses++] = k;
+    }
+    for (int j = 0; j <= i; j += 4) {
+        be_vd sums[4] = {be_set1(0), be_set1(0), be_set1(0), be_set1(0)};
+        const be_vd *others = g->Y + j * nv;
+        for (int n = 0; n < uses; n++) {
+            const int k = used[n];
+            for (int c = 0; c < 4; c++) sums[c] += others[c * nv + k] * row[k];
+        }
+        for (int n = 0; n < count; n++) {
+            const int lane = problems[n]->lane;
+            if (i >= problems[n]->rows) continue;
+            const double *from = (const double *)sums + lane;
+            problems[n]->AR[i * (problems[n]->fours + 1) + j / 4] =
+                (four){from[0], from[BE_VL], from[2 * BE_VL], from[3 * BE_VL]};
+        }
+    }
+}
+
+/* Fills in what is above the diagonal and beside the matrix, and adds R to the diagonal (mj_makeAR). */
+static void complete(const be_physics_group *g, problem *p) {
+    const int stride = 4 * (p->fours + 1), rows = p->rows;
+    double *AR = (double *)p->AR;
+    for (int i = 0; i < rows; i++) {
+        AR[i * (stride + 1)] += ((const double *)&g->R[i])[p->lane];
+        for (int j = 0; j < i; j++) AR[j * stride + i] = AR[i * stride + j];
+        for (int j = rows; j < stride; j++) AR[i * stride + j] = 0;
+        p->inverse[i] = 1 / AR[i * (stride + 1)];
+        p->diagonal[i] = 1 / p->inverse[i];
+    }
+}
+
+/* Begins with the forces at qacc_warmstart, if they are better than none. */
+static void warmstart(problem *p, const row_values *r) {
+    four b[FOURS], product[FOURS];
+    b[p->fours] = product[p->fours] = p->force[p->fours] = (four){0};
+    for (int i = 0; i < p->rows; i++) {
+        p->b[i] = ((double *)b)[i] = ((const double *)&r->b[i])[p->lane];
+        ((double *)p->force)[i] = ((const double *)&r->force[i])[p->lane];
+    }
+    for (int i = 0; i < p->rows; i++) {
+        ((double *)product)[i] = dot(p->AR + i * (p->fours + 1), p->force, p->fours);
+    }
+    if (dot(p->force, b, p->fours) + 0.5 * dot(p->force, product, p->fours) > 0) {
+        for (int k = 0; k <= p->fours; k++) p->force[k] = (four){0};
+    }
+}
+
+/* The costs' derivatives at qacc_smooth, and the forces at qacc_warmstart. */
+static void evaluate_rows(const be_physics_group *g, row_values *r) {
+    const int64_t nv = g->m->nv;
+    for (int k = 0; k < r->count; k++) {
+        const be_vd *row = g->J + k * nv, jar = be_dot(row, g->qacc_warmstart, nv) - g->aref[k];
+        r->b[k] = be_dot(row, g->qacc_smooth, nv) - g->aref[k];
+        r->force[k] = be_select(jar < 0, -g->D[k] * jar, be_set1(0));
+    }
+}
+
+/* mj_dualFinish, for lanes that have rows: the others keep what they have. */
+static void finish(be_physics_group *g, const row_values *r, be_vl here) {
+    const be_physics_model *m = g->m;
+    const int64_t nv = m->nv;
+    be_vd force[nv];
+    be_zero(force, nv);
+    for (int k = 0; k < r->count; k++) {
+        const be_vl pushes = r->force[k] != 0;
+        for (int i = 0; i < nv; i++) {
+            force[i] = be_select(pushes, force[i] + g->J[k * nv + i] * r->force[k], force[i]);
+        }
+    }
+    for (int i = 0; i < nv; i++) g->qfrc_constraint[i] = be_select(here, force[i], g->qfrc_constraint[i]);
+    be_physics_solve(m, 0, (int)nv, force, g->qLD, g->qLDiagInv);
+    for (int i = 0; i < nv; i++) g->qacc[i] = be_select(here, force[i] + g->qacc_smooth[i], g->qacc[i]);
+}
+
+void be_physics_pgs(be_physics_group *g, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    problem *problems[BE_VL], *next = (problem *)(((uintptr_t)g->solver + ALIGNED - 1) & ~(uintptr_t)(ALIGNED - 1));
+    row_values r = {0};
+    be_vd trace = be_set1(0);
+    be_vl here = be_lane_numbers() < 0;
+    int count = 0;
+    for (int i = 0; i < m->nv; i++) trace += g->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
+    for (; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes), rows = g->nefc[lane];
+        if (rows == 0) continue;
+        if (rows > r.count) r.count = rows;
+        here |= be_lane_numbers() == lane;
+        problem *p = problems[count++] = next++;
+        p->lane = lane, p->rows = rows, p->fours = rows / 4;
+        p->tolerance = g->floats[m->at.opt_tolerance], p->most = *m->opt_iterations;
+        p->scale = 1 / ((const double *)&trace)[lane];
+        p->sweeps = p->run = 0;
+    }
+    if (count == 0) return;
+    project(g, r.count);
+    for (int i = 0; i < r.count; i++) multiply_row(g, problems, count, i);
+    evaluate_rows(g, &r);
+    for (int k = 0; k < count; k++) {
+        complete(g, problems[k]);
+        warmstart(problems[k], &r);
+    }
+    sweep(problems, count);
+    be_zero(r.force, r.count);
+    for (int k = 0; k < count; k++) {
+        const problem *p = problems[k];
+        for (int i = 0; i < p->rows; i++) ((double *)&r.force[i])[p->lane] = ((const double *)p->force)[i];
+    }
+    finish(g, &r, here);
+}
