@@ -21,6 +21,7 @@
     X(contact_dist, m->num_candidates)                                                                                 \
     X(contact_pos, 3 * m->num_candidates)                                                                              \
     X(contact_frame, 9 * m->num_candidates)                                                                            \
+    X(contact_row, m->num_candidates) /* the number of its first row */                                                \
     X(contact_jacobian, 3 * m->nv)                                                                                     \
     X(row_tree, (int64_t)BE_MAX_ROWS) /* of each lane's rows: the number of the tree that they move */                 \
     X(row, m->nv)                                                                                                      \
@@ -28,6 +29,7 @@
     X(D, (int64_t)BE_MAX_ROWS)                                                                                         \
     X(R, (int64_t)BE_MAX_ROWS)                                                                                         \
     X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
+    X(efc_force, (int64_t)BE_MAX_ROWS)                                                                                 \
     X(Y, be_physics_has_pgs(m) * (int64_t)BE_MAX_ROWS * m->nv) /* of mj_makeY */                                       \
     X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
 
@@ -85,13 +87,17 @@ unsigned be_physics_collide(be_physics_group *g);
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 
-/* Solves for qacc and qfrc_constraint of some lanes (mj_solNewton). */
+/* Solves for qacc, qfrc_constraint and efc_force of some lanes (mj_solNewton). */
 #define be_physics_newton BE_ISA_NAME(be_physics_newton)
 void be_physics_newton(be_physics_group *g, unsigned lanes);
 
 /* The same with mj_solPGS. */
 #define be_physics_pgs BE_ISA_NAME(be_physics_pgs)
 void be_physics_pgs(be_physics_group *g, unsigned lanes);
+
+/* Adds the forces of contacts to cfrc_ext of some lanes (mj_rnePostConstraint). */
+#define be_physics_post_constraint BE_ISA_NAME(be_physics_post_constraint)
+void be_physics_post_constraint(be_physics_group *g, unsigned lanes);
 
 /* Fills in qacc and qfrc_constraint: the accelerations without constraints and, for lanes that have some, what the
  * caller answers. */

@@ -39,8 +39,6 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     }
     g->left = foreign;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
-    const unsigned odd = g->left;    /* their contacts are MuJoCo's */
-    if (forces) g->left |= touching; /* forces of contacts are the caller's */
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
@@ -49,6 +47,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
         } else {
             be_physics_newton(g, own & ~g->left);
         }
+        if (forces) be_physics_post_constraint(g, touching & ~g->left);
     }
-    leave(g, g->left, limits, odd | touching, forces);
+    leave(g, g->left, limits, g->left, forces);
 }

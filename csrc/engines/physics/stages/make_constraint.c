@@ -124,6 +124,10 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const int64_t nv = m->nv;
     const int from = m->geom_bodyid[m->pair_geoms[2 * pair]], to = m->geom_bodyid[m->pair_geoms[2 * pair + 1]];
     const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to));
+    for (unsigned left = here; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        ((double *)&g->contact_row[k])[lane] = g->nefc[lane];
+    }
     jacobian(g, from, to, k);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
     const curve c = {CURVE(pair_curve, pair, BE_STIFFNESS), CURVE(pair_curve, pair, BE_DAMPING),

@@ -246,6 +246,10 @@ static void solve(solver *s, int again) {
         s->scale = 1 / trace;
         const be_vl going = start(s, here);
         if (be_any(going)) iterate(s, going);
+        for (int k = 0; k < s->rows; k++) {
+            const be_vd force = be_select(s->active[k], -s->g->D[k] * s->jar[k], be_set1(0));
+            s->g->efc_force[k] = be_select(s->exists[k], force, s->g->efc_force[k]);
+        }
     }
     for (int i = 0; i < s->nv; i++) {
         s->qacc[i] = be_select(here, s->qacc[i], s->qacc_smooth[i]);

@@ -106,7 +106,7 @@ static void sweep(problem *const *problems, int count) {
 /* What problems are made of, for all lanes: by row. */
 typedef struct row_values {
     int count;
-    be_vd b[BE_MAX_ROWS], force[BE_MAX_ROWS];
+    be_vd b[BE_MAX_ROWS], *force;
 } row_values;
 
 /* mj_solveM2: Y = J * M^(-1/2). */
@@ -212,7 +212,7 @@ static void finish(be_physics_group *g, const row_values *r, be_vl here) {
 void be_physics_pgs(be_physics_group *g, unsigned lanes) {
     const be_physics_model *m = g->m;
     problem *problems[BE_VL], *next = (problem *)(((uintptr_t)g->solver + ALIGNED - 1) & ~(uintptr_t)(ALIGNED - 1));
-    row_values r = {0};
+    row_values r = {.force = g->efc_force};
     be_vd trace = be_set1(0);
     be_vl here = be_lane_numbers() < 0;
     int count = 0;

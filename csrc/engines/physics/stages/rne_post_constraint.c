@@ -1,0 +1,66 @@
+/* mj_rnePostConstraint, as far as cfrc_ext: the forces of contacts on bodies. */
+#include "engines/physics/algebra.h"
+#include "engines/physics/group.h"
+
+/* mj_contactForce: the force of candidate k along the axes of its frame, in lanes `here`. */
+BE_INLINE void contact_force(be_vd *along, const be_physics_group *g, const int wide, unsigned here, int pair, int k) {
+    const int count = g->m->pair_dim[pair] == 1 ? 1 : 4;
+    const be_vd friction = BE_K(pair_friction, pair);
+    be_vd pyramid[4] = {be_set1(0), be_set1(0), be_set1(0), be_set1(0)};
+    for (unsigned left = here; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left), row = (int)((const double *)&g->contact_row[k])[lane];
+        for (int i = 0; i < count; i++) {
+            ((double *)&pyramid[i])[lane] = ((const double *)&g->efc_force[row + i])[lane];
+        }
+    }
+    be_zero(along, 3);
+    if (count == 1) {
+        along[0] = pyramid[0];
+        return;
+    }
+    for (int i = 0; i < 4; i++) along[0] += pyramid[i];
+    for (int i = 0; i < 2; i++) along[1 + i] = (pyramid[2 * i] - pyramid[2 * i + 1]) * friction;
+}
+
+/* mju_mulMatTVec3 */
+BE_INLINE void turn_back(be_vd *to, const be_vd *matrix, const be_vd *v) {
+    for (int i = 0; i < 3; i++) to[i] = matrix[i] * v[0] + matrix[3 + i] * v[1] + matrix[6 + i] * v[2];
+}
+
+/* Adds torque and force at candidate k to those on a body; `sign` -1 takes them away. */
+BE_INLINE void push(be_physics_group *g, be_vl here, int body, int k, const be_vd *force, int sign) {
+    be_vd arm[3], around[3], *to = g->cfrc_ext + 6 * body;
+    if (body == 0) return;
+    be_sub3(arm, g->subtree_com + 3 * g->m->body_rootid[body], g->contact_pos + 3 * k);
+    be_cross(around, arm, force + 3);
+    for (int i = 0; i < 6; i++) {
+        const be_vd part = i < 3 ? force[i] - around[i] : force[i];
+        to[i] = be_select(here, sign < 0 ? to[i] - part : to[i] + part, to[i]);
+    }
+}
+
+BE_INLINE void post(be_physics_group *g, const int wide, unsigned lanes) {
+    const be_physics_model *m = g->m;
+    const be_vd no_torque[3] = {be_set1(0), be_set1(0), be_set1(0)};
+    for (int pair = 0, k = 0; pair < m->num_pairs; pair++) {
+        if (!m->pair_own[pair]) continue;
+        for (const int end = k + be_physics_candidates(m->pair_kind[pair]); k < end; k++) {
+            const be_vl here = ((const be_vl *)g->contact_here)[k];
+            if (!(be_mask_bits(here) & lanes)) continue;
+            be_vd along[3], force[6];
+            contact_force(along, g, wide, be_mask_bits(here) & lanes, pair, k);
+            turn_back(force, g->contact_frame + 9 * k, no_torque);
+            turn_back(force + 3, g->contact_frame + 9 * k, along);
+            push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair]], k, force, -1);
+            push(g, here, m->geom_bodyid[m->pair_geoms[2 * pair + 1]], k, force, 1);
+        }
+    }
+}
+
+void be_physics_post_constraint(be_physics_group *g, unsigned lanes) {
+    if (g->wide) {
+        post(g, 1, lanes);
+    } else {
+        post(g, 0, lanes);
+    }
+}
