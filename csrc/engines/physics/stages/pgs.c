@@ -17,7 +17,8 @@ typedef struct problem {
     four AR[BE_MAX_ROWS * FOURS];
     four force[FOURS], previous[FOURS], momentum[FOURS];
     double b[BE_MAX_ROWS], inverse[BE_MAX_ROWS], diagonal[BE_MAX_ROWS]; /* ARinv, and 1 / ARinv */
-    double tolerance, scale, improvement;
+    four improvement;                                                   /* four times the same */
+    double tolerance, scale;
     const uint8_t *visits; /* the rows in the order of this sweep */
     int at;                /* how many of them have been visited */
     int sweeps, most;      /* how many there have been, and may be */
@@ -26,13 +27,20 @@ typedef struct problem {
 enum { ALIGNED = sizeof(four) };
 _Static_assert(sizeof(problem) <= (BE_PHYSICS_PROBLEM - 4) * sizeof(double), "BE_PHYSICS_PROBLEM is too small");
 
-/* mju_dot of row `row` with `v`. */
-BE_INLINE double dot(const four *row, const four *v, int fours) {
+#define SPREAD(v, k) __builtin_shuffle(v, (four_bits){k, k, k, k})
+
+/* mju_dot of row `row` with `v`, four times. */
+BE_INLINE four dot(const four *row, const four *v, int fours) {
     four sums = {0};
     for (int k = 0; k < fours; k++) sums += row[k] * v[k];
     const four rest = row[fours] * v[fours];
-    return ((sums[0] + sums[2]) + (sums[1] + sums[3])) + (rest[0] + rest[1] + rest[2]);
+    sums += __builtin_shuffle(sums, (four_bits){2, 3, 0, 1});
+    sums += __builtin_shuffle(sums, (four_bits){1, 0, 3, 2});
+    return sums + (SPREAD(rest, 0) + SPREAD(rest, 1) + SPREAD(rest, 2));
 }
+
+BE_INLINE four same(double x) { return (four){x, x, x, x}; }
+BE_INLINE four choose(four_bits mask, four a, four b) { return (four)(((four_bits)a & mask) | ((four_bits)b & ~mask)); }
 
 /* ---- sweeps -------------------------------------------------------------------------------------------- */
 
@@ -50,7 +58,7 @@ static void begin_sweep(problem *p) {
     }
     p->visits = be_physics_visits(p->rows, p->sweeps);
     p->at = 0;
-    p->improvement = 0;
+    p->improvement = (four){0};
 }
 
 /* Returns 0 if the problem is solved. */
@@ -61,25 +69,26 @@ static int end_sweep(problem *p) {
         for (int i = 0; i < 4; i++) forward += product[i];
     }
     p->run = p->sweeps && forward < 0 ? 0 : p->run + 1;
-    return !(p->improvement * p->scale < p->tolerance) && ++p->sweeps < p->most;
+    return !(p->improvement[0] * p->scale < p->tolerance) && ++p->sweeps < p->most;
 }
 
-/* Finds the force of the next row. */
+/* Finds the force of the next row. All numbers are there four times: so the force can take its place among its three
+ * neighbours, and all four be stored, for the next visit to load without having to wait. */
 BE_INLINE void visit(problem *p) {
     static const four_bits only[4] = {{-1, 0, 0, 0}, {0, -1, 0, 0}, {0, 0, -1, 0}, {0, 0, 0, -1}};
     const int row = p->visits[p->at++];
-    const double residual = p->b[row] + dot(p->AR + row * (p->fours + 1), p->force, p->fours);
-    const double old = ((const double *)p->force)[row];
-    double force = old - residual * p->inverse[row];
-    force = force < 0 ? 0 : force;
-    const double delta = force - old, change = 0.5 * delta * delta * p->diagonal[row] + delta * residual;
-    const int worse = change > 1e-10;
-    force = worse ? old : force;
-    p->improvement -= worse ? 0 : change;
-    /* All four are stored, so that the next visit, which loads all four, need not wait for the store. */
-    const four_bits place = only[row % 4], all = (four_bits)(four){force, force, force, force};
-    four_bits *to = (four_bits *)p->force + row / 4;
-    *to = (all & place) | (*to & ~place);
+    four *to = p->force + row / 4;
+    const four residual = same(p->b[row]) + dot(p->AR + row * (p->fours + 1), p->force, p->fours);
+    const four old = same(((const double *)p->force)[row]);
+    four force = old - residual * p->inverse[row];
+    force = (four)((four_bits)force & ~(force < 0));
+    const four delta = force - old, change = 0.5 * delta * delta * p->diagonal[row] + delta * residual;
+    *to = choose(only[row % 4], force, *to); /* before it is known whether the cost is less, as nearly always */
+    if (__builtin_expect(change[0] > 1e-10, 0)) {
+        *to = choose(only[row % 4], old, *to);
+    } else {
+        p->improvement -= change;
+    }
 }
 
 static void sweep(problem *const *problems, int count) {
@@ -109,22 +118,27 @@ typedef struct row_values {
     be_vd b[BE_MAX_ROWS], *force;
 } row_values;
 
-/* mj_solveM2: Y = J * M^(-1/2). */
-static void project(be_physics_group *g, int count) {
+/* mj_solveM2: Y = J * M^(-1/2), for as many rows as one sum can be interleaved with others. */
+enum { TOGETHER = 4 };
+static void project(be_physics_group *g, const be_vd *root, int first) {
     const be_physics_model *m = g->m;
     const int64_t nv = m->nv;
-    be_vd root[nv];
-    for (int i = 0; i < nv; i++) root[i] = 1 / be_sqrt(g->qLD[m->M_rowadr[i] + m->M_rownnz[i] - 1]);
-    be_copy(g->Y, g->J, count * nv);
-    for (int k = 0; k < count; k++) {
-        be_vd *row = g->Y + k * nv;
-        for (int i = (int)nv - 1; i > 0; i--) {
-            if (m->dof_simplenum[i]) continue;
-            const be_vd x = row[i];
-            const int at = m->M_rowadr[i], n = m->M_rownnz[i] - 1;
-            for (int j = at; j < at + n; j++) row[m->M_colind[j]] -= g->qLD[j] * x;
+    const be_vd *J = g->J + first * nv;
+    be_vd *Y = g->Y + first * nv;
+    for (int64_t j = nv - 1; j >= 0; j--) {
+        const int depth = m->M_rownnz[j] - 1;
+        be_vd sums[TOGETHER];
+        for (int k = 0; k < TOGETHER; k++) sums[k] = J[k * nv + j];
+        for (int64_t i = nv - 1; i > j; i--) { /* degrees of freedom that j carries */
+            const int at = m->M_rowadr[i] + depth;
+            if (m->M_rownnz[i] <= depth + 1 || m->M_colind[at] != j || m->dof_simplenum[i]) continue;
+            const be_vd factor = g->qLD[at];
+            for (int k = 0; k < TOGETHER; k++) sums[k] -= factor * Y[k * nv + i];
         }
-        for (int i = 0; i < nv; i++) row[i] *= root[i];
+        for (int k = 0; k < TOGETHER; k++) Y[k * nv + j] = sums[k];
+    }
+    for (int k = 0; k < TOGETHER; k++) {
+        for (int64_t i = 0; i < nv; i++) Y[k * nv + i] *= root[i];
     }
 }
 
@@ -175,9 +189,9 @@ static void warmstart(problem *p, const row_values *r) {
         ((double *)p->force)[i] = ((const double *)&r->force[i])[p->lane];
     }
     for (int i = 0; i < p->rows; i++) {
-        ((double *)product)[i] = dot(p->AR + i * (p->fours + 1), p->force, p->fours);
+        ((double *)product)[i] = dot(p->AR + i * (p->fours + 1), p->force, p->fours)[0];
     }
-    if (dot(p->force, b, p->fours) + 0.5 * dot(p->force, product, p->fours) > 0) {
+    if ((dot(p->force, b, p->fours) + 0.5 * dot(p->force, product, p->fours))[0] > 0) {
         for (int k = 0; k <= p->fours; k++) p->force[k] = (four){0};
     }
 }
@@ -229,7 +243,9 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes) {
         p->sweeps = p->run = 0;
     }
     if (count == 0) return;
-    project(g, r.count);
+    be_vd root[m->nv];
+    for (int i = 0; i < m->nv; i++) root[i] = 1 / be_sqrt(g->qLD[m->M_rowadr[i] + m->M_rownnz[i] - 1]);
+    for (int i = 0; i < r.count; i += TOGETHER) project(g, root, i);
     for (int i = 0; i < r.count; i++) multiply_row(g, problems, count, i);
     evaluate_rows(g, &r);
     for (int k = 0; k < count; k++) {
