@@ -32,7 +32,7 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
 
     Args:
         env_id: such as "CartPole-v1": see `list_envs()`; these run in C. Every other id that Gymnasium knows, such as
-            "LunarLander-v3" or "module:id", runs in Python, as `make_python` runs it, of which the keywords are taken,
+            "CarRacing-v3" or "module:id", runs in Python, as `make_python` runs it, of which the keywords are taken,
             too: in processes, or one lane in this process. `env.backend` says what steps the lanes.
         num_envs: number of lanes, at least 1.
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.

@@ -58,7 +58,7 @@ def _libm_arguments():
     small = rng.uniform(-1, 1, 2048) * np.tile([1e-8, 0.5, 3.0, 50.0], 512)
     return {
         "sin": (angles,), "cos": (angles,), "exp": (-np.abs(small),), "log1p": (-rng.uniform(0, 1, 2048),),
-        "pow": (small, np.full(2048, 2.0)), "fmod": (np.abs(angles), np.full(2048, 2 * math.pi)),
+        "tanh": (small,), "pow": (small, np.full(2048, 2.0)), "fmod": (np.abs(angles), np.full(2048, 2 * math.pi)),
         "remainder": (angles, np.full(2048, 2 * math.pi)),
     }
 

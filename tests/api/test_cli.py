@@ -50,7 +50,7 @@ def test_list_begins_with_the_small_families():
     lines = result.stdout.splitlines()
     assert len(lines) < 60 and max(map(len, lines)) <= 120
     headings = [line.split(":")[0] for line in lines if line and line[0].isalpha()]
-    assert headings == ["classic control", "toy text", "MuJoCo", "Atari"]
+    assert headings == ["Box2D", "classic control", "toy text", "MuJoCo", "Atari"]
     for extra in ("mujoco", "atari"):
         assert result.stdout.count(f"needs the extra {extra} (") == 1
     assert next(line for line in lines if "CartPole-v1" in line).split() == (
@@ -106,7 +106,7 @@ def test_list_of_a_pattern(here, pattern, expected):
 
 def test_families_hold_all_ids():
     entries = [batchenv.registry.TABLE[name] for name in batchenv.list_envs()]
-    assert {entry.family for entry in entries} == {"classic control", "toy text", "MuJoCo", "Atari"}
+    assert {entry.family for entry in entries} == {"Box2D", "classic control", "toy text", "MuJoCo", "Atari"}
     for entry in entries:
         assert entry.extra == {"MuJoCo": "mujoco", "Atari": "atari"}.get(entry.family)
 
@@ -159,10 +159,10 @@ def test_info_names_ataris_actions(here):
     [
         (["info", "CartPol-v1"], "did you mean CartPole-v1"),
         (["bench", "NoSuchEnv-v9"], "NoSuchEnv-v9"),
-        (["list", "LunarLander-v3"], "batchenv.make('LunarLander-v3', num_envs) steps it, in Python"),
+        (["list", "CarRacing-v3"], "batchenv.make('CarRacing-v3', num_envs) steps it, in Python"),
         (["list", "*nothing*"], "no id matches '*nothing*'"),
         (["info", "MuJoCo-v0"], "batchenv.make_mujoco("),
-        (["info", "LunarLander-v3"], "batchenv.make('LunarLander-v3', num_envs) steps it, in Python"),
+        (["info", "CarRacing-v3"], "batchenv.make('CarRacing-v3', num_envs) steps it, in Python"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["check", "CartPol-v1"], "did you mean CartPole-v1?"),
         (["check", "no_such_module:make"], "No module named 'no_such_module'"),

@@ -56,7 +56,7 @@ def assert_same_frames(ours, theirs):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
+@pytest.mark.parametrize("env_id", ids.DRAWN_ALIKE)
 def test_frames_equal_gymnasiums(env_id, mode):
     ours = batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4)
     theirs = sync(env_id, 3, mode, limit=4)
@@ -417,7 +417,7 @@ def test_closing_one_leaves_the_others():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
+@pytest.mark.parametrize("env_id", ids.DRAWN_ALIKE)
 def test_single_env(env_id):
     ours = gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array")
     theirs = gymnasium.make(env_id, render_mode="rgb_array")

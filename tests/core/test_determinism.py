@@ -23,7 +23,8 @@ def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=80):
             # Lane i's actions do not depend on how many lanes there are.
             actions = rng.integers(env.single_action_space.n, size=5000)[:lanes]
         else:
-            actions = rng.uniform(-1, 1, size=(5000, 1)).astype(np.float32)[:lanes]
+            size = env.single_action_space.shape
+            actions = rng.uniform(-1, 1, size=(5000, *size)).astype(np.float32)[:lanes]
         result = env.step(actions)
         outputs += [*parts(result[0]), *result[1:4]]
         done = result[2] | result[3]

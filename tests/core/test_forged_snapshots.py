@@ -117,6 +117,8 @@ RULES = [
     ("FrozenLake-v1", {"map_name": "8x8"}, {"s": 64}, r"s=64 of lane 0 is not a cell of this map, 0\.\.63"),
     ("Catch-v0", {"height": 3, "width": 8}, {"row": 2, "column": 7, "paddle": 7}, None),
     ("Catch-v0", {"height": 3, "width": 8}, {"row": 3}, "are not all on a board of 3 by 8 cells"),
+    ("LunarLander-v3", {}, {"contacts": 2, "pairs": [7, 7] + [0] * 31}, "pairs of lane 0 name 7 twice"),
+    ("LunarLander-v3", {}, {"contacts": 2, "pairs": [7, 8] + [0] * 31, "points": [2, 1] + [0] * 31}, None),
     ("CartPole-v1", {}, {"sutton_barto_reward": 1.0}, "taken with another sutton_barto_reward"),
     ("CartPole-v1", {}, {"rng": {"has_buffered": 2}}, "a random stream is damaged"),
     ("CartPole-v1", {}, {"rng": {"inc": [2, 0]}}, "a random stream is damaged"),

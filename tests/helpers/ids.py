@@ -15,4 +15,10 @@ NO_MUJOCO = pytest.mark.skipif(
 )
 SAMPLE = [pytest.param(env_id, marks=NO_MUJOCO) for env_id in ("Hopper-v5",)]
 ALL = [*OWN, *SAMPLE]
-IN_GYMNASIUM = [env_id for env_id in OWN if env_id in gymnasium.registry]
+_BOX2D = [env_id for env_id in OWN if batchenv.registry.TABLE[env_id].family == "Box2D"]
+IN_GYMNASIUM = [
+    env_id
+    for env_id in OWN
+    if env_id in gymnasium.registry and (env_id not in _BOX2D or importlib.util.find_spec("Box2D"))
+]
+DRAWN_ALIKE = [env_id for env_id in IN_GYMNASIUM if env_id not in _BOX2D]  # tests/envs/test_box2d.py has the others

@@ -37,7 +37,7 @@ def test_code_runs(name, tmp_path, monkeypatch):
             missing.append("moviepy and pygame")
         missing += [
             module
-            for env_id, module in (("LunarLander", "Box2D"), ("minigrid:", "minigrid"))
+            for env_id, module in (("CarRacing", "Box2D"), ("minigrid:", "minigrid"))
             if env_id in code and not is_there(module)
         ]
         if missing:

@@ -1,0 +1,472 @@
+/* LunarLander-v3, LunarLanderContinuous-v3: a lander with two legs and three engines comes down on the moon.
+ *
+ * gymnasium.envs.box2d.lunar_lander.LunarLander, by Oleg Klimov, with the physics of Box2D 2.3 (see world.h). Python's
+ * part computes in float64 and hands float32 to the world.
+ */
+#include <pthread.h>
+
+#include "batchenv.h"
+#include "substeps.h"
+
+#define SCALE 30.0
+#define WIDTH (600 / SCALE)
+#define HEIGHT (400 / SCALE)
+#define PAD_Y (HEIGHT / 4)
+#define FRAMES 50
+
+enum { LANDER, LEFT_LEG, RIGHT_LEG, BODIES };
+enum { JOINTS = 2, CHUNKS = 11, GROUNDS = CHUNKS, PAIRS_MAX = GROUNDS * BODIES };
+
+enum { ACTION, OBSERVATION };
+static const be_port ports[] = {
+    [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},
+    [OBSERVATION] = {"", BE_OBSERVATION},
+    {0},
+};
+
+enum {
+    BODY,
+    JOINT,
+    LIMIT,
+    CONTACTS,
+    PAIR,
+    POINTS,
+    FEATURE,
+    IMPULSE,
+    TOUCHES,
+    GAME_OVER,
+    TERRAIN,
+    SHAPING,
+    WIND,
+};
+static const be_field state[] = {
+    [BODY] =
+        {"bodies", BE_F32, BODIES * BODY_FLOATS,
+         "lander, left leg, right leg: center of mass (x, y), its velocity (x, y), angle, angular velocity, origin "
+         "(x, y), sine and cosine of the angle, seconds at rest, box of the broad phase (low x, low y, high x, high "
+         "y)"},
+    [JOINT] = {"joints", BE_F32, JOINTS * 4, "right leg, left leg: impulses of the last step (x, y, limit, motor)"},
+    [LIMIT] = {"limits", BE_I32, JOINTS, "0: the joint is between its limits, 1: at the lower one, 2: at the upper one",
+               0, 2},
+    [CONTACTS] = {"contacts", BE_I32, 1, "pairs of a body and a piece of ground with overlapping boxes", 0, PAIRS_MAX},
+    [PAIR] = {"pairs", BE_I32, PAIRS_MAX, "of each contact, oldest first: 3 x ground + body", 0, PAIRS_MAX - 1},
+    [POINTS] = {"points", BE_I32, PAIRS_MAX, "of each contact: where the two touch", 0, 2},
+    [FEATURE] = {"features", BE_I32, PAIRS_MAX * 2, "of each point: the corner and the face that made it"},
+    [IMPULSE] = {"impulses", BE_F32, PAIRS_MAX * 4,
+                 "of each contact: normal impulses of its points, then tangential ones"},
+    [TOUCHES] = {"legs_touch", BE_I32, 2, "left leg, right leg: 1 if on the ground", 0, 1},
+    [GAME_OVER] = {"game_over", BE_I32, 1, "1 if the lander has touched the ground", 0, 1},
+    [TERRAIN] = {"terrain", BE_F64, CHUNKS, "height of the ground at x = 0, 2, ... 20"},
+    [SHAPING] = {"shaping", BE_F64, 1, "the potential from whose changes rewards are made"},
+    [WIND] = {"wind", BE_I64, 2, "steps of the wind's and of the turbulence's pattern"},
+    {0},
+};
+
+enum { CONTINUOUS, GRAVITY, ENABLE_WIND, WIND_POWER, TURBULENCE_POWER };
+static const be_param params[] = {
+    [CONTINUOUS] = {"continuous", BE_PARAM_BOOL, 0, 0, 1, NULL,
+                    "actions are the throttles of the main and of the side engines"},
+    [GRAVITY] = {"gravity", BE_PARAM_FLOAT, -10.0, -12, 0, NULL, "m/s^2; between -12 and 0, both excluded"},
+    [ENABLE_WIND] = {"enable_wind", BE_PARAM_BOOL, 0, 0, 1, NULL, "wind and turbulence while no leg is on the ground"},
+    [WIND_POWER] = {"wind_power", BE_PARAM_FLOAT, 15.0, -1e6, 1e6, NULL,
+                    "largest force of the wind, 0 to 20 recommended"},
+    [TURBULENCE_POWER] = {"turbulence_power", BE_PARAM_FLOAT, 1.5, -1e6, 1e6, NULL,
+                          "largest torque of the turbulence, 0 to 2 recommended"},
+    {0},
+};
+
+static plan the_plan;
+static pthread_once_t planned = PTHREAD_ONCE_INIT;
+
+static float leg_angle(int side) { return (float)(side * 0.05); }
+
+static void make_plan(void) {
+    static const int outline[6][2] = {{-14, 17}, {-17, 0}, {-17, -10}, {17, -10}, {17, 0}, {14, 17}};
+    plan *p = &the_plan;
+    vec2 corners[6];
+    for (int i = 0; i < 6; i++) corners[i] = (vec2){(float)(outline[i][0] / SCALE), (float)(outline[i][1] / SCALE)};
+    p->bodies = BODIES;
+    p->joints = JOINTS;
+    p->one_ground = 1;
+    p->shape[LANDER] = shape_hull(corners, 6);
+    p->mass[LANDER] = mass_of(&p->shape[LANDER], 5.0f);
+    p->friction[LANDER] = 0.1f;
+    for (int k = 0; k < 2; k++) {
+        const int leg = LEFT_LEG + k, side = k ? 1 : -1;
+        p->shape[leg] = shape_box((float)(2 / SCALE), (float)(8 / SCALE));
+        p->mass[leg] = mass_of(&p->shape[leg], 1.0f);
+        p->friction[leg] = 0.2f;
+        const int j = 1 - k;
+        p->joint[j] = (joint_plan){
+            .a = LANDER,
+            .b = leg,
+            .anchor_b = {(float)(side * 20 / SCALE), (float)(18 / SCALE)},
+            .reference = leg_angle(side),
+            .lower = (float)(k ? -0.9 : 0.9 - 0.5),
+            .upper = (float)(k ? -0.9 + 0.5 : 0.9),
+        };
+        p->arm_a[j] = sub(p->joint[j].anchor_a, p->mass[LANDER].center);
+        p->arm_b[j] = sub(p->joint[j].anchor_b, p->mass[leg].center);
+    }
+}
+
+static int prepare(be_setup *setup, be_error *error) {
+    const double gravity = setup->params[GRAVITY];
+    if (gravity <= -12 || gravity >= 0) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "gravity=%g must be between -12 and 0, both excluded", gravity);
+    }
+    pthread_once(&planned, make_plan);
+    const double high[] = {2.5, 2.5, 10, 10, 2 * 3.141592653589793, 10, 1, 1};
+    const double low[] = {-2.5, -2.5, -10, -10, -2 * 3.141592653589793, -10, -0.0, -0.0};
+    be_space_box_f32(&setup->space[OBSERVATION], 8, low, high);
+    if (setup->params[CONTINUOUS] != 0) {
+        be_space_box_f32(&setup->space[ACTION], 2, (double[]){-1, -1}, (double[]){1, 1});
+    } else {
+        be_space_discrete(&setup->space[ACTION], 4);
+    }
+    return BE_OK;
+}
+
+/* ---- a lane's fields and its world ---------------------------------------------------------------- */
+
+static void make_ground(const be_batch *batch, int64_t i, piece *out) {
+    const double *height = (const double *)batch->state[TERRAIN] + i * CHUNKS;
+    out[0] = ground_edge((vec2){0.0f, 0.0f}, (vec2){(float)WIDTH, 0.0f}, 0.2f);
+    for (int k = 0; k < CHUNKS - 1; k++) {
+        const vec2 a = {(float)(WIDTH / (CHUNKS - 1) * k), (float)height[k]};
+        const vec2 b = {(float)(WIDTH / (CHUNKS - 1) * (k + 1)), (float)height[k + 1]};
+        out[1 + k] = ground_edge(a, b, 0.1f);
+    }
+}
+
+static void world_begin(world *w, const piece *ground) {
+    w->plan = &the_plan;
+    w->ground = ground;
+    w->grounds = GROUNDS;
+    w->contacts = w->full = 0;
+    for (int j = 0; j < JOINTS; j++) {
+        w->motor_speed[j] = (float)(j ? -0.3 : 0.3);
+        w->max_torque[j] = 40.0f;
+    }
+}
+
+static void load(const be_batch *batch, int64_t i, world *w) {
+    const body_state *bodies = (const body_state *)((const float *)batch->state[BODY] + i * BODIES * BODY_FLOATS);
+    for (int b = 0; b < BODIES; b++) w->body[b] = (body){.s = bodies[b], .awake = 1};
+    memcpy(w->joint, (const float *)batch->state[JOINT] + i * JOINTS * 4, sizeof w->joint[0] * JOINTS);
+    for (int j = 0; j < JOINTS; j++) w->limit[j] = ((const int32_t *)batch->state[LIMIT])[i * JOINTS + j];
+    w->contacts = ((const int32_t *)batch->state[CONTACTS])[i];
+    for (int k = 0; k < w->contacts; k++) {
+        const int64_t at = i * PAIRS_MAX + k;
+        const int pair = ((const int32_t *)batch->state[PAIR])[at];
+        contact *c = &w->contact[k];
+        *c = (contact){.ground = pair / BODIES, .body = pair % BODIES};
+        c->m.count = ((const int32_t *)batch->state[POINTS])[at];
+        const float *impulse = (const float *)batch->state[IMPULSE] + at * 4;
+        for (int j = 0; j < 2; j++) {
+            c->m.id[j] = (uint32_t)((const int32_t *)batch->state[FEATURE])[at * 2 + j];
+            c->normal[j] = impulse[j];
+            c->tangent[j] = impulse[2 + j];
+        }
+    }
+    w->hit[LANDER] = ((const int32_t *)batch->state[GAME_OVER])[i];
+    for (int k = 0; k < 2; k++) w->touches[LEFT_LEG + k] = ((const int32_t *)batch->state[TOUCHES])[2 * i + k];
+}
+
+static void store(be_batch *batch, int64_t i, const world *w) {
+    body_state *bodies = (body_state *)((float *)batch->state[BODY] + i * BODIES * BODY_FLOATS);
+    for (int b = 0; b < BODIES; b++) bodies[b] = w->body[b].s;
+    memcpy((float *)batch->state[JOINT] + i * JOINTS * 4, w->joint, sizeof w->joint[0] * JOINTS);
+    for (int j = 0; j < JOINTS; j++) ((int32_t *)batch->state[LIMIT])[i * JOINTS + j] = w->limit[j];
+    ((int32_t *)batch->state[CONTACTS])[i] = w->contacts;
+    for (int k = 0; k < w->contacts; k++) {
+        const int64_t at = i * PAIRS_MAX + k;
+        const contact *c = &w->contact[k];
+        ((int32_t *)batch->state[PAIR])[at] = c->ground * BODIES + c->body;
+        ((int32_t *)batch->state[POINTS])[at] = c->m.count;
+        float *impulse = (float *)batch->state[IMPULSE] + at * 4;
+        for (int j = 0; j < 2; j++) {
+            ((int32_t *)batch->state[FEATURE])[at * 2 + j] = (int32_t)c->m.id[j];
+            impulse[j] = c->normal[j];
+            impulse[2 + j] = c->tangent[j];
+        }
+    }
+    ((int32_t *)batch->state[GAME_OVER])[i] = w->hit[LANDER];
+    for (int k = 0; k < 2; k++) ((int32_t *)batch->state[TOUCHES])[2 * i + k] = w->touches[LEFT_LEG + k];
+}
+
+/* Two contacts of one pair would be more than a body can have. */
+static int check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
+    (void)batch;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t seen = 0;
+        for (int k = 0; k < ((const int32_t *)columns[CONTACTS])[i]; k++) {
+            const int pair = ((const int32_t *)columns[PAIR])[i * PAIRS_MAX + k];
+            const uint64_t bit = UINT64_C(1) << pair;
+            if (seen & bit) {
+                return be_fail(error, BE_ERROR_VALUE, i, "pairs of lane %lld name %d twice", (long long)i, pair);
+            }
+            seen |= bit;
+        }
+    }
+    return BE_OK;
+}
+
+/* ---- engines and wind ----------------------------------------------------------------------------- */
+
+/* What the engines do in a step: main is 0 or 0.5 to 1; side likewise, to the left or right by the sign of `direction`.
+ */
+typedef struct throttle {
+    double main, side, direction;
+} throttle;
+
+static double limited(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+static throttle throttle_discrete(int64_t action) {
+    return (throttle){action == 2, action == 1 || action == 3, (double)(action - 2)};
+}
+
+static throttle throttle_continuous(const float *action) {
+    const double up = limited(action[0], -1, 1), aside = limited(action[1], -1, 1);
+    throttle t = {0};
+    if (up > 0.0) t.main = (limited(up, 0.0, 1.0) + 1.0) * 0.5;
+    if (fabs(aside) > 0.5) {
+        t.side = limited(fabs(aside), 0.5, 1.0);
+        t.direction = aside > 0 ? 1 : -1;
+    }
+    return t;
+}
+
+static void apply_impulse(body *b, const mass *m, double x, double y, double at_x, double at_y) {
+    const vec2 impulse = {(float)x, (float)y}, at = {(float)at_x, (float)at_y};
+    b->s.v = add(b->s.v, scale(m->inverse, impulse));
+    b->s.w += m->inverse_inertia * cross(sub(at, b->s.c), impulse);
+}
+
+static void fire(body *b, be_rng *rng, const throttle *t) {
+    const mass *m = &the_plan.mass[LANDER];
+    double sine, cosine;
+    be_math.sincos(b->s.a, &sine, &cosine);
+    const double up[2] = {sine, cosine}, across[2] = {-cosine, sine};
+    double spread[2];
+    for (int k = 0; k < 2; k++) spread[k] = be_rng_uniform(rng, -1.0, 1.0) / SCALE;
+    if (t->main > 0) {
+        const double x = up[0] * (4 / SCALE + 2 * spread[0]) + across[0] * spread[1];
+        const double y = -up[1] * (4 / SCALE + 2 * spread[0]) - across[1] * spread[1];
+        apply_impulse(b, m, -x * 13.0 * t->main, -y * 13.0 * t->main, b->s.xf.p.x + x, b->s.xf.p.y + y);
+    }
+    if (t->side > 0) {
+        const double away = 3 * spread[1] + t->direction * 12 / SCALE;
+        const double x = up[0] * spread[0] + across[0] * away, y = -up[1] * spread[0] - across[1] * away;
+        apply_impulse(b, m, -x * 0.6 * t->side, -y * 0.6 * t->side, b->s.xf.p.x + x - up[0] * 17 / SCALE,
+                      b->s.xf.p.y + y + up[1] * 14 / SCALE);
+    }
+}
+
+static double gust(int64_t *index, double power) {
+    const double i = (double)(*index)++;
+    return be_math.tanh(be_math.sin(0.02 * i) + be_math.sin(3.141592653589793 * 0.01 * i)) * power;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------- */
+
+static void measure(const be_batch *batch, int64_t i, double out[8]) {
+    const body_state *b = (const body_state *)((const float *)batch->state[BODY] + i * BODIES * BODY_FLOATS) + LANDER;
+    const int32_t *touches = (const int32_t *)batch->state[TOUCHES] + 2 * i;
+    out[0] = (b->xf.p.x - WIDTH / 2) / (WIDTH / 2);
+    out[1] = (b->xf.p.y - (PAD_Y + 18 / SCALE)) / (HEIGHT / 2);
+    out[2] = b->v.x * (WIDTH / 2) / FRAMES;
+    out[3] = b->v.y * (HEIGHT / 2) / FRAMES;
+    out[4] = b->a;
+    out[5] = 20.0 * b->w / FRAMES;
+    out[6] = touches[0];
+    out[7] = touches[1];
+}
+
+static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    (void)error;
+    for (int64_t k = 0; k < count; k++) {
+        float *row = BE_ROW(float, rows->port[OBSERVATION], rows, lanes[k], 8);
+        double values[8];
+        measure(batch, lanes[k], values);
+        for (int j = 0; j < 8; j++) row[j] = (float)values[j];
+    }
+    return BE_OK;
+}
+
+/* The lanes that step together. */
+typedef struct group {
+    int count;
+    int64_t lane[SOLVER_LANES];
+    throttle throttle[SOLVER_LANES];
+    world world[SOLVER_LANES];
+    piece ground[SOLVER_LANES][GROUNDS];
+    solver solver;
+} group;
+
+/* One step of the worlds that have been loaded into a group. */
+static void step_group(be_batch *batch, group *g) {
+    static const int joint_a[JOINTS] = {LANDER, LANDER}, joint_b[JOINTS] = {RIGHT_LEG, LEFT_LEG};
+    solver_begin(&g->solver, &the_plan);
+    for (int k = 0; k < g->count; k++) {
+        const int64_t i = g->lane[k];
+        world *w = &g->world[k];
+        body *lander = &w->body[LANDER];
+        if (batch->params[ENABLE_WIND] != 0 && !w->touches[LEFT_LEG] && !w->touches[RIGHT_LEG]) {
+            int64_t *wind = (int64_t *)batch->state[WIND] + 2 * i;
+            lander->force.x += (float)gust(&wind[0], be_param_of(batch, WIND_POWER, i));
+            lander->torque += (float)gust(&wind[1], be_param_of(batch, TURBULENCE_POWER, i));
+        }
+        fire(lander, &batch->rng[i], &g->throttle[k]);
+        collide(w);
+        solver_put(&g->solver, k, w, (float)be_param_of(batch, GRAVITY, i));
+    }
+    solver_run(&g->solver, &the_plan, BODIES, JOINTS, joint_a, joint_b);
+    for (int k = 0; k < g->count; k++) solver_get(&g->solver, k, &g->world[k]);
+    for (int k = 0; k < g->count; k++) {
+        solve_positions(&g->world[k]);
+        solve_impacts(&g->world[k], &g->solver);
+        store(batch, g->lane[k], &g->world[k]);
+    }
+}
+
+/* Writes a lane's observation, and returns its reward; the first step, which is part of the reset, has none. */
+static double finish(be_batch *batch, int64_t i, const throttle *t, int awake, float *row, uint8_t *terminated) {
+    double s[8];
+    measure(batch, i, s);
+    for (int j = 0; j < 8; j++) row[j] = (float)s[j];
+    const double shaping = -100 * sqrt(s[0] * s[0] + s[1] * s[1]) - 100 * sqrt(s[2] * s[2] + s[3] * s[3]) -
+                           100 * fabs(s[4]) + 10 * s[6] + 10 * s[7];
+    double *last = (double *)batch->state[SHAPING] + i;
+    double reward = shaping - *last;
+    *last = shaping;
+    reward -= t->main * 0.30;
+    reward -= t->side * 0.03;
+    *terminated = 0;
+    if (((const int32_t *)batch->state[GAME_OVER])[i] || fabs(s[0]) >= 1.0) {
+        *terminated = 1;
+        reward = -100;
+    }
+    if (!awake) {
+        *terminated = 1;
+        reward = 100;
+    }
+    return reward;
+}
+
+static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
+    (void)error;
+    const int continuous = batch->params[CONTINUOUS] != 0;
+    group g;
+    for (int64_t from = begin; from < end; from += SOLVER_LANES) {
+        g.count = 0;
+        for (int64_t i = from; i < from + SOLVER_LANES && i < end; i++) {
+            const int64_t row = i - begin;
+            rows->terminated[row] = 0;
+            if (rows->skip[row]) continue;
+            const int k = g.count++;
+            g.lane[k] = i;
+            g.throttle[k] = continuous ? throttle_continuous((const float *)rows->port[ACTION] + 2 * row)
+                                       : throttle_discrete(((const int64_t *)rows->port[ACTION])[row]);
+            make_ground(batch, i, g.ground[k]);
+            world_begin(&g.world[k], g.ground[k]);
+            load(batch, i, &g.world[k]);
+        }
+        if (g.count == 0) continue;
+        step_group(batch, &g);
+        for (int k = 0; k < g.count; k++) {
+            const int64_t i = g.lane[k];
+            rows->reward[i - begin] =
+                finish(batch, i, &g.throttle[k], g.world[k].body[LANDER].awake,
+                       BE_ROW(float, rows->port[OBSERVATION], rows, i, 8), &rows->terminated[i - begin]);
+        }
+    }
+    return BE_OK;
+}
+
+/* ---- reset ---------------------------------------------------------------------------------------- */
+
+static void add_body(world *w, int index, float x, float y, float angle) {
+    body *b = &w->body[index];
+    *b = (body){.awake = 1, .moved = 1};
+    b->s.a = angle;
+    b->s.xf = (transform){{x, y}, rotation_by(angle)};
+    b->s.c = place(&b->s.xf, the_plan.mass[index].center);
+    b->s.box = with_margin(box_around(&the_plan.shape[index], &b->s.xf));
+}
+
+static void begin_episode(be_batch *batch, int64_t i, world *w, piece *ground) {
+    be_rng *rng = &batch->rng[i];
+    double height[CHUNKS + 1];
+    for (int k = 0; k <= CHUNKS; k++) height[k] = be_rng_uniform(rng, 0, HEIGHT / 2);
+    for (int k = CHUNKS / 2 - 2; k <= CHUNKS / 2 + 2; k++) height[k] = PAD_Y;
+    double *terrain = (double *)batch->state[TERRAIN] + i * CHUNKS;
+    for (int k = 0; k < CHUNKS; k++) {
+        terrain[k] = 0.33 * (height[k ? k - 1 : CHUNKS] + height[k] + height[k + 1]);
+    }
+    make_ground(batch, i, ground);
+    world_begin(w, ground);
+    memset(w->joint, 0, sizeof w->joint);
+    memset(w->limit, 0, sizeof w->limit);
+    memset(w->touches, 0, sizeof w->touches);
+    memset(w->hit, 0, sizeof w->hit);
+    add_body(w, LANDER, (float)(WIDTH / 2), (float)HEIGHT, 0.0f);
+    w->body[LANDER].force.x = (float)be_rng_uniform(rng, -1000.0, 1000.0);
+    w->body[LANDER].force.y = (float)be_rng_uniform(rng, -1000.0, 1000.0);
+    int64_t *wind = (int64_t *)batch->state[WIND] + 2 * i;
+    wind[0] = wind[1] = 0;
+    if (batch->params[ENABLE_WIND] != 0) {
+        wind[0] = be_rng_integers(rng, -9999, 9999);
+        wind[1] = be_rng_integers(rng, -9999, 9999);
+    }
+    for (int k = 0; k < 2; k++) {
+        const int side = k ? 1 : -1;
+        add_body(w, LEFT_LEG + k, (float)(WIDTH / 2 - side * 20 / SCALE), (float)HEIGHT, leg_angle(side));
+    }
+    find_contacts(w);
+    ((double *)batch->state[SHAPING])[i] = 0;
+}
+
+/* A reset ends with a step without engines, whose observation is the first. */
+static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    (void)error;
+    group g;
+    for (int64_t from = 0; from < count; from += SOLVER_LANES) {
+        g.count = 0;
+        for (int64_t n = from; n < from + SOLVER_LANES && n < count; n++) {
+            const int k = g.count++;
+            g.lane[k] = lanes[n];
+            g.throttle[k] = (throttle){0};
+            begin_episode(batch, lanes[n], &g.world[k], g.ground[k]);
+        }
+        step_group(batch, &g);
+        for (int k = 0; k < g.count; k++) {
+            uint8_t terminated;
+            finish(batch, g.lane[k], &g.throttle[k], 1, BE_ROW(float, rows->port[OBSERVATION], rows, g.lane[k], 8),
+                   &terminated);
+        }
+    }
+    return BE_OK;
+}
+
+static const be_id ids[] = {
+    {"LunarLander-v3", 1000, BE_THRESHOLD(200.0)},
+    {"LunarLanderContinuous-v3", 1000, BE_THRESHOLD(200.0), {{"continuous", 1}}},
+    {0},
+};
+
+BE_ENV(lunar_lander) = {
+    .abi = BE_ABI,
+    .name = "LunarLander",
+    .ids = ids,
+    .family = "Box2D",
+    .frames_per_second = FRAMES,
+    .ports = ports,
+    .state = state,
+    .params = params,
+    .prepare = prepare,
+    .check_state = check_state,
+    .reset = reset,
+    .observe = observe,
+    .step = step,
+};

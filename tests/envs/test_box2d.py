@@ -1,0 +1,128 @@
+"""The Box2D environments equal Gymnasium's, which run on that library itself, bit for bit."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import batchenv
+from helpers.parity import MODES, Case, assert_same, assert_streams_same, follow
+
+pytest.importorskip("Box2D", reason="Gymnasium's environments need Box2D: pip install 'gymnasium[box2d]'")
+
+LANES = 24
+SEED = 2**33 + 11
+ISAS = batchenv.build_info()["isas"]
+
+CASES = {  # and the steps of each lane
+    "LunarLander": (Case("LunarLander-v3", rewards={-100}), 150),
+    "LunarLander-short": (Case("LunarLander-v3", both={"max_episode_steps": 40}), 90),
+    "LunarLander-wind": (Case("LunarLander-v3", both={"enable_wind": True, "gravity": -7.3}, rewards={-100}), 150),
+    "LunarLanderContinuous": (Case("LunarLanderContinuous-v3", rewards={-100}), 150),
+    "LunarLander-gale": (
+        Case(
+            "LunarLander-v3",
+            both={"continuous": True, "enable_wind": True, "wind_power": 19.5, "turbulence_power": 1.9},
+            rewards={-100},
+        ),
+        150,
+    ),
+    "LunarLander-clip": (Case("LunarLanderContinuous-v3", ours={"clip_actions": True}, beyond=1.7), 100),
+}
+
+
+@pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
+@pytest.mark.parametrize("name", CASES)
+def test_trajectories(name, mode, monkeypatch):
+    (case, steps), ours = CASES[name], []
+    for isa in ISAS:
+        monkeypatch.setenv("BATCHENV_ISA", isa)
+        ours.append(case.make(LANES, mode))
+    theirs = case.reference(LANES, mode)
+    finished, rewards = follow(case, ours, theirs, steps, SEED)
+    assert finished > 0 and rewards >= case.rewards
+    for env in ours:
+        assert_streams_same(env, theirs)
+
+
+def land(observation):
+    """Discrete actions that mostly bring the lander down safely, in the manner of Gymnasium's heuristic."""
+    x, y, vx, vy, angle, spin, left, right = observation.T
+    turn = (np.clip(x * 0.5 + vx, -0.4, 0.4) - angle) * 0.5 - spin
+    rise = (0.55 * np.abs(x) - y) * 0.5 - vy * 0.5
+    down = (left > 0) | (right > 0)
+    turn, rise = np.where(down, 0, turn), np.where(down, -vy * 0.5, rise)
+    aside = np.where(turn < -0.05, 3, np.where(turn > 0.05, 1, 0))
+    return np.where((rise > np.abs(turn)) & (rise > 0.05), 2, aside)
+
+
+def test_landings(monkeypatch):
+    """Contacts of every kind: impacts, sliding, coming to rest; also after a snapshot, into other lanes."""
+    ours = []
+    for isa in ISAS:
+        monkeypatch.setenv("BATCHENV_ISA", isa)
+        ours.append(batchenv.make("LunarLander-v3", LANES, autoreset_mode=AutoresetMode.SAME_STEP))
+    theirs = SyncVectorEnv([lambda: gymnasium.make("LunarLander-v3")] * LANES, autoreset_mode=AutoresetMode.SAME_STEP)
+    observation = theirs.reset(seed=SEED)[0]
+    for env in ours:
+        env.reset(seed=SEED)
+    landed = 0
+    for step in range(400):
+        if step % 23 == 0:
+            for env in ours:
+                env.restore(env.snapshot())
+        actions = land(observation)
+        expected = theirs.step(actions)
+        for env in ours:
+            assert_same(env.step(actions), expected, f"step {step}")
+        observation = expected[0]
+        landed += int((expected[1] == 100).sum())
+    assert landed > LANES / 2
+
+
+def test_parameters_of_lanes():
+    """Lanes of different gravity and wind equal environments that were made so."""
+    gravity, power = [-10.0, -2.5, -11.5, -6.0], [15.0, 3.0, 0.0, 19.0]
+    ours = batchenv.make("LunarLander-v3", 4, enable_wind=True, gravity=gravity, wind_power=power)
+    theirs = SyncVectorEnv(
+        [
+            lambda g=g, w=w: gymnasium.make("LunarLander-v3", enable_wind=True, gravity=g, wind_power=w)
+            for g, w in zip(gravity, power, strict=True)
+        ]
+    )
+    assert_same(ours.reset(seed=3), theirs.reset(seed=3), "reset")
+    rng = np.random.default_rng(0)
+    for step in range(120):
+        actions = rng.integers(4, size=4)
+        assert_same(ours.step(actions), theirs.step(actions), f"step {step}")
+
+
+@pytest.mark.parametrize("gravity", [-12, 0, -12.5, 1])
+def test_gravity_must_be_in_range(gravity):
+    with pytest.raises(ValueError, match="gravity"):
+        batchenv.make("LunarLander-v3", 2, gravity=gravity)
+
+
+def test_advice_about_the_wind():
+    with pytest.warns(UserWarning, match="wind_power=25"):
+        batchenv.make("LunarLander-v3", 2, wind_power=25.0).close()
+
+
+def test_pictures(monkeypatch):
+    """Gymnasium's, but for the particles of the exhaust."""
+    pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    ours = batchenv.make("LunarLander-v3", 2, render_mode="rgb_array")
+    theirs = [gymnasium.make("LunarLander-v3", render_mode="rgb_array").unwrapped for _ in range(2)]
+    ours.reset(seed=5)
+    for lane, env in enumerate(theirs):
+        env.reset(seed=5 + lane)
+    seen = set()
+    for _ in range(40):
+        for frame, env in zip(ours.render(), theirs, strict=True):
+            np.testing.assert_array_equal(frame, env.render())
+            seen.add(frame.tobytes())
+        ours.step(np.zeros(2, np.int64))  # the engines, which make particles, stay off
+        for env in theirs:
+            env.step(0)
+    assert len(seen) > 60
