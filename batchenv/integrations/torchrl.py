@@ -21,6 +21,7 @@ except ImportError as error:
     ) from error
 
 from batchenv.integrations.torch import TorchBatchEnv
+from batchenv.integrations.wrapper import check_env
 
 _DONE = ("done", "terminated", "truncated")
 
@@ -85,21 +86,20 @@ class TorchRLBatchEnv(EnvBase):
         device: "cpu", "cuda", or one GPU such as "cuda:0".
 
     Raises:
-        ValueError: another autoreset mode; `copy=False`, as collectors keep what they get; a space that TorchRL has no
-            spec for; torch sees no such device.
+        ValueError: another autoreset mode; a batch_size; `copy=False`, as collectors keep what they get; a space that
+            TorchRL has no spec for; torch sees no such device.
     """
 
     DEFAULTS = {**TorchBatchEnv.DEFAULTS, "autoreset_mode": AutoresetMode.SAME_STEP}
     KEYWORDS = TorchBatchEnv.KEYWORDS
 
     def __init__(self, env: BatchEnv, device: Any = "cpu"):
-        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' with env_type='torchrl': TorchRL asks "
-                "for the reset of a lane in the step that ends its episode"
-            )
-        if not env.config.get("copy", True):
-            raise ValueError("copy=False cannot be used with env_type='torchrl': collectors keep what steps return")
+        check_env(
+            env,
+            same_step="with env_type='torchrl': TorchRL asks for the reset of a lane in the step that ends its episode",
+            together="with env_type='torchrl', which steps all lanes together",
+            copy="with env_type='torchrl': collectors keep what steps return",
+        )
         lanes = TorchBatchEnv(env, device)
         super().__init__(device=lanes.device, batch_size=torch.Size([env.num_envs]))
         self.env, self._lanes = env, lanes

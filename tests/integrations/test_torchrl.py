@@ -251,6 +251,8 @@ def test_python_lanes_and_devices():
         made(autoreset_mode="NextStep")
     with pytest.raises(ValueError, match="copy=False cannot be used"):
         made(copy=False)
+    with pytest.raises(ValueError, match="batch_size=2 must be num_envs=5"):
+        made(batch_size=2)
     with pytest.raises(ValueError, match=r"no spec for the space Tuple"):
         made("Blackjack-v1")
     if not torch.cuda.is_available():
