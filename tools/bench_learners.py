@@ -2,10 +2,13 @@
 
     python tools/bench_learners.py sb3 [--env CartPole-v1] [--lanes 8 512] [--turns 7]
     python tools/bench_learners.py torch [--lanes 4096]
+    python tools/bench_learners.py torchrl [--lanes 64 1024]
 
 sb3: Stable-Baselines3's VecEnv of batchenv, DummyVecEnv and, where it is installed, EnvPool in a VecEnv. That one gives
 less than the others: observations, rewards, dones, and infos with "TimeLimit.truncated" alone.
 torch: env_type="torch" against the arrays that it is made of, on one thread.
+torchrl: TorchRL's collector over env_type="torchrl", and over TorchRL's SerialEnv where that has at most 64 lanes.
+"quick" is with the collector's options device="cpu" and track_traj_ids=False.
 """
 
 import argparse
@@ -29,12 +32,12 @@ def rate(step, actions, lanes, seconds):
             return count * lanes / passed
 
 
-def compare(title, ways, lanes, turns, seconds):
-    """Prints medians; ways: {name: (step, actions)}."""
+def compare(title, ways, lanes, turns, seconds, steps=1):
+    """Prints medians; ways: {name: (step, actions)}; steps: those of each lane in a call."""
     rates = {name: [] for name in ways}
     for _ in range(turns):
         for name, (step, actions) in ways.items():
-            rates[name].append(rate(step, actions, lanes, seconds))
+            rates[name].append(rate(step, actions, lanes * steps, seconds))
     first = next(iter(rates))
     for name, own in rates.items():
         share = statistics.median(mine / other for mine, other in zip(own, rates[first], strict=True))
@@ -103,15 +106,33 @@ def tensors(env_id, lanes, turns, seconds):
         compare(f"{env_id}, copy={copy}", ways, lanes, turns, seconds)
 
 
+def torchrl(env_id, lanes, turns, seconds):
+    import torch
+    from torchrl.collectors import Collector
+    from torchrl.envs import GymEnv, SerialEnv
+
+    torch.set_num_threads(1)
+    makers = {"batchenv": lambda: batchenv.make(env_id, lanes, env_type="torchrl", seed=0)}
+    if lanes <= 64:
+        makers["SerialEnv"] = lambda: SerialEnv(lanes, lambda: GymEnv(env_id))
+    ways = {}
+    for kind, options in ("", {}), (", quick", {"device": "cpu", "track_traj_ids": False}):
+        for name, make in makers.items():
+            batches = iter(Collector(make(), None, frames_per_batch=32 * lanes, total_frames=-1, **options))
+            next(batches)
+            ways[name + kind] = lambda _, batches=batches: next(batches), [None]
+    compare(f"{env_id}, collector with random actions", ways, lanes, turns, seconds, steps=32)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["sb3", "torch"])
+    parser.add_argument("what", choices=["sb3", "torch", "torchrl"])
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--lanes", type=int, nargs="+")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each turn")
     args = parser.parse_args()
-    run, usual = (sb3, [8, 512]) if args.what == "sb3" else (tensors, [4096])
+    run, usual = {"sb3": (sb3, [8, 512]), "torch": (tensors, [4096]), "torchrl": (torchrl, [64, 1024])}[args.what]
     for lanes in args.lanes or usual:
         run(args.env, lanes, args.turns, args.seconds)
 

@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
+from batchenv.integrations.wrapper import check_env
 from batchenv.results import converted
 from batchenv.workers.players import ARRAYS
 
@@ -37,16 +38,11 @@ class PlayerVectorEnv(VectorEnv):
 
     def __init__(self, parallel: ParallelBatchEnv):
         env = parallel.env
-        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' where players are rows: those of a "
-                "lane that has ended go on with its next episode"
-            )
-        if env.is_async:
-            raise ValueError(
-                f"batch_size={env.batch_size} must be num_envs={env.num_envs} where players are rows: all are "
-                "stepped together"
-            )
+        check_env(
+            env,
+            same_step="where players are rows: those of a lane that has ended go on with its next episode",
+            together="where players are rows: all are stepped together",
+        )
         if env.config.get("record_episode_statistics"):
             raise ValueError(
                 "record_episode_statistics=True counts the rewards of all players of a lane together: wrap the rows in "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batchenv import nested
 from batchenv.env import BatchEnv
-from batchenv.integrations.wrapper import Wrapper
+from batchenv.integrations.wrapper import Wrapper, check_env
 from batchenv.make import make
 from batchenv.results import converted
 from batchenv.seeds import check_seed
@@ -40,14 +40,11 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
     }
 
     def __init__(self, env: BatchEnv):
-        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' with rl_games: it trains on every row"
-            )
-        if env.is_async:
-            raise ValueError(
-                f"batch_size={env.batch_size} must be num_envs={env.num_envs}: rl_games steps all lanes together"
-            )
+        check_env(
+            env,
+            same_step="with rl_games, which trains on every row",
+            together="with rl_games, which steps all lanes together",
+        )
         super().__init__(env)
         self._next_seed: Any = None
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from batchenv._core import Infos, LaneError, OwnDicts, dones_and_rewards, put_ends, type_info
 from batchenv.backend import ResetNeeded
 from batchenv.env import BatchEnv
+from batchenv.integrations.wrapper import check_env
 from batchenv.lanes import lane_indices, rows_of
 from batchenv.results import tell_infos
 from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
@@ -53,18 +54,13 @@ class BatchVecEnv(VecEnv):
     def __init__(self, env: BatchEnv):
         if not isinstance(env, BatchEnv):
             raise TypeError(f"env must be a BatchEnv, not {type(env).__name__}: make one with batchenv.make(id, n)")
-        if env.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep', in which Stable-Baselines3's "
-                "environments start their next episode: make the env with autoreset_mode='SameStep', or env_type='sb3'"
-            )
-        if env.is_async:
-            raise ValueError(
-                f"batch_size={env.batch_size} must be num_envs={env.num_envs}: Stable-Baselines3 steps all lanes "
-                "together"
-            )
-        if not env.config.get("copy", True):
-            raise ValueError("copy=False cannot be used with Stable-Baselines3, which keeps what steps return")
+        check_env(
+            env,
+            same_step="with Stable-Baselines3, whose environments start their next episode in the step that ends one: "
+            "make the env with autoreset_mode='SameStep', or env_type='sb3'",
+            together="with Stable-Baselines3, which steps all lanes together",
+            copy="with Stable-Baselines3, which keeps what steps return",
+        )
         self.env = env
         self._statistics = bool(env.config.get("record_episode_statistics"))
         self._start = time.time()
@@ -178,15 +174,9 @@ class BatchVecEnv(VecEnv):
             raise
         return self._told(*result)
 
-    def _told(
-        self,
-        observations: Any,
-        rewards: NDArray[Any],
-        terminations: NDArray[np.bool_],
-        truncations: NDArray[np.bool_],
-        infos: dict[str, Any],
-    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+    def _told(self, *result: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """The results of `BatchEnv.step` as Stable-Baselines3 has them."""
+        observations, rewards, terminations, truncations, infos = result
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         if not infos:
             return observations, rewards, dones, self._dicts.take()

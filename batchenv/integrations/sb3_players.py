@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv._core import dones_and_rewards
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.player_rows import PlayerVectorEnv
 from batchenv.lanes import lane_indices
@@ -88,19 +89,14 @@ class PlayerVecEnv(VecEnv):
         """
         return converted(self._told, self.rows.step, self._actions)
 
-    def _told(
-        self,
-        observations: Any,
-        rewards: NDArray[Any],
-        terminations: NDArray[np.bool_],
-        truncations: NDArray[np.bool_],
-        infos: dict[str, Any],
-    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+    def _told(self, *result: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """The results of `PlayerVectorEnv.step` as Stable-Baselines3 has them."""
+        observations, rewards, terminations, truncations, infos = result
+        dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         dicts: list[dict[str, Any]] = [
             {"TimeLimit.truncated": truncated, "active": active}
             for truncated, active in zip(truncations.tolist(), infos["active"].tolist(), strict=True)
         ]
-        dones = terminations | truncations
         now = dicts.copy()
         for row in np.flatnonzero(dones).tolist():
             dicts[row]["terminal_observation"] = infos["final_obs"][row]
@@ -108,7 +104,7 @@ class PlayerVecEnv(VecEnv):
         tell_infos(now, infos, _NOT_NOW)
         if "final_info" in infos:
             tell_infos(dicts, infos["final_info"])
-        return observations, rewards.astype(np.float32), dones, dicts
+        return observations, rewards, dones, dicts
 
     # ---- lanes ------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv.env import BatchEnv
+
+
+def check_env(env: BatchEnv, *, same_step: str, together: str | None = None, copy: str | None = None) -> None:
+    """Refuses an env that was made in a way that an API cannot use.
+
+    Args:
+        env: the BatchEnv.
+        same_step: why its autoreset mode must be "SameStep", as the end of a sentence.
+        together: why it must have no batch_size; None: it may have one.
+        copy: why it must not be made with `copy=False`; None: it may be.
+
+    Raises:
+        ValueError: it is otherwise.
+    """
+    if env.autoreset_mode is not AutoresetMode.SAME_STEP:
+        raise ValueError(f"autoreset_mode={env.autoreset_mode.value!r} must be 'SameStep' {same_step}")
+    if together is not None and env.is_async:
+        raise ValueError(f"batch_size={env.batch_size} must be num_envs={env.num_envs} {together}")
+    if copy is not None and not env.config.get("copy", True):
+        raise ValueError(f"copy=False cannot be used {copy}")
 
 
 class Wrapper:

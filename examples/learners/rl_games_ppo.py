@@ -8,19 +8,20 @@ batchenv and over rl_games' own vectorisation by EnvPool, and prints the rates t
 of the envs alone, and "fps total". That needs `pip install envpool`, for Python 3.12 or newer.
 """
 
-import argparse
 import contextlib
 import os
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from functools import partial
 from statistics import mean, median
 
 from rl_games.common.algo_observer import DefaultAlgoObserver
 from rl_games.torch_runner import Runner
 
 from batchenv.integrations.rl_games import register
+from common import compare, options
 
 
 class Figures(DefaultAlgoObserver):
@@ -129,30 +130,20 @@ def train(env_id: str, lanes: int, steps: int, seed: int) -> bool:
     return env_id != "CartPole-v1" or max(returns) >= 475
 
 
-def compare(env_id: str, lanes: int, seed: int, turns: int = 3) -> None:
-    """Prints medians over all epochs of several turns."""
-    rates = defaultdict(list)
-    for _ in range(turns):
-        for vecenv in ("batchenv", "envpool"):
-            told = run(env_id, lanes, 10, seed, vecenv=vecenv)
-            for what, name in (("fps step", "step_fps"), ("fps total", "step_inference_rl_update_fps")):
-                rates[what, vecenv] += told[f"performance/{name}"][2:]  # without what warms up
-    for what in ("fps step", "fps total"):
-        ours, other = (median(rates[what, vecenv]) for vecenv in ("batchenv", "envpool"))
-        print(f"{env_id}, {lanes} lanes, {what}: batchenv {ours:,.0f}, EnvPool {other:,.0f}: {ours / other:.1f} times")
+def measured(env_id: str, lanes: int, seed: int, vecenv: str) -> dict[str, float]:
+    """Medians of the rates that rl_games counts in a short training."""
+    told = run(env_id, lanes, 10, seed, vecenv=vecenv)
+    names = {"fps step": "step_fps", "fps total": "step_inference_rl_update_fps"}
+    return {what: median(told[f"performance/{name}"][2:]) for what, name in names.items()}  # without what warms up
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--env", default="HalfCheetah-v5")
-    parser.add_argument("--lanes", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--speed", action="store_true", help="measure, and train little")
-    args = parser.parse_args()
+    args = options(__doc__, env="HalfCheetah-v5", steps=1_000_000)
     register()
     if args.speed:
-        compare(args.env, args.lanes, args.seed)
+        vecenvs = {"batchenv": "batchenv", "EnvPool": "envpool"}
+        ways = {name: partial(measured, args.env, args.lanes, args.seed, vecenv) for name, vecenv in vecenvs.items()}
+        compare(f"{args.env}, {args.lanes} lanes", ways, turns=3)
         return 0
     return 0 if train(args.env, args.lanes, args.steps, args.seed) else 1
 

@@ -8,16 +8,16 @@ batchenv with RLlib's own vectorisation, measured in turns: steps per second of 
 with PPO's network, and of whole iterations, which sample and learn.
 """
 
-import argparse
 import os
 import sys
 import time
-from statistics import median
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
+
+from common import compare, options, rate
 
 BATCH = 4096
 # "batchenv:" tells Gymnasium to import batchenv first, which the processes of EnvRunners have not done.
@@ -64,42 +64,31 @@ def train(lanes: int, runners: int, iterations: int, seed: int) -> bool:
     return mean >= 475
 
 
-def compare(lanes: int, seed: int, turns: int = 5) -> None:
-    """Prints medians of several turns, each with one EnvRunner."""
-    learners = {
-        "batchenv": ppo(**OURS, lanes=lanes, runners=1, seed=seed),
-        "SyncVectorEnv": ppo(**THEIRS, lanes=lanes, runners=1, seed=seed),
-    }
+def way(env: str, mode: str, lanes: int, seed: int):
+    """What is compared: a learner with one EnvRunner."""
+    algorithm = ppo(env, mode, lanes, 1, seed)
 
-    def sample(algorithm: PPO) -> None:
+    def sample() -> None:
         algorithm.env_runner_group.foreach_env_runner(
             lambda runner: len(runner.sample(num_timesteps=BATCH)), local_env_runner=False
         )
 
-    sampled, trained = {name: [] for name in learners}, {name: [] for name in learners}
-    for turn in range(turns + 1):
-        for name, algorithm in learners.items():
-            for run, rates in ((sample, sampled), (PPO.train, trained)):
-                begin = time.perf_counter()
-                run(algorithm)
-                if turn:  # the first one warms up
-                    rates[name].append(BATCH / (time.perf_counter() - begin))
-    for what, rates in (("an EnvRunner that samples", sampled), ("whole iterations of PPO", trained)):
-        told = ", ".join(f"{name} {median(values):,.0f}" for name, values in rates.items())
-        times = median(rates["batchenv"]) / median(rates["SyncVectorEnv"])
-        print(f"CartPole-v1, {lanes} lanes, steps/s, {what}: {told}: {times:.2f} times")
-    for algorithm in learners.values():
-        algorithm.stop()
+    def measure() -> dict[str, float]:
+        return {
+            "an EnvRunner that samples": rate(sample, BATCH, seconds=0),
+            "whole iterations of PPO": rate(algorithm.train, BATCH, seconds=0),
+        }
+
+    measure()  # the first one warms up
+    return measure
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--lanes", type=int, default=32, help="of each EnvRunner")
-    parser.add_argument("--runners", type=int, default=1, help="EnvRunners, each in a process of its own")
-    parser.add_argument("--iterations", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
-    args = parser.parse_args()
+    more = [
+        ("runners", 1, "EnvRunners, each in a process of its own, with so many lanes"),
+        ("iterations", 60, "the most iterations of training"),
+    ]
+    args = options(__doc__, lanes=32, more=more)
     runners = max(2, args.runners)  # --speed has two learners with a runner each
     ray.init(
         "local",
@@ -111,7 +100,9 @@ def main() -> int:
     )
     try:
         if args.speed:
-            compare(args.lanes, args.seed)
+            sides = {"batchenv": OURS, "SyncVectorEnv": THEIRS}
+            ways = {name: way(**side, lanes=args.lanes, seed=args.seed) for name, side in sides.items()}
+            compare(f"CartPole-v1, {args.lanes} lanes", ways)
             return 0
         return 0 if train(args.lanes, args.runners, args.iterations, args.seed) else 1
     finally:

@@ -7,9 +7,8 @@ an agent's first episodes and of its last ones. --speed trains nothing, but prin
 batchenv and with SuperSuit's concat_vec_envs_v1, measured in turns: of the envs alone, and within PPO.
 """
 
-import argparse
 import time
-from statistics import mean, median
+from statistics import mean
 
 import numpy as np
 import supersuit
@@ -21,6 +20,7 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecMonitor
 
 import batchenv
+from common import compare, options, rate
 
 
 def learner(env) -> PPO:
@@ -49,54 +49,34 @@ def train(lanes: int, steps: int, seed: int) -> None:
           f"{mean(told.returns[:500]):.1f}, of the last 500 {mean(told.returns[-500:]):.1f}")  # fmt: skip
 
 
-def rate(env, actions, seconds: float = 0.7) -> float:
-    """Steps of agents per second of an env alone."""
-    steps, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        env.step(actions)
-        steps += env.num_envs
-    return steps / (time.perf_counter() - begin)
-
-
-def compare(lanes: int, seed: int, turns: int = 5) -> None:
-    """Prints medians of several turns."""
+def ways(lanes: int, seed: int) -> dict:
+    """What is compared."""
     one = supersuit.pettingzoo_env_to_vec_env_v1(simple_spread_v3.parallel_env())
+    ours = dict(num_envs=lanes, env_type="sb3")
     envs = {
-        "batchenv": batchenv.make_parallel(simple_spread_v3.parallel_env, lanes, env_type="sb3"),
-        "batchenv, one process": batchenv.make_parallel(
-            simple_spread_v3.parallel_env, lanes, env_type="sb3", workers="serial"
-        ),
+        "batchenv": batchenv.make_parallel(simple_spread_v3.parallel_env, **ours),
+        "batchenv in one process": batchenv.make_parallel(simple_spread_v3.parallel_env, **ours, workers="serial"),
         "SuperSuit": supersuit.concat_vec_envs_v1(one, lanes, base_class="stable_baselines3"),
     }
-    models = {name: learner(env) for name, env in envs.items()}
     actions = np.random.default_rng(seed).integers(0, 5, lanes * 3)
-    alone, learning = {name: [] for name in envs}, {name: [] for name in envs}
-    for env in envs.values():
+
+    def way(env):
+        model, steps = learner(env), 50 * env.num_envs
         env.reset()
-    for _ in range(turns):
-        for name, env in envs.items():
-            alone[name].append(rate(env, actions))
-            begin = time.perf_counter()
-            models[name].learn(50 * env.num_envs)
-            learning[name].append(50 * env.num_envs / (time.perf_counter() - begin))
-    for what, rates in (("the envs alone", alone), ("within PPO", learning)):
-        told = "; ".join(f"{name}: {median(values):,.0f}" for name, values in rates.items())
-        print(f"{lanes} lanes, steps of agents per second, {what}: {told}")
-    for env in envs.values():
-        env.close()
+        return lambda: {
+            "the envs alone": rate(lambda: env.step(actions), env.num_envs),
+            "within PPO": rate(lambda: model.learn(steps), steps, seconds=0),
+        }
+
+    return {name: way(env) for name, env in envs.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--lanes", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=600_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
-    args = parser.parse_args()
+    args = options(__doc__, lanes=32, steps=600_000)
     torch.set_num_threads(1)  # the network is small
     set_random_seed(args.seed)
     if args.speed:
-        compare(args.lanes, args.seed)
+        compare(f"{args.lanes} lanes with 3 agents each", ways(args.lanes, args.seed))
     else:
         train(args.lanes, args.steps, args.seed)
 

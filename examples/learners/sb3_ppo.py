@@ -7,10 +7,8 @@ CartPole-v1 is trained until evaluate_policy gives a mean return of 475, Gymnasi
 batchenv and with Stable-Baselines3's DummyVecEnv, measured in turns: of the env alone, and within PPO.
 """
 
-import argparse
 import sys
 import time
-from statistics import median
 
 import numpy as np
 import torch
@@ -20,6 +18,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 import batchenv
+from common import compare, options, rate
 
 
 def learner(env_id: str, env, steps: int, seed: int) -> PPO:
@@ -49,51 +48,36 @@ def train(env_id: str, lanes: int, steps: int, seed: int) -> bool:
     return not cartpole or best >= 475
 
 
-def rate(env, actions, seconds: float = 0.5) -> float:
-    """Steps per second of an env alone."""
-    steps, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        for some in actions:
-            env.step(some)
-        steps += len(actions) * env.num_envs
-    return steps / (time.perf_counter() - begin)
-
-
-def compare(env_id: str, lanes: int, seed: int, turns: int = 5) -> None:
-    """Prints medians of several turns."""
+def ways(env_id: str, lanes: int, seed: int) -> dict:
+    """What is compared."""
     envs = {
         "batchenv": batchenv.make(env_id, lanes, env_type="sb3", seed=seed),
         "DummyVecEnv": make_vec_env(env_id, lanes, seed=seed),
     }
     actions = [np.stack([envs["batchenv"].action_space.sample() for _ in range(lanes)]) for _ in range(16)]
-    models = {name: learner(env_id, env, 1, seed) for name, env in envs.items()}
-    alone, learning = {name: [] for name in envs}, {name: [] for name in envs}
-    for env in envs.values():
+
+    def way(env):
+        model = learner(env_id, env, 1, seed)
+        steps = model.n_steps * lanes
         env.reset()
-    for _ in range(turns):
-        for name, env in envs.items():
-            alone[name].append(rate(env, actions))
-            steps = models[name].n_steps * lanes
-            begin = time.perf_counter()
-            models[name].learn(steps)
-            learning[name].append(steps / (time.perf_counter() - begin))
-    for what, rates in (("the env alone", alone), ("within PPO", learning)):
-        told = ", ".join(f"{name} {median(values):,.0f}" for name, values in rates.items())
-        times = median(rates["batchenv"]) / median(rates["DummyVecEnv"])
-        print(f"{env_id}, {lanes} lanes, steps/s, {what}: {told}: {times:.1f} times")
+
+        def walk():
+            for some in actions:
+                env.step(some)
+
+        return lambda: {
+            "the env alone": rate(walk, len(actions) * lanes),
+            "within PPO": rate(lambda: model.learn(steps), steps, seconds=0),
+        }
+
+    return {name: way(env) for name, env in envs.items()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--env", default="CartPole-v1")
-    parser.add_argument("--lanes", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
-    args = parser.parse_args()
+    args = options(__doc__, env="CartPole-v1", lanes=32, steps=1_000_000)
     torch.set_num_threads(1)  # the networks are small
     if args.speed:
-        compare(args.env, args.lanes, args.seed)
+        compare(f"{args.env}, {args.lanes} lanes", ways(args.env, args.lanes, args.seed))
         return 0
     return 0 if train(args.env, args.lanes, args.steps, args.seed) else 1
 

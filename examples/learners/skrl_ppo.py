@@ -1,42 +1,28 @@
 """skrl's PPO over batchenv: pip install -e ".[skrl,mujoco]".
 
-python examples/learners/skrl_ppo.py [--env Ant-v5] [--lanes 64] [--steps N]
+python examples/learners/skrl_ppo.py [--env Ant-v5] [--lanes 64] [--steps N] [--speed]
 
-skrl's wrap_env takes a BatchEnv as it is. Prints the steps per second of wrapped envs, batchenv's and Gymnasium's
-SyncVectorEnv, measured in turns. Then trains for --steps steps, and prints the mean return of episodes as it goes.
+skrl's wrap_env takes a BatchEnv as it is. Trains for --steps steps, and prints the mean return of episodes as it goes.
+--speed trains little, but prints the steps per second with batchenv and with Gymnasium's SyncVectorEnv, measured in
+turns: of the wrapped env alone, and of PPO, which is stepping and learning.
 """
 
-import argparse
 import tempfile
 import time
-from statistics import mean, median
+from statistics import mean
 
 import gymnasium
+import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import DtypeObservation
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.utils.runner.torch import Runner
 
 import batchenv
+from common import compare, options, rate
 
-
-def compare(env_id: str, lanes: int, turns: int = 3, seconds: float = 0.5) -> None:
-    """Prints medians of several turns."""
-    sync = SyncVectorEnv([lambda: gymnasium.make(env_id)] * lanes, autoreset_mode=AutoresetMode.SAME_STEP)
-    envs = {"batchenv": batchenv.make(env_id, lanes, autoreset_mode="SameStep"), "SyncVectorEnv": sync}
-    actions = torch.as_tensor(sync.action_space.sample()).reshape(lanes, -1)
-    rates = {name: [] for name in envs}
-    for _ in range(turns):
-        for name, env in envs.items():
-            wrapped = wrap_env(env, wrapper="gymnasium", verbose=False)
-            wrapped.reset()
-            steps, begin = 0, time.perf_counter()
-            while time.perf_counter() - begin < seconds:
-                wrapped.step(actions)
-                steps += lanes
-            rates[name].append(steps / (time.perf_counter() - begin))
-    told = ", ".join(f"{name} {median(values):,.0f}" for name, values in rates.items())
-    print(f"{env_id}, {lanes} lanes, steps/s of the wrapped env: {told}")
+ROLLOUT = 64  # steps of each lane before it learns
 
 
 class Episodes(gymnasium.vector.VectorWrapper):
@@ -58,58 +44,88 @@ class Episodes(gymnasium.vector.VectorWrapper):
         return result
 
 
-def train(env_id: str, lanes: int, steps: int, seed: int) -> None:
+def runner(env, steps: int, seed: int, folder: str) -> Runner:
+    """skrl's PPO, which trains for so many steps of all lanes together."""
+    network = [{"name": "net", "input": "OBSERVATIONS", "layers": [64, 64], "activations": "tanh"}]
+    configuration = {
+        "seed": seed,
+        "models": {
+            "separate": True,
+            "policy": {"class": "GaussianMixin", "network": network, "output": "ACTIONS", "initial_log_std": -0.5},
+            "value": {"class": "DeterministicMixin", "network": network, "output": "ONE"},
+        },
+        "memory": {"class": "RandomMemory", "memory_size": -1},
+        "agent": {
+            "class": "PPO",
+            "rollouts": ROLLOUT,
+            "learning_epochs": 10,
+            "mini_batches": 16,
+            "learning_rate": 3e-4,
+            "time_limit_bootstrap": True,
+            "experiment": {"directory": folder, "write_interval": 0, "checkpoint_interval": 0},
+        },
+        "trainer": {
+            "class": "SequentialTrainer",
+            "timesteps": steps // env.num_envs,
+            "headless": True,
+            "disable_progressbar": True,
+            "close_environment_at_exit": False,
+        },
+    }
+    return Runner(wrap_env(env, wrapper="gymnasium", verbose=False), configuration)
+
+
+def train(env_id: str, lanes: int, steps: int, seed: int, folder: str) -> None:
     """Trains, and prints what episodes returned."""
-    torch.manual_seed(seed)
     env = Episodes(
         batchenv.make(env_id, lanes, seed=seed, autoreset_mode="SameStep", clip_actions=True,
                       normalize_observation=True, clip_observation=(-10, 10), normalize_reward=0.99,
                       record_episode_statistics=True),
         steps,
     )  # fmt: skip
-    network = [{"name": "net", "input": "OBSERVATIONS", "layers": [64, 64], "activations": "tanh"}]
-    with tempfile.TemporaryDirectory() as folder:
-        configuration = {
-            "seed": seed,
-            "models": {
-                "separate": True,
-                "policy": {"class": "GaussianMixin", "network": network, "output": "ACTIONS", "initial_log_std": -0.5},
-                "value": {"class": "DeterministicMixin", "network": network, "output": "ONE"},
-            },
-            "memory": {"class": "RandomMemory", "memory_size": -1},
-            "agent": {
-                "class": "PPO",
-                "rollouts": 64,
-                "learning_epochs": 10,
-                "mini_batches": 16,
-                "learning_rate": 3e-4,
-                "time_limit_bootstrap": True,
-                "experiment": {"directory": folder, "write_interval": 0, "checkpoint_interval": 0},
-            },
-            "trainer": {
-                "class": "SequentialTrainer",
-                "timesteps": steps // lanes,
-                "headless": True,
-                "disable_progressbar": True,
-            },
-        }
-        runner = Runner(wrap_env(env, wrapper="gymnasium", verbose=False), configuration)
-        begin = time.perf_counter()
-        runner.run("train")
+    learner = runner(env, steps, seed, folder)
+    begin = time.perf_counter()
+    learner.run("train")
     seconds = time.perf_counter() - begin
     print(f"{env_id}: {steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second with learning")
 
 
+def ways(env_id: str, lanes: int, seed: int, folder: str) -> dict:
+    """What is compared. Observations are float32, as the networks' numbers are."""
+    copies = [lambda: DtypeObservation(gymnasium.make(env_id), np.float32)] * lanes
+    envs = {
+        "batchenv": batchenv.make(
+            env_id, lanes, autoreset_mode="SameStep", observation_dtype="float32", clip_actions=True
+        ),
+        "SyncVectorEnv": SyncVectorEnv(copies, autoreset_mode=AutoresetMode.SAME_STEP),
+    }
+    actions = torch.as_tensor(envs["batchenv"].action_space.sample()).reshape(lanes, -1)
+    steps = ROLLOUT * lanes
+
+    def way(env):
+        wrapped, learner = wrap_env(env, wrapper="gymnasium", verbose=False), runner(env, steps, seed, folder)
+
+        def measure():
+            wrapped.reset()
+            return {
+                "the wrapped env": rate(lambda: wrapped.step(actions), lanes),
+                "PPO": rate(lambda: learner.run("train"), steps, seconds=0),
+            }
+
+        return measure
+
+    return {name: way(env) for name, env in envs.items()}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--env", default="Ant-v5")
-    parser.add_argument("--lanes", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=500_000)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    args = options(__doc__, env="Ant-v5", steps=500_000)
     torch.set_num_threads(1)  # the networks are small
-    compare(args.env, args.lanes)
-    train(args.env, args.lanes, args.steps, args.seed)
+    torch.manual_seed(args.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        if args.speed:
+            compare(f"{args.env}, {args.lanes} lanes", ways(args.env, args.lanes, args.seed, folder))
+        else:
+            train(args.env, args.lanes, args.steps, args.seed, folder)
 
 
 if __name__ == "__main__":

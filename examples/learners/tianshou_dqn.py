@@ -8,11 +8,8 @@ Tianshou's DummyVectorEnv and SubprocVectorEnv, measured in turns: of the env al
 training, which is collecting and as many updates of the network as when it trains in earnest.
 """
 
-import argparse
 import sys
 import time
-from collections import defaultdict
-from statistics import median
 
 import gymnasium
 import numpy as np
@@ -27,6 +24,7 @@ from tianshou.utils.net.common import Net
 from tianshou.utils.torch_utils import policy_within_training_step
 
 import batchenv
+from common import compare, options, rate
 
 ID = "CartPole-v1"
 BATCH, UPDATES = 256, 1 / 10  # transitions of an update, and updates for each step
@@ -76,21 +74,8 @@ def train(lanes: int, steps: int, seed: int) -> bool:
     return best >= 475
 
 
-def rate(env, actions, seconds: float = 0.5) -> float:
-    """Steps per second of an env alone, whose finished lanes are reset, as a Collector does it."""
-    steps, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        for some in actions:
-            _, _, terminated, truncated, _ = env.step(some)
-            done = np.flatnonzero(terminated | truncated)
-            if len(done):
-                env.reset(done)
-        steps += len(actions) * len(env)
-    return steps / (time.perf_counter() - begin)
-
-
-def compare(lanes: int, seed: int, turns: int = 5) -> None:
-    """Prints medians of several turns."""
+def ways(lanes: int, seed: int) -> dict:
+    """What is compared."""
     make = [lambda: gymnasium.make(ID)] * lanes
     envs = {
         "batchenv": batchenv.make(ID, lanes, env_type="tianshou"),
@@ -99,49 +84,50 @@ def compare(lanes: int, seed: int, turns: int = 5) -> None:
     }
     actions = np.random.default_rng(seed).integers(0, 2, (16, lanes))
     count = max(10, 4096 // lanes) * lanes
-    collectors, trained, rates = {}, {}, defaultdict(dict)
-    for name, env in envs.items():
+
+    def way(env):
         env.seed(seed)
-        trained[name] = learner(env)
-        collectors[name] = Collector(trained[name], env, VectorReplayBuffer(50_000, lanes))
-        for what in ("the env alone", "a Collector with a network", "training"):
-            rates[what][name] = []
-    for _ in range(turns):
-        for name, env in envs.items():
-            env.reset()
-            rates["the env alone"][name].append(rate(env, actions))
-            collectors[name].reset()
+        dqn = learner(env)
+        collector = Collector(dqn, env, VectorReplayBuffer(50_000, lanes))
+
+        def walk():
+            """Finished lanes are reset, as a Collector does it."""
+            for some in actions:
+                _, _, terminated, truncated, _ = env.step(some)
+                done = np.flatnonzero(terminated | truncated)
+                if len(done):
+                    env.reset(done)
+
+        def collect():
             with torch.no_grad():
-                begin = time.perf_counter()
-                collectors[name].collect(n_step=count)
-                seconds = time.perf_counter() - begin
-            rates["a Collector with a network"][name].append(count / seconds)
-            with policy_within_training_step(trained[name].policy):
-                begin = time.perf_counter()
+                collector.collect(n_step=count)
+
+        def update():
+            with policy_within_training_step(dqn.policy):
                 for _ in range(int(count * UPDATES)):
-                    trained[name].update(buffer=collectors[name].buffer, sample_size=BATCH)
-            seconds += time.perf_counter() - begin
-            rates["training"][name].append(count / seconds)
-    for what, by_env in rates.items():
-        medians = {name: median(values) for name, values in by_env.items()}
-        told = ", ".join(
-            f"{name} {value:,.0f} ({medians['batchenv'] / value:.1f} times)" for name, value in medians.items()
-        )
-        print(f"{ID}, {lanes} lanes, steps/s, {what}: {told}")
-    for env in envs.values():
-        env.close()
+                    dqn.update(buffer=collector.buffer, sample_size=BATCH)
+
+        def measure():
+            env.reset()
+            alone = rate(walk, len(actions) * lanes)
+            collector.reset()
+            collecting, updating = rate(collect, count, seconds=0), rate(update, count, seconds=0)
+            return {
+                "the env alone": alone,
+                "a Collector with a network": collecting,
+                "training": 1 / (1 / collecting + 1 / updating),
+            }
+
+        return measure
+
+    return {name: way(env) for name, env in envs.items()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("--lanes", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=300_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--speed", action="store_true", help="measure, and train nothing")
-    args = parser.parse_args()
+    args = options(__doc__, lanes=16, steps=300_000)
     torch.set_num_threads(1)  # the network is small
     if args.speed:
-        compare(args.lanes, args.seed)
+        compare(f"{ID}, {args.lanes} lanes", ways(args.lanes, args.seed))
         return 0
     return 0 if train(args.lanes, args.steps, args.seed) else 1
 

@@ -1,68 +1,42 @@
-"""PPO on CartPole-v1 with TorchRL's collector and loss, over lanes of batchenv.
+"""PPO on CartPole-v1 with TorchRL's collector and loss, over lanes of batchenv: pip install -e ".[torchrl]".
 
-    pip install -e ".[torchrl]" && python examples/learners/torchrl_ppo.py
+python examples/learners/torchrl_ppo.py [--lanes 64] [--steps N] [--speed]
 
-First prints how many steps per second TorchRL's collector makes with random actions, over batchenv and over TorchRL's
-own SerialEnv, in turns. Then trains until the mean return of a batch's episodes is 475, or until the steps are used up.
+Trains until the mean return of a batch's episodes is 475, Gymnasium's threshold; exits with status 1 if --steps are not
+enough. --speed trains little, but prints the steps per second with batchenv and with TorchRL's SerialEnv, measured in
+turns: of a collector with random actions, and of PPO, which is collecting with its network and learning.
 """
 
-import argparse
 import statistics
+import sys
 import time
+from inspect import signature
 
 import torch
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torch.distributions import Categorical
+from torchrl.collectors import Collector
 from torchrl.envs import GymEnv, SerialEnv
 from torchrl.modules import ProbabilisticActor, ValueOperator
 from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import batchenv
+from common import compare, options, rate
 
-try:
-    from torchrl.collectors import Collector
-except ImportError:  # before TorchRL 0.11
-    from torchrl.collectors import SyncDataCollector as Collector
-
-
-def speed(make, lanes, steps=32, batches=5):
-    """Steps per second of a collector with random actions."""
-    frames = lanes * steps
-    collector = Collector(make(lanes), None, frames_per_batch=frames, total_frames=frames * (batches + 1))
-    results = iter(collector)
-    next(results)
-    start = time.perf_counter()
-    taken = sum(batch.numel() for batch in results)
-    seconds = time.perf_counter() - start
-    collector.shutdown()
-    return taken / seconds
-
-
-def compare(lanes, turns=3):
-    """Prints the speeds of both."""
-    ways = {
-        "batchenv": lambda lanes: batchenv.make("CartPole-v1", lanes, env_type="torchrl"),
-        "SerialEnv": lambda lanes: SerialEnv(lanes, lambda: GymEnv("CartPole-v1")),
-    }
-    rates = {name: [] for name in ways}
-    for _ in range(turns):
-        for name, make in ways.items():
-            rates[name].append(speed(make, lanes, batches=5 if name == "batchenv" else 1))
-    told = ", ".join(f"{name} {statistics.median(rate):,.0f}" for name, rate in rates.items())
-    print(f"collector with random actions, {lanes} lanes, steps per second: {told}")
+ID = "CartPole-v1"
+QUICK = {"device": "cpu"}  # without a device, each step's TensorDict is copied
+if "track_traj_ids" in signature(Collector).parameters:
+    QUICK["track_traj_ids"] = False  # nothing here asks which trajectory a step belongs to
 
 
 def network(size, outputs):
     return nn.Sequential(nn.Linear(size, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, outputs))
 
 
-def train(lanes=64, steps=64, total=360 * 4096, seed=0):
-    """Trains, and returns the best mean return of a batch's episodes."""
-    torch.manual_seed(seed)
-    env = batchenv.make("CartPole-v1", lanes, env_type="torchrl")
-    env.set_seed(seed)
+def learner(env, total=-1, steps=64):
+    """A collector of batches of so many steps per lane, and the function that learns from one."""
     actor = ProbabilisticActor(
         TensorDictModule(network(4, 2), in_keys=["observation"], out_keys=["logits"]),
         in_keys=["logits"],
@@ -73,14 +47,9 @@ def train(lanes=64, steps=64, total=360 * 4096, seed=0):
     advantage = GAE(gamma=0.99, lmbda=0.95, value_network=critic, average_gae=True)
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01)
     optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
-    collector = Collector(env, actor, frames_per_batch=lanes * steps, total_frames=total)
-    length, best, done, start = torch.zeros(lanes), 0.0, 0, time.perf_counter()
-    for batch in collector:
-        returns = []
-        for ended in batch["next", "done"].squeeze(-1).unbind(1):  # rewards are 1, so a return is a length
-            length += 1
-            returns += length[ended].tolist()
-            length[ended] = 0
+    collector = Collector(env, actor, frames_per_batch=env.batch_size[0] * steps, total_frames=total, **QUICK)
+
+    def learn(batch):
         for _ in range(4):
             with torch.no_grad():
                 advantage(batch)
@@ -92,24 +61,63 @@ def train(lanes=64, steps=64, total=360 * 4096, seed=0):
                 nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
                 optimizer.step()
         collector.update_policy_weights_()
-        done += len(rows)
+
+    return collector, learn
+
+
+def train(lanes, total, seed):
+    """Trains; returns whether the threshold was reached."""
+    env = batchenv.make(ID, lanes, env_type="torchrl")
+    env.set_seed(seed)
+    collector, learn = learner(env, total)
+    length, best, done, start = torch.zeros(lanes), 0.0, 0, time.perf_counter()
+    for count, batch in enumerate(collector, 1):
+        returns = []
+        for ended in batch["next", "done"].squeeze(-1).unbind(1):  # rewards are 1, so a return is a length
+            length += 1
+            returns += length[ended].tolist()
+            length[ended] = 0
+        learn(batch)
+        done += batch.numel()
         if returns:
             best = max(best, statistics.mean(returns))
-        if done // len(rows) % 10 == 0 or best >= 475:
+        if count % 10 == 0 or best >= 475:
             mean = f"{statistics.mean(returns):.1f}" if returns else "-"
-            rate = done / (time.perf_counter() - start)
-            print(f"{done:>9,} steps, mean return {mean}, {rate:,.0f} steps per second with learning", flush=True)
+            per_second = done / (time.perf_counter() - start)
+            print(f"{done:>9,} steps, mean return {mean}, {per_second:,.0f} steps per second with learning", flush=True)
         if best >= 475:
             break
     collector.shutdown()
-    return best
+    print(f"best mean return of a batch: {best:.1f}")
+    return best >= 475
+
+
+def way(make, lanes):
+    """What is compared."""
+    frames = lanes * 32
+    randomly = iter(Collector(make(), None, frames_per_batch=frames, total_frames=-1, **QUICK))
+    collector, learn = learner(make())
+    batches = iter(collector)
+    next(randomly), learn(next(batches))  # the first ones warm up
+    return lambda: {
+        "a collector with random actions": rate(lambda: next(randomly), frames, seconds=0.3),
+        "PPO": rate(lambda: learn(next(batches)), lanes * 64, seconds=0),
+    }
+
+
+def main():
+    args = options(__doc__, lanes=64, steps=360 * 4096)
+    torch.set_num_threads(1)  # the networks are small
+    torch.manual_seed(args.seed)
+    if args.speed:
+        makers = {
+            "batchenv": lambda: batchenv.make(ID, args.lanes, env_type="torchrl"),
+            "SerialEnv": lambda: SerialEnv(args.lanes, lambda: GymEnv(ID)),
+        }
+        compare(f"{ID}, {args.lanes} lanes", {name: way(make, args.lanes) for name, make in makers.items()})
+        return 0
+    return 0 if train(args.lanes, args.steps, args.seed) else 1
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=360 * 4096, help="the most steps of training")
-    parser.add_argument("--lanes", type=int, default=64)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    compare(options.lanes)
-    print(f"best mean return of a batch: {train(options.lanes, total=options.steps):.1f}")
+    sys.exit(main())

@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pytest
 from gymnasium import spaces
 
 _SPACES = {
@@ -145,3 +146,15 @@ class Herd:
 
     def close(self):
         pass
+
+
+def supersuit_herd(lanes, base_class):
+    """SuperSuit's rows for the agents of so many herds, which all end together, as it needs it. Skips the test if it is
+    not installed."""
+    supersuit, pettingzoo = pytest.importorskip("supersuit"), pytest.importorskip("pettingzoo")
+
+    class Zoo(Herd, pettingzoo.ParallelEnv):
+        pass
+
+    one = supersuit.pettingzoo_env_to_vec_env_v1(Zoo(leave=False))
+    return supersuit.concat_vec_envs_v1(one, lanes, base_class=base_class)

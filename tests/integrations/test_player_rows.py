@@ -7,7 +7,7 @@ from gymnasium import spaces
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import batchenv
-from helpers.parallel_envs import Herd, Meadow
+from helpers.parallel_envs import Herd, Meadow, supersuit_herd
 
 LANES = 4
 
@@ -144,14 +144,8 @@ def test_refusals():
 
 def test_supersuit():
     """SuperSuit's rows, where all agents end together, as it needs it."""
-    supersuit, pettingzoo = pytest.importorskip("supersuit"), pytest.importorskip("pettingzoo")
-
-    class Zoo(Herd, pettingzoo.ParallelEnv):
-        pass
-
-    one = supersuit.pettingzoo_env_to_vec_env_v1(Zoo(leave=False))
-    other = supersuit.concat_vec_envs_v1(one, LANES, base_class="gymnasium")
-    mine = batchenv.make_parallel(lambda: Zoo(leave=False), LANES, workers="serial", env_type="gymnasium")
+    other = supersuit_herd(LANES, "gymnasium")
+    mine = batchenv.make_parallel(lambda: Herd(leave=False), LANES, workers="serial", env_type="gymnasium")
     assert mine.num_envs == other.num_envs
     np.testing.assert_array_equal(mine.reset(seed=5)[0], other.reset(seed=5)[0])
     ended = 0

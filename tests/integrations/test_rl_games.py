@@ -7,35 +7,15 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import batchenv
-from helpers.processes import hide, run_python
-
-
-def test_a_missing_package(tmp_path):
-    text = run_python(
-        """
-        import batchenv
-        try:
-            batchenv.make("CartPole-v1", env_type="rl_games")
-        except ImportError as error:
-            print(error)
-        try:
-            import batchenv.integrations.rl_games
-        except ImportError as error:
-            print(error)
-        """,
-        PYTHONPATH=hide("rl_games", tmp_path),
-    )
-    assert text.count("pip install 'batchenv[rl-games]'") == 2
-
 
 pytest.importorskip("rl_games")
 
-from rl_games.common import env_configurations, vecenv  # noqa: E402
-from rl_games.common.algo_observer import DefaultAlgoObserver  # noqa: E402
-from rl_games.common.ivecenv import IVecEnv  # noqa: E402
-from rl_games.torch_runner import Runner  # noqa: E402
+from rl_games.common import env_configurations, vecenv
+from rl_games.common.algo_observer import DefaultAlgoObserver
+from rl_games.common.ivecenv import IVecEnv
+from rl_games.torch_runner import Runner
 
-from batchenv.integrations.rl_games import register  # noqa: E402
+from batchenv.integrations.rl_games import register
 
 LANES = 4
 

@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 import batchenv
 from batchenv._core import OwnDicts, dones_and_rewards, put_ends
-from helpers.processes import hide, python
 
 pytest.importorskip("stable_baselines3")
 import torch
@@ -409,9 +408,3 @@ def test_lives_are_no_games():
         if games:
             break
     assert games and lives >= 5 * games
-
-
-def test_missing_package(tmp_path):
-    code = "import batchenv; batchenv.make('CartPole-v1', 2, env_type='sb3')"
-    result = python("-c", code, PYTHONPATH=hide("stable_baselines3", tmp_path))
-    assert "pip install 'batchenv[sb3]'" in result.stderr and result.returncode == 1

@@ -4,24 +4,9 @@ import numpy as np
 import pytest
 
 import batchenv
-from helpers.parallel_envs import Herd
-from helpers.processes import hide, run_python
+from helpers.parallel_envs import Herd, supersuit_herd
 
 LANES = 4
-
-
-def test_a_missing_package(tmp_path):
-    text = run_python(
-        """
-        import batchenv
-        try:
-            batchenv.make_parallel("Pong-v5", env_type="sb3")
-        except ImportError as error:
-            print(error)
-        """,
-        PYTHONPATH=hide("stable_baselines3", tmp_path),
-    )
-    assert "pip install 'batchenv[sb3]'" in text
 
 
 pytest.importorskip("stable_baselines3")
@@ -90,13 +75,7 @@ def test_lanes_of_rows():
 
 
 def test_supersuit():
-    supersuit, pettingzoo = pytest.importorskip("supersuit"), pytest.importorskip("pettingzoo")
-
-    class Zoo(Herd, pettingzoo.ParallelEnv):
-        pass
-
-    one = supersuit.pettingzoo_env_to_vec_env_v1(Zoo(leave=False))
-    other = supersuit.concat_vec_envs_v1(one, LANES, base_class="stable_baselines3")
+    other = supersuit_herd(LANES, "stable_baselines3")
     mine = make(leave=False)
     other.venv.reset(seed=3)  # SuperSuit's VecEnv forgets the seed: from here on, the same random streams
     mine.seed(3)

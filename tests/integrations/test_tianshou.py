@@ -9,23 +9,8 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError
 
 import batchenv
-from helpers.processes import hide, run_python
 
 LANES = 5
-
-
-def test_a_missing_package(tmp_path):
-    text = run_python(
-        """
-        import batchenv
-        try:
-            batchenv.make("CartPole-v1", env_type="tianshou")
-        except ImportError as error:
-            print(error)
-        """,
-        PYTHONPATH=hide("tianshou", tmp_path),
-    )
-    assert "pip install 'batchenv[tianshou]'" in text
 
 
 pytest.importorskip("tianshou")

@@ -13,7 +13,7 @@ pytest.importorskip("torchrl")
 
 from tensordict import TensorDict  # noqa: E402
 from tensordict.nn import TensorDictModule  # noqa: E402
-from torchrl.data import Bounded, Categorical, Unbounded  # noqa: E402
+from torchrl.data import Bounded, Categorical, Composite, Unbounded  # noqa: E402
 from torchrl.envs import GymWrapper, RewardSum, StepCounter, TransformedEnv, check_env_specs  # noqa: E402
 
 from batchenv.integrations.torchrl import TorchRLBatchEnv  # noqa: E402
@@ -246,11 +246,28 @@ def test_collector(wrapped):
     plain.close()
 
 
+@pytest.mark.parametrize("shape", [None, (3,)])
+def test_random_actions(shape):
+    """Those that TorchRL draws by itself, from the same seed."""
+    env = made("Pendulum-v1")
+    spec = env.full_action_spec.clone()
+    drawn = []
+    for one in (spec, Composite(dict(spec.items()), shape=spec.shape, device=spec.device)):
+        torch.manual_seed(0)
+        drawn.append(one.rand(shape))
+    assert drawn[0].shape == drawn[1].shape == (*(shape or ()), 5)
+    assert set(drawn[0].keys()) == set(drawn[1].keys()) == {"action"} and drawn[0].device == drawn[1].device
+    assert torch.equal(drawn[0]["action"], drawn[1]["action"]) and spec.is_in(drawn[0]) is True
+    assert type(spec) is not Composite  # so that they took different ways
+
+
 def test_python_lanes_and_devices():
     with pytest.raises(ValueError, match="must be 'SameStep' with env_type='torchrl'"):
         made(autoreset_mode="NextStep")
     with pytest.raises(ValueError, match="copy=False cannot be used"):
         made(copy=False)
+    with pytest.raises(ValueError, match="batch_size=2 must be num_envs=5"):
+        made(batch_size=2)
     with pytest.raises(ValueError, match=r"no spec for the space Tuple"):
         made("Blackjack-v1")
     if not torch.cuda.is_available():
