@@ -62,6 +62,10 @@ def __getattr__(name: str):
         from batchenv.check import check_vector_env
 
         return check_vector_env
+    if name == "jax":
+        from batchenv.integrations import jax
+
+        return jax
     if name in ("compile", "load"):
         from batchenv import compiler
 

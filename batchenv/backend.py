@@ -92,6 +92,10 @@ class Backend(Protocol):
     def layout(self) -> Layout:
         """The spaces of a lane. Returns the same object until they change; parameters may change them."""
 
+    def info_forms(self) -> Sequence[tuple[tuple[str, ...], Any, tuple[int, ...]]]:
+        """The infos of a step whose forms are known before: (path in the dict of infos, dtype, shape of one lane)."""
+        return ()
+
     def shortcuts(self) -> Shortcuts:
         """Functions that need no `hold`; see `Shortcuts`."""
         return Shortcuts()

@@ -155,6 +155,10 @@ class CoreBackend(Backend):
             self.core.rescale(*coefficients)
         self._layout = layout
 
+    def info_forms(self) -> Sequence[tuple[tuple[str, ...], Any, tuple[int, ...]]]:
+        """See `Backend.info_forms`."""
+        return self.core.infos()
+
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
         return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)

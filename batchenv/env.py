@@ -446,6 +446,19 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     get_attr, set_attr, call = access.get_attr, access.set_attr, access.call
     _lane_values, _apply = access._lane_values, access._apply
 
+    def xla(self):
+        """The lanes as functions for programs that `jax.jit` compiles: `handle, recv, send, step = env.xla()`, as
+        EnvPool has it. See `batchenv.xla.Functions`.
+
+        Raises:
+            ImportError: JAX is missing.
+            TypeError: a space has something else than numbers.
+        """
+        from batchenv.xla import Functions  # when first asked for: JAX takes a second to import
+
+        self._check_open()
+        return Functions(self)
+
     # ---- pictures ---------------------------------------------------------------------------------------------------
 
     def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""Converts what a call returns or, if lanes fail, what its LaneError carries; and infos into a dict per lane."""
+"""Converts what a call returns or, if lanes fail, what its LaneError carries; and infos into other forms."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
 
-from batchenv._core import LaneError
+from batchenv._core import Infos, LaneError
 
 
 def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -39,3 +41,15 @@ def tell_infos(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collecti
         else:
             for row in np.flatnonzero(mask).tolist():
                 dicts[row][name] = values[row]
+
+
+def final_rows(space: spaces.Space, infos: dict[str, Any]) -> Any:
+    """The last observations in infos that have "final_obs", as `batchenv.Infos.final_rows`: (lanes, rows). None: that
+    is something else than last observations. space: of one lane's."""
+    if not isinstance(infos, Infos):
+        final = infos["final_obs"]
+        if final.dtype != object:
+            return None
+        lanes = np.flatnonzero(infos["_final_obs"])
+        return lanes, concatenate(space, list(final[lanes]), create_empty_array(space, len(lanes)))
+    return infos.final_rows

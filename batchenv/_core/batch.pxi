@@ -154,6 +154,10 @@ cdef class Batch:
         """Spaces of the observation and of the action: {name of a port: (kind, dtype, shape, low, high)} for each."""
         return _spaces(self.batch, BE_OBSERVATION), _spaces(self.batch, BE_ACTION)
 
+    def infos(self):
+        """What a step can say beside its four arrays: [(path in the dict of infos, dtype, shape of one lane)]."""
+        return [((*row["groups"], row["key"]), row["dtype"], row["shape"]) for row in self.layout.infos]
+
     def rescale(self, gradient, intercept):
         """Sets new coefficients for rescaled observations: two arrays, with one number per component."""
         cdef double[::1] gradients = np.ascontiguousarray(gradient, np.float64)
@@ -554,6 +558,36 @@ cdef class Batch:
         if self.layout.stage is not None:
             self.layout.stage.start(np.asarray(lanes))
         return self._observe(output)
+
+    def column_sizes(self):
+        """Bytes of a lane in each column of what `save_columns` writes."""
+        return _column_sizes(self.batch)
+
+    def save_columns(self, list arrays):
+        """Writes the state of all lanes: uint8 (num_lanes, bytes of a lane) for each column."""
+        cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
+        self.calls.require_reset("saving the state")
+        _point_columns(self.batch, arrays, places)
+        with nogil:
+            be_columns_save(self.batch, places)
+
+    def load_columns(self, list arrays):
+        """Puts all lanes into a state that `save_columns` has written; ValueError if it cannot be one. No lane may be
+        in flight."""
+        cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
+        _point_columns(self.batch, arrays, places)
+        self._load_columns(places)
+
+    cdef int _load_columns(self, unsigned char **places) except -1:
+        cdef be_error error
+        cdef int status
+        self.queue.refuse_in_flight("loading a state", NULL)
+        with nogil:
+            status = be_columns_load(self.batch, <const unsigned char *const *>places, &error)
+        if status != BE_OK:
+            _raise(&error)
+        self.calls.has_reset = True
+        return 0
 
     def observe(self):
         """The observation of every lane's present state."""

@@ -85,6 +85,7 @@ cdef extern from "rng.h" nogil:
 cdef extern from "batchenv.h" nogil:
     enum:
         BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
+        BE_MAX_LANE_COLUMNS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
     ctypedef struct be_error:
@@ -287,6 +288,9 @@ cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_count(const void *)
     void be_snapshot_params(const void *, int64_t, double *)
     void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
+    int be_columns_sizes(const be_batch *, size_t *)
+    void be_columns_save(const be_batch *, unsigned char *const *)
+    int be_columns_load(be_batch *, const unsigned char *const *, be_error *)
 
 cdef extern from "core/scattered.h" nogil:
     enum:

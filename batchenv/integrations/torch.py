@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
-from gymnasium.vector.utils import concatenate, create_empty_array
 
 from batchenv import nested
 from batchenv._core import Tensors
@@ -16,7 +14,7 @@ from batchenv.env import BatchEnv
 from batchenv.integrations.ferry import Ferry, Streams
 from batchenv.integrations.tensors import arrays, device_of, tensor, tensors, torch
 from batchenv.integrations.wrapper import Wrapper
-from batchenv.results import converted
+from batchenv.results import converted, final_rows
 from batchenv.rollout import Rollout
 
 
@@ -55,8 +53,8 @@ class TorchBatchEnv(Wrapper):
         action_spaces = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
         reads_tensors = isinstance(env.single_action_space, action_spaces) and env.backend == "C"
         step = env.step if reads_tensors else lambda actions: env.step(arrays(actions))
-        final_rows = partial(_final_rows, env.single_observation_space)
-        self._tensors = Tensors(torch.Tensor, tensor, final_rows, not env.config.get("copy", True), step)
+        rows_of = partial(final_rows, env.single_observation_space)
+        self._tensors = Tensors(torch.Tensor, tensor, rows_of, not env.config.get("copy", True), step)
         self._quick = self._tensors.step if self._ferry is None else None
 
     def __reduce__(self) -> Any:
@@ -195,12 +193,3 @@ class TorchBatchEnv(Wrapper):
     def _infos(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Infos of any call, with tensors."""
         return self._away(self._tensors.of_infos(infos)) if infos else infos
-
-
-def _final_rows(space: spaces.Space, infos: dict[str, Any]) -> Any:
-    """`Infos.final_rows` of infos that come from environments in Python, with this observation space."""
-    final = infos["final_obs"]
-    if final.dtype != object:
-        return None
-    lanes = np.flatnonzero(infos["_final_obs"])
-    return lanes, concatenate(space, list(final[lanes]), create_empty_array(space, len(lanes)))

@@ -170,11 +170,10 @@ static int check_integers(const be_field *field, const unsigned char *rows, int6
 }
 
 /* The driver's own columns: see be_lane_columns for their order. */
-static int check_driver_columns(const be_batch *batch, const be_snapshot_header *header,
-                                const unsigned char *const *rows, be_error *error) {
-    const int64_t count = header->count;
+static int check_driver_columns(const be_batch *batch, int autoreset, const unsigned char *const *rows, int64_t count,
+                                be_error *error) {
     /* In a SAME_STEP batch, only lanes whose restart has failed are pending. */
-    const int may_wait = batch->driver->autoreset != BE_SAME_STEP || header->autoreset == BE_SAME_STEP;
+    const int may_wait = batch->driver->autoreset != BE_SAME_STEP || autoreset == BE_SAME_STEP;
     for (int64_t k = 0; k < count; k++) {
         be_rng rng;
         int32_t elapsed;
@@ -192,6 +191,24 @@ static int check_driver_columns(const be_batch *batch, const be_snapshot_header 
         }
     }
     return BE_OK;
+}
+
+/* Columns of `count` lanes of a batch with this autoreset mode, in the order of be_lane_columns. */
+static int check_columns(const be_batch *batch, int autoreset, const unsigned char *const *starts, int64_t count,
+                         be_error *error) {
+    const be_field *fields = batch->type->state;
+    int num_fields = 0;
+    for (; fields[num_fields].name; num_fields++) {
+        const int status = check_integers(&fields[num_fields], starts[num_fields], count, error);
+        if (status != BE_OK) return status;
+    }
+    int status = check_driver_columns(batch, autoreset, starts + num_fields, count, error);
+    if (status == BE_OK && batch->type->check_state) {
+        error->status = BE_OK;
+        status = batch->type->check_state(batch, (const void *const *)starts, count, error);
+        if (status != BE_OK) status = be_unexplained(batch->type, error);
+    }
+    return status;
 }
 
 /* Where each column of a snapshot starts. */
@@ -236,19 +253,7 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     const unsigned char *starts[BE_MAX_LANE_COLUMNS + 1];
     find_columns(batch, &header, bytes, starts, columns);
-    const be_field *fields = batch->type->state;
-    int num_fields = 0;
-    for (; fields[num_fields].name; num_fields++) {
-        status = check_integers(&fields[num_fields], starts[num_fields], header.count, error);
-        if (status != BE_OK) return status;
-    }
-    status = check_driver_columns(batch, &header, starts + num_fields, error);
-    if (status == BE_OK && batch->type->check_state) {
-        error->status = BE_OK;
-        status = batch->type->check_state(batch, (const void *const *)starts, header.count, error);
-        if (status != BE_OK) status = be_unexplained(batch->type, error);
-    }
-    return status;
+    return check_columns(batch, header.autoreset, starts, header.count, error);
 }
 
 int64_t be_snapshot_count(const void *bytes) {
@@ -265,6 +270,18 @@ void be_snapshot_params(const void *bytes, int64_t row, double *params) {
     memcpy(params, rows + (size_t)(row * header.num_params) * 8, (size_t)header.num_params * 8);
 }
 
+/* What a lane has besides columns. saved: what the type's save() has written, a row per lane. */
+static void load_rest(be_batch *batch, int64_t lane, const unsigned char *saved, int64_t row) {
+    const size_t engine_bytes = be_engine_bytes(batch);
+    if (engine_bytes) {
+        const be_fp before = be_fp_enter(); /* engines recompute what their state does not hold */
+        batch->type->load(batch, lane, saved + (size_t)row * engine_bytes);
+        be_fp_leave(&before);
+    }
+    /* Seconds start again here, since clocks differ between machines. */
+    if (batch->driver->episode_start) batch->driver->episode_start[lane] = be_now_seconds();
+}
+
 void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count) {
     be_snapshot_header header;
     memcpy(&header, bytes, sizeof header);
@@ -278,14 +295,36 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
             memcpy(data + (size_t)lanes[k] * size, starts[j] + (size_t)rows[k] * size, size);
         }
     }
+    for (int64_t k = 0; k < count; k++) load_rest(batch, lanes[k], starts[num_columns], rows[k]);
+}
+
+/* ---- all lanes, column by column -------------------------------------------------------------------- */
+
+int be_columns_sizes(const be_batch *batch, size_t *sizes) {
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    int count = be_lane_columns(batch, columns);
+    for (int j = 0; j < count; j++) sizes[j] = columns[j].bytes;
+    sizes[count] = be_engine_bytes(batch);
+    return sizes[count] ? count + 1 : count;
+}
+
+void be_columns_save(const be_batch *batch, unsigned char *const *to) {
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const int count = be_lane_columns(batch, columns);
+    for (int j = 0; j < count; j++) memcpy(to[j], columns[j].data, (size_t)batch->num_lanes * columns[j].bytes);
     const size_t engine_bytes = be_engine_bytes(batch);
-    const be_fp before = be_fp_enter(); /* engines recompute what their state does not hold */
-    for (int64_t k = 0; k < count && engine_bytes; k++) {
-        batch->type->load(batch, lanes[k], starts[num_columns] + (size_t)rows[k] * engine_bytes);
+    for (int64_t k = 0; k < batch->num_lanes && engine_bytes; k++) {
+        batch->type->save(batch, k, to[count] + (size_t)k * engine_bytes);
     }
-    be_fp_leave(&before);
-    if (batch->driver->episode_start) { /* seconds start again here, since clocks differ between machines */
-        const double now = be_now_seconds();
-        for (int64_t k = 0; k < count; k++) batch->driver->episode_start[lanes[k]] = now;
-    }
+}
+
+int be_columns_load(be_batch *batch, const unsigned char *const *from, be_error *error) {
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const int count = be_lane_columns(batch, columns);
+    const int status = check_columns(batch, (int)batch->driver->autoreset, from, batch->num_lanes, error);
+    if (status != BE_OK) return status;
+    for (int j = 0; j < count; j++) memcpy(columns[j].data, from[j], (size_t)batch->num_lanes * columns[j].bytes);
+    if (!be_engine_bytes(batch) && !batch->driver->episode_start) return BE_OK;
+    for (int64_t k = 0; k < batch->num_lanes; k++) load_rest(batch, k, from[count], k);
+    return BE_OK;
 }

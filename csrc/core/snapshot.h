@@ -39,4 +39,12 @@ void be_snapshot_params(const void *bytes, int64_t row, double *params);
 /* Puts row rows[k] of a checked snapshot into lane lanes[k]. Params are not touched. */
 void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count);
 
+/* The state of all lanes as columns: the bytes of one lane after the other's, in each. Writes the bytes of a lane in
+ * each column, and returns how many columns there are, BE_MAX_LANE_COLUMNS + 1 at most. */
+int be_columns_sizes(const be_batch *batch, size_t *sizes);
+void be_columns_save(const be_batch *batch, unsigned char *const *to);
+
+/* If the columns cannot be those of lanes of this batch, returns the error and changes nothing. */
+int be_columns_load(be_batch *batch, const unsigned char *const *from, be_error *error);
+
 #endif

@@ -1,0 +1,319 @@
+# Calls from programs that XLA has compiled, which is what JAX runs. XLA has a C interface for such calls (its "FFI").
+# The structs below are those of its version 0 as far as they are used: new fields come at the end of them.
+
+import itertools
+import weakref
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+
+cimport cython
+cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_New
+
+cdef extern from *:
+    """
+    /* Lets Python know this thread for as long as it lives. Otherwise Python would make and destroy a state for the
+     * thread in each call, which takes longer than small steps do. */
+    static inline void be_meet_python(void) {
+        static _Thread_local int met;
+        if (!met) {
+            met = 1;
+            (void)PyGILState_Ensure();
+            (void)PyEval_SaveThread();
+        }
+    }
+    """
+    void be_meet_python() nogil
+
+cdef struct XlaExtension:
+    size_t size
+    int type
+    XlaExtension *next
+
+cdef struct XlaVersion:
+    size_t size
+    XlaExtension *extensions
+    int major, minor
+
+cdef struct XlaMetadata:
+    size_t size
+    XlaVersion version
+    uint32_t traits
+
+cdef struct XlaMetadataExtension:
+    XlaExtension base
+    XlaMetadata *metadata
+
+cdef struct XlaErrorForm:
+    size_t size
+    XlaExtension *extensions
+    const char *message
+    int code
+
+cdef struct XlaApi:
+    size_t size
+    XlaExtension *extensions
+    XlaVersion version
+    const void *internal
+    void *(*create_error)(XlaErrorForm *form) noexcept nogil
+
+cdef struct XlaBuffer:
+    size_t size
+    XlaExtension *extensions
+    int dtype
+    void *data
+    int64_t rank
+    int64_t *dims
+
+cdef struct XlaBuffers:
+    size_t size
+    XlaExtension *extensions
+    int64_t count
+    int *types
+    XlaBuffer **buffers
+
+cdef struct XlaScalar:
+    int dtype
+    void *value
+
+cdef struct XlaAttributes:
+    size_t size
+    XlaExtension *extensions
+    int64_t count
+    int *types
+    void *names
+    XlaScalar **values
+
+cdef struct XlaFrame:
+    size_t size
+    XlaExtension *extensions
+    const XlaApi *api
+    void *context
+    int stage
+    XlaBuffers arguments, results
+    XlaAttributes attributes
+
+cdef enum:
+    XLA_METADATA = 1  # an extension
+    XLA_EXECUTE = 3  # a stage
+    XLA_SCALAR = 3  # a type of an attribute
+    XLA_S64 = 5
+    XLA_INVALID_ARGUMENT = 3  # codes of errors
+    XLA_FAILED_PRECONDITION = 9
+    XLA_INTERNAL = 13
+
+# NumPy's types by XLA's numbers.
+cdef int[13] _XLA_TYPES = [-1, cnp.NPY_BOOL, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64, cnp.NPY_UINT8,
+                           cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, -1, cnp.NPY_FLOAT32, cnp.NPY_FLOAT64]
+
+_numbers = itertools.count(1)
+_called_by_xla = weakref.WeakValueDictionary()  # by the number that a program has as its only attribute
+
+
+cdef void *_answer_xla(XlaFrame *frame) noexcept nogil:
+    """What XLA calls. Returns an error of XLA's, or NULL."""
+    cdef XlaMetadata *metadata
+    cdef XlaErrorForm form
+    if frame.extensions != NULL and frame.extensions.type == XLA_METADATA:
+        metadata = (<XlaMetadataExtension *>frame.extensions).metadata
+        metadata.version.major, metadata.version.minor = 0, frame.api.version.minor
+        metadata.traits = 0
+        return NULL
+    if frame.stage != XLA_EXECUTE:
+        return NULL
+    be_meet_python()
+    with gil:
+        try:
+            _serve_xla(frame)
+            return NULL
+        except BaseException as problem:
+            form.size, form.extensions, form.code = sizeof(XlaErrorForm), NULL, _xla_code(problem)
+            message = f"{type(problem).__name__}: {problem}".encode(errors="replace")
+            form.message = message
+            return frame.api.create_error(&form)
+
+
+cdef int _xla_code(problem):
+    if isinstance(problem, (ValueError, TypeError)):
+        return XLA_INVALID_ARGUMENT
+    return XLA_FAILED_PRECONDITION if isinstance(problem, ResetNeeded) else XLA_INTERNAL
+
+
+cdef int _serve_xla(XlaFrame *frame) except -1:
+    cdef XlaCall called
+    if (frame.attributes.count != 1 or frame.attributes.types[0] != XLA_SCALAR
+            or frame.attributes.values[0].dtype != XLA_S64):
+        raise RuntimeError("a call without the number of what is called")
+    called = _called_by_xla.get((<int64_t *>frame.attributes.values[0].value)[0])
+    if called is None:
+        raise RuntimeError("the environment that this program steps is gone: keep it, or what env.xla() has returned")
+    return called.serve(frame)
+
+
+def xla_capsule():
+    """What `jax.ffi.register_ffi_target` takes."""
+    return PyCapsule_New(<void *>_answer_xla, NULL, NULL)
+
+
+@cython.final
+cdef class XlaOrder:
+    """In which order calls come: each has in its handle, uint32 (2,), a number of its own and how many have been.
+
+    Attributes:
+        handle: the next call's.
+    """
+
+    cdef uint32_t number, count
+
+    def __init__(self):
+        self.number = <uint32_t>next(_numbers)
+
+    @property
+    def handle(self):
+        return np.array([self.number, self.count], np.uint32)
+
+    cdef int check(self, const XlaBuffer *handle) except -1:
+        """Raises ValueError if this is not the handle of the last call."""
+        cdef const uint32_t *words = <const uint32_t *>handle.data
+        if words[0] != self.number:
+            raise ValueError("this handle is another environment's")
+        if words[1] != self.count:
+            raise ValueError(f"this handle is from before the last call: it counts {words[1]} calls, and there have "
+                             f"been {self.count}. Give each call the handle that the last one has returned")
+        return 0
+
+    cdef void advance(self, const XlaBuffer *handle) noexcept:
+        """Writes the next handle."""
+        self.count += 1
+        (<uint32_t *>handle.data)[0], (<uint32_t *>handle.data)[1] = self.number, self.count
+
+
+@cython.final
+cdef class XlaCall:
+    """A function that XLA's programs call, as long as this object is there.
+
+    Args:
+        order: of its calls, whose handle is the first argument and the first result. None: calls have no handles, and
+            the function is called with lists of arguments and of results, into which it writes.
+        function: called with the other arguments: arrays that may be used as long as it runs.
+        leaves: makes a list of arrays (or numbers, for all of an array) of what the function returns. None: the first
+            ones of what it returns are arrays. [] is for a function from which nothing is taken.
+
+        states: does the same for calls that it knows how to serve, or None.
+
+    Attributes:
+        number: a program's attribute "number".
+    """
+
+    cdef readonly int64_t number
+    cdef XlaOrder order
+    cdef XlaStates states
+    cdef object function, leaves
+    cdef object __weakref__
+
+    def __init__(self, XlaOrder order, function, leaves=None, XlaStates states=None):
+        self.order, self.function, self.leaves, self.states = order, function, leaves, states
+        self.number = next(_numbers)
+        _called_by_xla[self.number] = self
+
+    cdef int serve(self, XlaFrame *frame) except -1:
+        cdef int64_t k, count = frame.results.count - 1
+        if self.order is None:
+            if self.states is not None and self.states.serve(frame):
+                return 0
+            self.function([_xla_view(frame.arguments.buffers[k], False) for k in range(frame.arguments.count)],
+                          [_xla_view(frame.results.buffers[k], True) for k in range(frame.results.count)])
+            return 0
+        self.order.check(frame.arguments.buffers[0])
+        if frame.arguments.count == 2:
+            found = self.function(_xla_view(frame.arguments.buffers[1], False))
+        else:
+            found = self.function(*[_xla_view(frame.arguments.buffers[k], False)
+                                    for k in range(1, frame.arguments.count)])
+        if count:
+            found = found if self.leaves is None else self.leaves(found)
+            for k in range(count):
+                put_for_xla(_xla_view(frame.results.buffers[k + 1], True), found[k])
+        self.order.advance(frame.results.buffers[0])
+        return 0
+
+
+@cython.final
+cdef class XlaStates:
+    """Steps of states of as many lanes as a batch has. It loads the state into the batch, steps it, and saves it: what
+    is quick enough to be done without Python's functions.
+
+    Args:
+        batch: whose action is one array.
+        leaves: as of XlaCall.
+        lock: held meanwhile.
+    """
+
+    cdef Batch batch
+    cdef object leaves, lock
+    cdef int count  # of columns
+
+    def __init__(self, Batch batch, leaves, lock):
+        self.batch, self.leaves, self.lock = batch, leaves, lock
+        self.count = len(batch.column_sizes())
+
+    cdef bint serve(self, XlaFrame *frame) except -1:
+        """False: this is no such call."""
+        cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
+        cdef int k
+        if frame.arguments.count != self.count + 1 or frame.arguments.buffers[0].rank != 2:
+            return False  # mapped over several states
+        action = _xla_view(frame.arguments.buffers[self.count], False)
+        with self.lock:
+            self.batch.calls.begin()
+            try:
+                for k in range(self.count):
+                    places[k] = <unsigned char *>frame.arguments.buffers[k].data
+                self.batch._load_columns(places)
+                found = self.batch._step(action, None)
+                if self.batch.failed is not None:
+                    self.batch.deliver(found)
+                for k in range(self.count):
+                    places[k] = <unsigned char *>frame.results.buffers[k].data
+                with nogil:
+                    be_columns_save(self.batch.batch, places)
+            finally:
+                self.batch.calls.end()
+            found = found if self.leaves is None else self.leaves(found)
+            for k in range(self.count, frame.results.count):
+                put_for_xla(_xla_view(frame.results.buffers[k], True), found[k - self.count])
+        return True
+
+
+cpdef int put_for_xla(cnp.ndarray target, object value) except -1:
+    """Writes an array, or a number, to one of XLA's arrays."""
+    cdef cnp.ndarray array
+    cdef be_fp before
+    if type(value) is cnp.ndarray:
+        array = value
+        if (cnp.PyArray_TYPE(array) == cnp.PyArray_TYPE(target) and cnp.PyArray_ISCARRAY_RO(array)
+                and cnp.PyArray_NBYTES(array) == cnp.PyArray_NBYTES(target)):
+            memcpy(cnp.PyArray_DATA(target), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+            return 0
+    before = be_fp_enter()  # XLA's threads may flush numbers that are nearly 0
+    try:
+        if cnp.PyArray_NDIM(target) != 1 or type(value) is not cnp.ndarray or not _narrow(value, target):
+            target[...] = value
+    finally:
+        be_fp_leave(&before)
+    return 0
+
+
+cdef cnp.ndarray _xla_view(const XlaBuffer *buffer, bint writeable):
+    """An array over XLA's memory, which is there as long as the call lasts."""
+    cdef cnp.npy_intp[16] shape
+    cdef int64_t k
+    if buffer.rank > 16 or not 0 <= buffer.dtype < 13 or _XLA_TYPES[buffer.dtype] < 0:
+        raise TypeError(f"XLA's dtype {buffer.dtype}, or {buffer.rank} axes, are nothing for an environment")
+    for k in range(buffer.rank):
+        shape[k] = buffer.dims[k]
+    array = cnp.PyArray_SimpleNewFromData(<int>buffer.rank, shape, _XLA_TYPES[buffer.dtype], buffer.data)
+    if not writeable:
+        cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array

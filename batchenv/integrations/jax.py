@@ -1,0 +1,195 @@
+"""JAX: environments as pure functions of their states, as gymnax and brax have them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from batchenv import _core
+from batchenv.env import BatchEnv
+from batchenv.make import make as make_env
+from batchenv.xla import Actions, Results, Tree, jax, trace
+
+_MOST_ENVS = 4  # of different numbers of lanes that are kept
+
+
+class State(NamedTuple):
+    """What decides the future of lanes, as an array per column: uint8 (num_envs, bytes of a lane). Any operation of JAX
+    that chooses, repeats or stores rows may be applied to all columns at once (`jax.tree.map`)."""
+
+    columns: tuple[Any, ...]
+
+
+class TimeStep(NamedTuple):
+    """What a step returns, as `BatchEnv.step` does."""
+
+    observation: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    info: Any
+
+
+def make(env_id: str, num_envs: int = 1, **options: Any) -> FunctionalEnv:
+    """An environment as functions that JAX can compile: `state, observation = env.init(seed)`, then
+    `state, timestep = env.step(state, action)`.
+
+    Args:
+        env_id, num_envs, **options: as for `batchenv.make`.
+
+    Raises:
+        TypeError: the lanes have something besides their state: they are stepped in Python, or are normalized together.
+    """
+    return FunctionalEnv(env_id, num_envs, **options)
+
+
+class FunctionalEnv:
+    """An environment whose state is a value. States may be indexed, gathered, put into buffers and stepped again, in
+    any order: the same state and action give the same next state, bit for bit what snapshots and restores give.
+
+    All methods may be used in `jax.jit`, `scan`, `cond`, `while_loop` and `vmap`, where a batch of states makes as many
+    more lanes. XLA steps the lanes on the CPU.
+
+    Attributes:
+        num_envs: how many lanes a state has.
+        single_observation_space, single_action_space, observation_space, action_space: as of a `BatchEnv`.
+    """
+
+    def __init__(self, env_id: str, num_envs: int = 1, **options: Any):
+        env = make_env(env_id, num_envs, **options)
+        if not isinstance(env, BatchEnv) or env.backend != "C":
+            raise TypeError(f"{env_id} is stepped in Python here, so its state is no array: use env.xla() instead")
+        if env.normalizer is not None or env.reward_normalizer is not None:
+            raise TypeError("running means belong to all lanes, not to a state: normalize in JAX, or use env.xla()")
+        if env.is_async:
+            raise TypeError(f"batch_size={env.batch_size} is for send and recv, which states have not: leave it out")
+        self.num_envs, self._id, self._options = num_envs, env_id, options
+        self.single_observation_space, self.observation_space = env.single_observation_space, env.observation_space
+        self.single_action_space, self.action_space = env.single_action_space, env.action_space
+        self._envs, self._lock = {num_envs: env}, threading.Lock()
+        self._alike = all(np.ndim(value) == 0 for value in env.get_params().values())
+        self._actions, self._results = Actions(env, num_envs), Results(env, num_envs)
+        self._sizes = env._backend.core.column_sizes()
+        self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
+        self._init_call = _core.XlaCall(None, self._serve_init)
+        leaves = None if self._results.plain else self._results.leaves
+        states = _core.XlaStates(env._backend.core, leaves, self._lock) if self._actions.plain else None
+        self._step_call = _core.XlaCall(None, self._serve_step, states=states)
+
+    def init(self, seed: Any) -> tuple[State, Any]:
+        """States at the beginning of episodes.
+
+        Args:
+            seed: an integer scalar, from 0 on: lane i gets seed + i, as in `BatchEnv.reset`; or a key of `jax.random`,
+                from which a seed of 32 bits is drawn for each lane.
+
+        Returns:
+            the state, and observations (num_envs, ...).
+        """
+        forms = [*self._columns, *self._results.observations.forms]
+        leaves = trace(self._init_call.number, forms, [self._seeds(seed)], vmap_method="expand_dims")
+        return self._split(leaves, self._results.observations)
+
+    def _seeds(self, seed: Any) -> Any:
+        """uint32 (num_envs,)."""
+        seed = jax.numpy.asarray(seed)
+        is_key = jax.numpy.issubdtype(seed.dtype, jax.dtypes.prng_key)
+        if is_key or (seed.shape == (2,) and seed.dtype == np.uint32):
+            return jax.random.bits(seed, (self.num_envs,), np.uint32)
+        if seed.shape or seed.dtype.kind not in "iu":
+            raise TypeError(f"seed must be an integer or a key of jax.random, got {seed.dtype}{seed.shape}")
+        return seed.astype(np.uint32) + jax.numpy.arange(self.num_envs, dtype=np.uint32)
+
+    def step(self, state: State, action: Any) -> tuple[State, TimeStep]:
+        """The next state, and what the step returns. Lanes that finish start again as the autoreset mode says.
+
+        Args:
+            state: what `init` or `step` returned. If it is donated, it becomes the next one in its place.
+            action: shape and kind as `action_space` says. Nothing is differentiated through it.
+
+        Raises:
+            TypeError, ValueError: a wrong shape or dtype, when the program is traced.
+            jax.errors.JaxRuntimeError: while it runs: a wrong action, or a state that cannot be one of this env's.
+        """
+        columns = self._checked(state)
+        arguments = [*columns, *self._actions.checked(action)]
+        forms = [*self._columns, *self._results.forms]
+        aliases = {k: k for k in range(len(columns))}
+        leaves = trace(
+            self._step_call.number, forms, arguments, vmap_method="broadcast_all", input_output_aliases=aliases
+        )
+        state, result = self._split(leaves, self._results)
+        return state, TimeStep(*result)
+
+    def _checked(self, state: Any) -> list[Any]:
+        columns = list(state.columns) if isinstance(state, State) else [state]
+        for column, form in zip(columns, self._columns, strict=False):
+            if np.shape(column) != form.shape or column.dtype != np.uint8:
+                columns = []
+        if len(columns) != len(self._columns):
+            raise TypeError(f"this is no state of {self.num_envs} lanes of {self._id}: take what init or step returned")
+        return columns
+
+    def _split(self, leaves: Sequence[Any], rest: Tree | Results) -> tuple[State, Any]:
+        count = len(self._columns)
+        return State(tuple(leaves[:count])), rest.nest(leaves[count:])
+
+    # ---- what XLA calls ----------------------------------------------------------------------------------------------
+
+    def _serve_init(self, arguments: list[Any], results: list[Any]) -> None:
+        seeds = arguments[0].ravel().tolist()
+
+        def work(env: BatchEnv, part: slice) -> list[Any]:
+            return self._results.observations.leaves(env._held_reset(seeds[part], None, None)[0])
+
+        self._serve(len(seeds), [], results, self._results.observations.forms, work)
+
+    def _serve_step(self, arguments: list[Any], results: list[Any]) -> None:
+        count = len(self._sizes)
+        total = math.prod(arguments[0].shape[:-1])
+        forms = self._actions.forms
+        actions = [leaf.reshape(total, *form.shape[1:]) for leaf, form in zip(arguments[count:], forms, strict=True)]
+
+        def work(env: BatchEnv, part: slice) -> list[Any]:
+            action = self._actions.built([leaf[part] for leaf in actions])
+            return self._results.leaves(env._backend.step(action, None))
+
+        self._serve(total, arguments[:count], results, self._results.forms, work)
+
+    def _serve(
+        self,
+        total: int,
+        before: list[Any],
+        results: list[Any],
+        forms: list[Any],
+        work: Callable[[BatchEnv, slice], list[Any]],
+    ) -> None:
+        """Does something with `total` lanes. before: their state, if it matters; results: columns of the new one, and
+        what `work` returns, of these forms."""
+        columns, others = results[: len(self._sizes)], results[len(self._sizes) :]
+        flat = [[column.reshape(total, -1) for column in some] for some in (before, columns)]
+        others = [leaf.reshape(total, *form.shape[1:]) for leaf, form in zip(others, forms, strict=True)]
+        with self._lock:
+            for env, part in self._lanes(total):
+                with env._hold(settle=False):
+                    core = env._backend.core
+                    if before:
+                        core.load_columns([column[part] for column in flat[0]])
+                    found = work(env, part)
+                    core.save_columns([column[part] for column in flat[1]])
+                for target, leaf in zip(others, found, strict=True):
+                    _core.put_for_xla(target[part], leaf)
+
+    def _lanes(self, total: int) -> Iterator[tuple[BatchEnv, slice]]:
+        """Envs with `total` lanes together, and which these are."""
+        if total not in self._envs and self._alike:
+            while len(self._envs) >= _MOST_ENVS:
+                self._envs.pop(next(key for key in self._envs if key != self.num_envs)).close()
+            self._envs[total] = make_env(self._id, total, **self._options)
+        step = total if total in self._envs else self.num_envs
+        for first in range(0, total, step):
+            yield self._envs[step], slice(first, first + step)
