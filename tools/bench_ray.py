@@ -7,6 +7,7 @@ python tools/bench_ray.py --nodes 2 --rounds 5
 """
 
 import argparse
+import contextlib
 import multiprocessing
 import os
 import statistics
@@ -20,8 +21,8 @@ import numpy as np
 import batchenv
 
 CASES = {  # id: lanes per actor, steps per fragment
-    "CartPole-v1": (1024, 128),
-    "HalfCheetah-v5": (32, 64),
+    "CartPole-v1": (1024, 512),
+    "HalfCheetah-v5": (32, 640),
 }
 
 
@@ -40,12 +41,13 @@ def alone(env_id, lanes, steps, seconds):
 
 
 def child(pipe, *args):
-    while pipe.recv():
-        pipe.send(alone(*args))
+    with contextlib.suppress(EOFError):  # at the end
+        while pipe.recv():
+            pipe.send(alone(*args))
 
 
 def start_processes(count, *args):
-    """A function that returns the sum of the rates of `count` processes at the same time."""
+    """A function that returns the sum of the rates of `count` processes at the same time, as `measure` returns it."""
     context = multiprocessing.get_context("spawn")
     pipes = []
     for _ in range(count):
@@ -56,7 +58,7 @@ def start_processes(count, *args):
     def measure_processes():
         for pipe in pipes:
             pipe.send(True)
-        return sum(pipe.recv() for pipe in pipes)
+        return sum(pipe.recv() for pipe in pipes), 0, 0
 
     return measure_processes
 
@@ -75,17 +77,51 @@ def measure(sampler, seconds):
     return steps / wall, size / steps, (time.process_time() - busy) / count
 
 
+def compare(env_id, steps, nodes, rounds, seconds):
+    """All ways in turns, after a round that warms up; each second round goes backwards. Prints medians."""
+    from batchenv.integrations.ray import RaySampler
+
+    lanes, usual = CASES[env_id]
+    steps = steps or usual
+    options = dict(seed=0, num_cpus=0.5)  # both samplers are there; the one that is not measured waits
+    with (
+        RaySampler(env_id, lanes, nodes, steps, **options) as with_snapshots,
+        RaySampler(env_id, lanes, nodes, steps, snapshots=False, **options) as without,
+    ):
+        ways = {
+            "Ray, with snapshots": lambda: measure(with_snapshots, seconds),
+            "Ray, without": lambda: measure(without, seconds),
+            "one process": lambda: (alone(env_id, lanes, steps, seconds), 0, 0),
+            "processes": start_processes(nodes, env_id, lanes, steps, seconds),
+        }
+        found = {name: [] for name in ways}
+        for turn in range(rounds + 1):
+            for name in list(ways)[:: -1 if turn % 2 else 1]:
+                result = ways[name]()
+                if turn:
+                    found[name].append(result)
+    bare = [rate for rate, _, _ in found["processes"]]
+    print(f"{env_id}: {nodes} nodes of 1 CPU, {lanes} lanes each, {steps} steps per fragment", flush=True)
+    for name, runs in found.items():
+        rate, size, busy = (statistics.median(values) for values in zip(*runs, strict=True))
+        share = statistics.median(run[0] / base for run, base in zip(runs, bare, strict=True))
+        told = f"  {name}: {rate:,.0f} steps/s, {share:.2f} of {nodes} processes"
+        if size:
+            told += f", {size:.1f} bytes per step, {size * lanes * steps / 1e6:.2f} MB and {busy * 1e6:,.0f} us of the "
+            told += "learner's process per fragment"
+        print(told, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--steps", type=int, help="per fragment")
     parser.add_argument("--env", choices=CASES, action="append")
     args = parser.parse_args()
     import ray
     from ray.cluster_utils import Cluster
-
-    from batchenv.integrations.ray import RaySampler
 
     memory = 200 * 2**20
     head = {"num_cpus": 0, "object_store_memory": memory, "include_dashboard": False}
@@ -95,31 +131,7 @@ def main():
             cluster.add_node(num_cpus=1, object_store_memory=memory)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         for env_id in args.env or CASES:
-            lanes, steps = CASES[env_id]
-            options = dict(seed=0, num_cpus=0.5)  # both samplers are there; the one that is not measured waits
-            with (
-                RaySampler(env_id, lanes, args.nodes, steps, **options) as with_snapshots,
-                RaySampler(env_id, lanes, args.nodes, steps, snapshots=False, **options) as without,
-            ):
-                measure_processes = start_processes(args.nodes, env_id, lanes, steps, args.seconds)
-                measure_processes()
-                found, one, several = [], [], []
-                for _ in range(args.rounds):  # in turns
-                    found.append([measure(sampler, args.seconds) for sampler in (with_snapshots, without)])
-                    one.append(alone(env_id, lanes, steps, args.seconds))
-                    several.append(measure_processes())
-            base = statistics.median(several)
-
-            print(f"{env_id}: {args.nodes} nodes of 1 CPU, {lanes} lanes each, {steps} steps per fragment")
-            print(f"  one process {statistics.median(one):,.0f} steps/s; {args.nodes} processes {base:,.0f}")
-            for snapshots, runs in zip((True, False), zip(*found, strict=True), strict=True):
-                rate, size, busy = (statistics.median(values) for values in zip(*runs, strict=True))
-                print(
-                    f"  Ray, snapshots={snapshots}: {rate:,.0f} steps/s ({rate / base:.2f} of the processes), "
-                    f"{size:.1f} bytes per step, {size * lanes * steps / 1e6:.2f} MB and {busy * 1e6:,.0f} us of the "
-                    "learner's process per fragment",
-                    flush=True,
-                )
+            compare(env_id, args.steps, args.nodes, args.rounds, args.seconds)
     finally:
         ray.shutdown()
         cluster.shutdown()

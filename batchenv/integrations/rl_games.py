@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import nested
+from batchenv._core import dones_and_rewards
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper, check_env
 from batchenv.make import make
@@ -82,10 +83,11 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
 
     @staticmethod
     def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]) -> Any:
+        dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         told = {"time_outs": truncations > terminations}
         if "episode" in infos:
             told["scores"] = infos["episode"]["r"]
-        return _narrow(observations), rewards.astype(np.float32, copy=False), terminations | truncations, told
+        return _narrow(observations), rewards, dones, told
 
     def render(self, mode: str = "human", lanes: Any = None) -> tuple[Any, ...] | None:
         """As `BatchEnv.render`. What is drawn was chosen by render_mode, and not by this mode, which players pass."""

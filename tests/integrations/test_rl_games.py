@@ -133,7 +133,7 @@ def test_a_training(tmp_path):
 def test_refusals():
     with pytest.raises(ValueError, match="must be 'SameStep' with rl_games"):
         vecenv.create_vec_env("batchenv", 2, env_name="CartPole-v1", autoreset_mode="NextStep")
-    with pytest.raises(ValueError, match="rl_games steps all lanes together"):
+    with pytest.raises(ValueError, match="with rl_games, which steps all lanes together"):
         vecenv.create_vec_env("batchenv", 2, env_name="CartPole-v1", batch_size=1)
     env = env_configurations.configurations["batchenv"]["env_creator"](env_name="CartPole-v1")
     assert env.num_envs == 1
