@@ -14,7 +14,7 @@ TRANSLATORS = {
         for name in ("CartPole", "MountainCar", "MountainCarContinuous", "Pendulum", "Acrobot")
     },
     **{name: f"batchenv.envs.toy_text:{name}" for name in ("FrozenLake", "CliffWalking", "Taxi", "Blackjack", "Catch")},
-    **{name: f"batchenv.envs.box2d:{name}" for name in ("LunarLander",)},
+    **{name: f"batchenv.envs.box2d:{name}" for name in ("LunarLander", "BipedalWalker")},
     "Atari": "batchenv.engines.atari.translator:Atari",
     "MuJoCo": "batchenv.engines.mujoco.tasks:Custom",
     **{

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import math
 
 import gymnasium
 import numpy as np
@@ -58,3 +59,73 @@ class LunarLander(Box2D):
         height = 400 / 30.0
         ground = [(600 / 30.0 / 10 * i, float(y)) for i, y in enumerate(lane["terrain"])]
         env.sky_polys = [[a, b, (b[0], height), (a[0], height)] for a, b in itertools.pairwise(ground)]
+
+
+class Piece:
+    """A piece of ground, in the form in which Gymnasium's class draws bodies."""
+
+    def __init__(self, shape, color1, color2):
+        import Box2D
+
+        self.shape, self.color1, self.color2 = shape, color1, color2
+        self.fixtures, self.body, self.transform = [self], self, Box2D.b2Transform()
+        self.transform.SetIdentity()
+
+
+class BipedalWalker(Box2D):
+    """BipedalWalker's picture."""
+
+    LENGTH, STEP = 200, 14 / 30.0
+
+    def put(self, env, lane, params, action):
+        """See `Drawn.put`. Gymnasium's class shows a ray of the lidar in 20 of 100 pictures: here, of 100 steps."""
+        if env.hull is None:
+            env.reset(seed=0)
+        self.put_bodies([env.hull, *env.legs], lane["bodies"])
+        x = env.hull.position
+        env.scroll = x[0] - 600 / 30.0 / 5
+        env.lidar_render = int(lane["elapsed_steps"])
+        heights = lane["terrain"][: self.LENGTH]
+        ground = [(i * self.STEP, float(y)) for i, y in enumerate(heights)]
+        env.terrain_poly = [([a, b, (b[0], 0), (a[0], 0)], (102, 153, 76)) for a, b in itertools.pairwise(ground)]
+        env.drawlist = [*self.pieces(ground, lane), *env.legs, env.hull]
+        env.cloud_poly = [self.cloud(draws) for draws in lane["terrain"][self.LENGTH :].reshape(10, 11)]
+        self.put_lidar(env, x, lane["lidar"])
+
+    def pieces(self, ground, lane):
+        """The pieces of ground, the newest first."""
+        import Box2D
+
+        corners = lane["polygons"].reshape(-1, 4, 2)[: lane["status"][3]].tolist()
+        polygons = [Piece(Box2D.b2PolygonShape(vertices=four), (255, 255, 255), (153, 153, 153)) for four in corners]
+        greens = [(76, 204 if i % 2 else 255, 76) for i in range(self.LENGTH - 1)]
+        edges = [
+            Piece(Box2D.b2EdgeShape(vertices=ends), green, green)
+            for ends, green in zip(itertools.pairwise(ground), greens, strict=True)
+        ]
+        return [*polygons, *edges][::-1]
+
+    def cloud(self, draws):
+        """A cloud in Gymnasium's form, from the random numbers that it has drawn."""
+        step, (first, *others) = self.STEP, draws.tolist()
+        x, y = (0 + self.LENGTH * first) * step, 400 / 30.0 * 3 / 4
+        corners = [
+            (
+                x + 15 * step * math.sin(3.14 * 2 * a / 5) + (0 + 5 * step * others[2 * a]),
+                y + 5 * step * math.cos(3.14 * 2 * a / 5) + (0 + 5 * step * others[2 * a + 1]),
+            )
+            for a in range(5)
+        ]
+        return corners, min(p[0] for p in corners), max(p[0] for p in corners)
+
+    def put_lidar(self, env, start, fractions):
+        """Sets where the rays begin and end."""
+        begin = np.array([start[0], start[1]], np.float32)
+        for i, (ray, fraction) in enumerate(zip(env.lidar, fractions, strict=True)):
+            ray.p1 = start
+            ray.p2 = (
+                start[0] + math.sin(1.5 * i / 10.0) * 160 / 30.0,
+                start[1] - math.cos(1.5 * i / 10.0) * 160 / 30.0,
+            )
+            if fraction < 1:
+                ray.p2 = ((np.float32(1) - fraction) * begin + fraction * np.float32(ray.p2)).tolist()

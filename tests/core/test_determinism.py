@@ -14,7 +14,8 @@ def parts(observation):
 
 
 def run(env_id, lanes, *, parallel, threads, mode="NextStep", steps=80):
-    env = batchenv.make(env_id, lanes, num_threads=threads, autoreset_mode=mode, max_episode_steps=60)
+    limit, steps = (7, steps // 5) if ids.is_slow(env_id) else (60, steps)
+    env = batchenv.make(env_id, lanes, num_threads=threads, autoreset_mode=mode, max_episode_steps=limit)
     env._backend.core.force_parallel(parallel)
     rng = np.random.default_rng(3)
     outputs = [*parts(env.reset(seed=17)[0])]

@@ -10,6 +10,9 @@ from helpers.parity import MODES, Case, assert_same, assert_streams_same, follow
 
 pytest.importorskip("Box2D", reason="Gymnasium's environments need Box2D: pip install 'gymnasium[box2d]'")
 
+bipedal_walker = pytest.importorskip("gymnasium.envs.box2d.bipedal_walker")
+BipedalWalkerHeuristics = bipedal_walker.BipedalWalkerHeuristics
+
 LANES = 24
 SEED = 2**33 + 11
 ISAS = batchenv.build_info()["isas"]
@@ -27,6 +30,9 @@ CASES = {  # and the steps of each lane
         ),
         150,
     ),
+    "BipedalWalker": (Case("BipedalWalker-v3", rewards={-100}), 110),
+    "BipedalWalker-short": (Case("BipedalWalker-v3", both={"max_episode_steps": 7}), 30),  # many resets of one world
+    "BipedalWalkerHardcore": (Case("BipedalWalkerHardcore-v3", both={"max_episode_steps": 30}), 70),
     "LunarLander-clip": (Case("LunarLanderContinuous-v3", ours={"clip_actions": True}, beyond=1.7), 100),
 }
 
@@ -80,6 +86,47 @@ def test_landings(monkeypatch):
     assert landed > LANES / 2
 
 
+def test_walks():
+    """Long walks with Gymnasium's heuristic, over flat and over hard ground, where walkers fall into pits."""
+    for env_id, lanes, steps in (("BipedalWalker-v3", 4, 500), ("BipedalWalkerHardcore-v3", 8, 300)):
+        ours = batchenv.make(env_id, lanes, autoreset_mode=AutoresetMode.SAME_STEP)
+        theirs = SyncVectorEnv([lambda env_id=env_id: gymnasium.make(env_id)] * lanes, autoreset_mode="SameStep")
+        assert_same(ours.reset(seed=SEED), theirs.reset(seed=SEED), "reset")
+        observation = theirs.reset(seed=SEED)[0]
+        ours.reset(seed=SEED)
+        minds = [BipedalWalkerHeuristics() for _ in range(lanes)]
+        for step in range(steps):
+            actions = [mind.step_heuristic(row) for mind, row in zip(minds, observation, strict=True)]
+            actions = np.clip(actions, -1, 1).astype(np.float32)
+            expected = theirs.step(actions)
+            assert_same(ours.step(actions), expected, f"{env_id}, step {step}")
+            observation = expected[0]
+            for lane in np.flatnonzero(expected[2]):
+                minds[lane] = BipedalWalkerHeuristics()
+
+
+def play(env, seed, steps=150):
+    rng = np.random.default_rng(1)
+    return [env.reset(seed=seed)[0]] + [
+        part for _ in range(steps) for part in env.step(rng.uniform(-1, 1, (env.num_envs, 4)).astype(np.float32))[:4]
+    ]
+
+
+def equal(a, b):
+    return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def test_worlds_go_on_unless_they_are_to_be_fresh():
+    """In Gymnasium, an episode depends on those before it, since contacts of a used world come in another order."""
+    first = {}
+    for fresh in (False, True):
+        env = batchenv.make("BipedalWalker-v3", 32, fresh_world=fresh)
+        first[fresh] = play(env, 5)
+        later = [play(env, 5) for _ in range(3)]
+        assert all(equal(episode, first[fresh]) for episode in later) == fresh
+    assert equal(first[True][:100], first[False][:100])
+
+
 def test_parameters_of_lanes():
     """Lanes of different gravity and wind equal environments that were made so."""
     gravity, power = [-10.0, -2.5, -11.5, -6.0], [15.0, 3.0, 0.0, 19.0]
@@ -108,21 +155,26 @@ def test_advice_about_the_wind():
         batchenv.make("LunarLander-v3", 2, wind_power=25.0).close()
 
 
-def test_pictures(monkeypatch):
-    """Gymnasium's, but for the particles of the exhaust."""
+@pytest.mark.parametrize(
+    ("env_id", "idle"),
+    [("LunarLander-v3", 0), ("BipedalWalker-v3", (0.9, -0.4, 0.3, 0.8)), ("BipedalWalkerHardcore-v3", (0.5, 0, 1, 1))],
+)
+def test_pictures(env_id, idle, monkeypatch):
+    """Gymnasium's, but for the particles of the lander's exhaust: its engines stay off here."""
     pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    ours = batchenv.make("LunarLander-v3", 2, render_mode="rgb_array")
-    theirs = [gymnasium.make("LunarLander-v3", render_mode="rgb_array").unwrapped for _ in range(2)]
+    ours = batchenv.make(env_id, 2, render_mode="rgb_array")
+    theirs = [gymnasium.make(env_id, render_mode="rgb_array").unwrapped for _ in range(2)]
     ours.reset(seed=5)
     for lane, env in enumerate(theirs):
         env.reset(seed=5 + lane)
+    action = np.asarray(idle, ours.single_action_space.dtype)
     seen = set()
     for _ in range(40):
         for frame, env in zip(ours.render(), theirs, strict=True):
             np.testing.assert_array_equal(frame, env.render())
             seen.add(frame.tobytes())
-        ours.step(np.zeros(2, np.int64))  # the engines, which make particles, stay off
+        ours.step(np.stack([action, action]))
         for env in theirs:
-            env.step(0)
+            env.step(action)
     assert len(seen) > 60

@@ -22,3 +22,8 @@ IN_GYMNASIUM = [
     if env_id in gymnasium.registry and (env_id not in _BOX2D or importlib.util.find_spec("Box2D"))
 ]
 DRAWN_ALIKE = [env_id for env_id in IN_GYMNASIUM if env_id not in _BOX2D]  # tests/envs/test_box2d.py has the others
+
+
+def is_slow(env_id):
+    """Whether a step of a lane takes microseconds, so that tests of thousands of lanes make fewer steps."""
+    return env_id in _BOX2D

@@ -5,8 +5,7 @@
  */
 #include <pthread.h>
 
-#include "batchenv.h"
-#include "substeps.h"
+#include "lane.h"
 
 #define SCALE 30.0
 #define WIDTH (600 / SCALE)
@@ -75,6 +74,19 @@ static const be_param params[] = {
     {0},
 };
 
+/* The first piece is an edge along the bottom; the others are the surface. */
+static shape moon(const world *w, int index) {
+    const double *height = w->terrain;
+    shape s = {.count = 2, .corner = {{0.0f, 0.0f}, {(float)WIDTH, 0.0f}}};
+    for (int k = 0; index > 0 && k < 2; k++) {
+        const int at = index - 1 + k;
+        s.corner[k] = (vec2){(float)(WIDTH / (CHUNKS - 1) * at), (float)height[at]};
+    }
+    return s;
+}
+
+static float moon_friction(int index) { return index ? 0.1f : 0.2f; }
+
 static plan the_plan;
 static pthread_once_t planned = PTHREAD_ONCE_INIT;
 
@@ -88,6 +100,8 @@ static void make_plan(void) {
     p->bodies = BODIES;
     p->joints = JOINTS;
     p->one_ground = 1;
+    p->ground = moon;
+    p->ground_friction = moon_friction;
     p->shape[LANDER] = shape_hull(corners, 6);
     p->mass[LANDER] = mass_of(&p->shape[LANDER], 5.0f);
     p->friction[LANDER] = 0.1f;
@@ -97,16 +111,14 @@ static void make_plan(void) {
         p->mass[leg] = mass_of(&p->shape[leg], 1.0f);
         p->friction[leg] = 0.2f;
         const int j = 1 - k;
-        p->joint[j] = (joint_plan){
+        const joint_plan joint = {
             .a = LANDER,
             .b = leg,
             .anchor_b = {(float)(side * 20 / SCALE), (float)(18 / SCALE)},
-            .reference = leg_angle(side),
             .lower = (float)(k ? -0.9 : 0.9 - 0.5),
             .upper = (float)(k ? -0.9 + 0.5 : 0.9),
         };
-        p->arm_a[j] = sub(p->joint[j].anchor_a, p->mass[LANDER].center);
-        p->arm_b[j] = sub(p->joint[j].anchor_b, p->mass[leg].center);
+        plan_joint(p, j, joint, 0.0f, leg_angle(side));
     }
 }
 
@@ -129,85 +141,49 @@ static int prepare(be_setup *setup, be_error *error) {
 
 /* ---- a lane's fields and its world ---------------------------------------------------------------- */
 
-static void make_ground(const be_batch *batch, int64_t i, piece *out) {
-    const double *height = (const double *)batch->state[TERRAIN] + i * CHUNKS;
-    out[0] = ground_edge((vec2){0.0f, 0.0f}, (vec2){(float)WIDTH, 0.0f}, 0.2f);
-    for (int k = 0; k < CHUNKS - 1; k++) {
-        const vec2 a = {(float)(WIDTH / (CHUNKS - 1) * k), (float)height[k]};
-        const vec2 b = {(float)(WIDTH / (CHUNKS - 1) * (k + 1)), (float)height[k + 1]};
-        out[1 + k] = ground_edge(a, b, 0.1f);
-    }
+static lane_fields fields_of(const be_batch *batch, int64_t i) {
+    static const int legs[2] = {LEFT_LEG, RIGHT_LEG};
+    return (lane_fields){
+        .most = PAIRS_MAX,
+        .body = (body_state *)((float *)batch->state[BODY] + i * BODIES * BODY_FLOATS),
+        .joint = (joint_state *)((float *)batch->state[JOINT] + i * JOINTS * 4),
+        .limit = (int32_t *)batch->state[LIMIT] + i * JOINTS,
+        .contacts = (int32_t *)batch->state[CONTACTS] + i,
+        .pair = (int32_t *)batch->state[PAIR] + i * PAIRS_MAX,
+        .points = (int32_t *)batch->state[POINTS] + i * PAIRS_MAX,
+        .feature = (int32_t *)batch->state[FEATURE] + i * PAIRS_MAX * 2,
+        .impulse = (float *)batch->state[IMPULSE] + i * PAIRS_MAX * 4,
+        .touches = (int32_t *)batch->state[TOUCHES] + i * 2,
+        .over = (int32_t *)batch->state[GAME_OVER] + i,
+        .touching = legs,
+    };
 }
 
-static void world_begin(world *w, const piece *ground) {
-    w->plan = &the_plan;
-    w->ground = ground;
+/* What a world has beside its fields. */
+static void complete(const be_batch *batch, int64_t i, world *w) {
+    const double *height = (const double *)batch->state[TERRAIN] + i * CHUNKS;
+    float top = 0.0f;
+    for (int k = 0; k < CHUNKS; k++) top = max_f(top, (float)height[k]);
+    w->top = top + SKIN + BOX_MARGIN;
+    w->terrain = height;
     w->grounds = GROUNDS;
-    w->contacts = w->full = 0;
+    w->tree = NULL;
     for (int j = 0; j < JOINTS; j++) {
         w->motor_speed[j] = (float)(j ? -0.3 : 0.3);
         w->max_torque[j] = 40.0f;
     }
 }
 
-static void load(const be_batch *batch, int64_t i, world *w) {
-    const body_state *bodies = (const body_state *)((const float *)batch->state[BODY] + i * BODIES * BODY_FLOATS);
-    for (int b = 0; b < BODIES; b++) w->body[b] = (body){.s = bodies[b], .awake = 1};
-    memcpy(w->joint, (const float *)batch->state[JOINT] + i * JOINTS * 4, sizeof w->joint[0] * JOINTS);
-    for (int j = 0; j < JOINTS; j++) w->limit[j] = ((const int32_t *)batch->state[LIMIT])[i * JOINTS + j];
-    w->contacts = ((const int32_t *)batch->state[CONTACTS])[i];
-    for (int k = 0; k < w->contacts; k++) {
-        const int64_t at = i * PAIRS_MAX + k;
-        const int pair = ((const int32_t *)batch->state[PAIR])[at];
-        contact *c = &w->contact[k];
-        *c = (contact){.ground = pair / BODIES, .body = pair % BODIES};
-        c->m.count = ((const int32_t *)batch->state[POINTS])[at];
-        const float *impulse = (const float *)batch->state[IMPULSE] + at * 4;
-        for (int j = 0; j < 2; j++) {
-            c->m.id[j] = (uint32_t)((const int32_t *)batch->state[FEATURE])[at * 2 + j];
-            c->normal[j] = impulse[j];
-            c->tangent[j] = impulse[2 + j];
-        }
-    }
-    w->hit[LANDER] = ((const int32_t *)batch->state[GAME_OVER])[i];
-    for (int k = 0; k < 2; k++) w->touches[LEFT_LEG + k] = ((const int32_t *)batch->state[TOUCHES])[2 * i + k];
-}
-
-static void store(be_batch *batch, int64_t i, const world *w) {
-    body_state *bodies = (body_state *)((float *)batch->state[BODY] + i * BODIES * BODY_FLOATS);
-    for (int b = 0; b < BODIES; b++) bodies[b] = w->body[b].s;
-    memcpy((float *)batch->state[JOINT] + i * JOINTS * 4, w->joint, sizeof w->joint[0] * JOINTS);
-    for (int j = 0; j < JOINTS; j++) ((int32_t *)batch->state[LIMIT])[i * JOINTS + j] = w->limit[j];
-    ((int32_t *)batch->state[CONTACTS])[i] = w->contacts;
-    for (int k = 0; k < w->contacts; k++) {
-        const int64_t at = i * PAIRS_MAX + k;
-        const contact *c = &w->contact[k];
-        ((int32_t *)batch->state[PAIR])[at] = c->ground * BODIES + c->body;
-        ((int32_t *)batch->state[POINTS])[at] = c->m.count;
-        float *impulse = (float *)batch->state[IMPULSE] + at * 4;
-        for (int j = 0; j < 2; j++) {
-            ((int32_t *)batch->state[FEATURE])[at * 2 + j] = (int32_t)c->m.id[j];
-            impulse[j] = c->normal[j];
-            impulse[2 + j] = c->tangent[j];
-        }
-    }
-    ((int32_t *)batch->state[GAME_OVER])[i] = w->hit[LANDER];
-    for (int k = 0; k < 2; k++) ((int32_t *)batch->state[TOUCHES])[2 * i + k] = w->touches[LEFT_LEG + k];
-}
-
 /* Two contacts of one pair would be more than a body can have. */
 static int check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
     (void)batch;
     for (int64_t i = 0; i < count; i++) {
-        uint64_t seen = 0;
-        for (int k = 0; k < ((const int32_t *)columns[CONTACTS])[i]; k++) {
-            const int pair = ((const int32_t *)columns[PAIR])[i * PAIRS_MAX + k];
-            const uint64_t bit = UINT64_C(1) << pair;
-            if (seen & bit) {
-                return be_fail(error, BE_ERROR_VALUE, i, "pairs of lane %lld name %d twice", (long long)i, pair);
-            }
-            seen |= bit;
+        int again;
+        if (pairs_differ((const int32_t *)columns[PAIR] + i * PAIRS_MAX, ((const int32_t *)columns[CONTACTS])[i],
+                         &again)) {
+            continue;
         }
+        return be_fail(error, BE_ERROR_VALUE, i, "pairs of lane %lld name %d twice", (long long)i, again);
     }
     return BE_OK;
 }
@@ -300,7 +276,6 @@ typedef struct group {
     int64_t lane[SOLVER_LANES];
     throttle throttle[SOLVER_LANES];
     world world[SOLVER_LANES];
-    piece ground[SOLVER_LANES][GROUNDS];
     solver solver;
 } group;
 
@@ -326,7 +301,8 @@ static void step_group(be_batch *batch, group *g) {
     for (int k = 0; k < g->count; k++) {
         solve_positions(&g->world[k]);
         solve_impacts(&g->world[k], &g->solver);
-        store(batch, g->lane[k], &g->world[k]);
+        const lane_fields fields = fields_of(batch, g->lane[k]);
+        world_store(&g->world[k], &fields);
     }
 }
 
@@ -368,9 +344,9 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
             g.lane[k] = i;
             g.throttle[k] = continuous ? throttle_continuous((const float *)rows->port[ACTION] + 2 * row)
                                        : throttle_discrete(((const int64_t *)rows->port[ACTION])[row]);
-            make_ground(batch, i, g.ground[k]);
-            world_begin(&g.world[k], g.ground[k]);
-            load(batch, i, &g.world[k]);
+            const lane_fields fields = fields_of(batch, i);
+            world_load(&g.world[k], &the_plan, &fields);
+            complete(batch, i, &g.world[k]);
         }
         if (g.count == 0) continue;
         step_group(batch, &g);
@@ -386,16 +362,7 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
 
 /* ---- reset ---------------------------------------------------------------------------------------- */
 
-static void add_body(world *w, int index, float x, float y, float angle) {
-    body *b = &w->body[index];
-    *b = (body){.awake = 1, .moved = 1};
-    b->s.a = angle;
-    b->s.xf = (transform){{x, y}, rotation_by(angle)};
-    b->s.c = place(&b->s.xf, the_plan.mass[index].center);
-    b->s.box = with_margin(box_around(&the_plan.shape[index], &b->s.xf));
-}
-
-static void begin_episode(be_batch *batch, int64_t i, world *w, piece *ground) {
+static void begin_episode(be_batch *batch, int64_t i, world *w) {
     be_rng *rng = &batch->rng[i];
     double height[CHUNKS + 1];
     for (int k = 0; k <= CHUNKS; k++) height[k] = be_rng_uniform(rng, 0, HEIGHT / 2);
@@ -404,13 +371,9 @@ static void begin_episode(be_batch *batch, int64_t i, world *w, piece *ground) {
     for (int k = 0; k < CHUNKS; k++) {
         terrain[k] = 0.33 * (height[k ? k - 1 : CHUNKS] + height[k] + height[k + 1]);
     }
-    make_ground(batch, i, ground);
-    world_begin(w, ground);
-    memset(w->joint, 0, sizeof w->joint);
-    memset(w->limit, 0, sizeof w->limit);
-    memset(w->touches, 0, sizeof w->touches);
-    memset(w->hit, 0, sizeof w->hit);
-    add_body(w, LANDER, (float)(WIDTH / 2), (float)HEIGHT, 0.0f);
+    world_clear(w, &the_plan);
+    complete(batch, i, w);
+    world_add_body(w, LANDER, (float)(WIDTH / 2), (float)HEIGHT, 0.0f);
     w->body[LANDER].force.x = (float)be_rng_uniform(rng, -1000.0, 1000.0);
     w->body[LANDER].force.y = (float)be_rng_uniform(rng, -1000.0, 1000.0);
     int64_t *wind = (int64_t *)batch->state[WIND] + 2 * i;
@@ -421,7 +384,7 @@ static void begin_episode(be_batch *batch, int64_t i, world *w, piece *ground) {
     }
     for (int k = 0; k < 2; k++) {
         const int side = k ? 1 : -1;
-        add_body(w, LEFT_LEG + k, (float)(WIDTH / 2 - side * 20 / SCALE), (float)HEIGHT, leg_angle(side));
+        world_add_body(w, LEFT_LEG + k, (float)(WIDTH / 2 - side * 20 / SCALE), (float)HEIGHT, leg_angle(side));
     }
     find_contacts(w);
     ((double *)batch->state[SHAPING])[i] = 0;
@@ -437,7 +400,7 @@ static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_
             const int k = g.count++;
             g.lane[k] = lanes[n];
             g.throttle[k] = (throttle){0};
-            begin_episode(batch, lanes[n], &g.world[k], g.ground[k]);
+            begin_episode(batch, lanes[n], &g.world[k]);
         }
         step_group(batch, &g);
         for (int k = 0; k < g.count; k++) {

@@ -125,4 +125,121 @@ static inline void touch_edge(manifold *m, const shape *edge, const shape *polyg
     }
 }
 
+/* ---- two polygons --------------------------------------------------------------------------------- */
+
+/* A polygon and its place. */
+typedef struct placed {
+    const shape *shape;
+    transform at;
+} placed;
+
+/* How far the other polygon is beyond this face. */
+static inline float face_separation(const placed *p, int face, const placed *other) {
+    const vec2 normal = rotate(p->at.q, p->shape->normal[face]);
+    const vec2 direction = rotate_back(other->at.q, normal);
+    int nearest = 0;
+    float value = FLT_MAX;
+    for (int i = 0; i < other->shape->count; i++) {
+        const float d = dot(other->shape->corner[i], direction);
+        if (d < value) {
+            value = d;
+            nearest = i;
+        }
+    }
+    const vec2 from = place(&p->at, p->shape->corner[face]), to = place(&other->at, other->shape->corner[nearest]);
+    return dot(sub(to, from), normal);
+}
+
+/* The face of p that separates the two most: found uphill from the face that looks at the other's center. */
+static inline float most_separating(const placed *p, const placed *other, int *face) {
+    const int count = p->shape->count;
+    const vec2 way = sub(place(&other->at, other->shape->center), place(&p->at, p->shape->center));
+    const vec2 direction = rotate_back(p->at.q, way);
+    int best = 0;
+    float value = -FLT_MAX;
+    for (int i = 0; i < count; i++) {
+        const float d = dot(p->shape->normal[i], direction);
+        if (d > value) {
+            value = d;
+            best = i;
+        }
+    }
+    float s = face_separation(p, best, other);
+    const int before = best > 0 ? best - 1 : count - 1, after = best + 1 < count ? best + 1 : 0;
+    const float s_before = face_separation(p, before, other), s_after = face_separation(p, after, other);
+    int way_on;
+    if (s_before > s && s_before > s_after) {
+        way_on = -1;
+        best = before;
+        s = s_before;
+    } else if (s_after > s) {
+        way_on = 1;
+        best = after;
+        s = s_after;
+    } else {
+        *face = best;
+        return s;
+    }
+    for (int i = 0; i < count; i++) {
+        const int next = way_on < 0 ? (best > 0 ? best - 1 : count - 1) : (best + 1 < count ? best + 1 : 0);
+        const float s_next = face_separation(p, next, other);
+        if (!(s_next > s)) break;
+        best = next;
+        s = s_next;
+    }
+    *face = best;
+    return s;
+}
+
+/* A moving polygon against one of the ground. The two are not treated alike; `swapped` is 1 if the moving one comes
+ * first. */
+static inline void touch_polygon(manifold *m, const shape *still, const shape *moving, const transform *t,
+                                 int swapped) {
+    const placed ground = {still, {{0.0f, 0.0f}, {0.0f, 1.0f}}}, body = {moving, *t};
+    const placed *a = swapped ? &body : &ground, *b = swapped ? &ground : &body;
+    const float radius = SKIN + SKIN;
+    m->count = 0;
+    int face_a, face_b;
+    const float separation_a = most_separating(a, b, &face_a);
+    if (separation_a > radius) return;
+    const float separation_b = most_separating(b, a, &face_b);
+    if (separation_b > radius) return;
+    const int flip = separation_b > 0.98f * separation_a + 0.001f;
+    const placed *reference = flip ? b : a, *other = flip ? a : b;
+    const int face = flip ? face_b : face_a;
+
+    const vec2 looks = rotate_back(other->at.q, rotate(reference->at.q, reference->shape->normal[face]));
+    int best = 0;
+    float value = FLT_MAX;
+    for (int i = 0; i < other->shape->count; i++) {
+        const float d = dot(looks, other->shape->normal[i]);
+        if (d < value) {
+            value = d;
+            best = i;
+        }
+    }
+    const int best2 = best + 1 < other->shape->count ? best + 1 : 0;
+    const int face2 = face + 1 < reference->shape->count ? face + 1 : 0;
+    clipped incident[2], once[2], twice[2];
+    incident[0] = (clipped){place(&other->at, other->shape->corner[best]), FEATURES(face, best, FACE, CORNER)};
+    incident[1] = (clipped){place(&other->at, other->shape->corner[best2]), FEATURES(face, best2, FACE, CORNER)};
+    vec2 v1 = reference->shape->corner[face], v2 = reference->shape->corner[face2], local = sub(v2, v1);
+    normalize(&local);
+    const vec2 local_normal = right_of(local), middle = scale(0.5f, add(v1, v2));
+    const vec2 tangent = rotate(reference->at.q, local), normal = right_of(tangent);
+    v1 = place(&reference->at, v1);
+    v2 = place(&reference->at, v2);
+    const float front = dot(normal, v1);
+    if (clip(once, incident, neg(tangent), -dot(tangent, v1) + radius, face) < 2) return;
+    if (clip(twice, once, tangent, dot(tangent, v2) + radius, face2) < 2) return;
+    m->reference_moves = reference == &body;
+    m->normal = local_normal;
+    m->plane = middle;
+    for (int i = 0; i < 2; i++) {
+        if (dot(normal, twice[i].v) - front > radius) continue;
+        m->point[m->count] = place_back(&other->at, twice[i].v);
+        m->id[m->count++] = flip ? features_swapped(twice[i].id) : twice[i].id;
+    }
+}
+
 #endif

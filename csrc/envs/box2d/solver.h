@@ -59,7 +59,7 @@ typedef struct contact_lanes {
     vi two;                          /* whether two points are solved together */
 } contact_lanes;
 
-#define SOLVER_CONTACTS 64
+#define SOLVER_CONTACTS MAX_CONTACTS
 
 /* The worlds of some lanes, as the solver sees them. */
 typedef struct solver {
@@ -145,7 +145,7 @@ static inline contact_lanes *contact_slot(solver *s, int owner, int number) {
 }
 
 static inline float mixed_friction(const world *w, const contact *k) {
-    return sqrtf(w->ground[k->ground].friction * w->plan->friction[k->body]);
+    return sqrtf(w->plan->ground_friction(k->ground) * w->plan->friction[k->body]);
 }
 
 /* Begins a step of a lane: forces become velocities, and the last step's impulses are a first guess. */

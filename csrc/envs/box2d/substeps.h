@@ -31,11 +31,23 @@ static inline float contact_time(world *w, contact *c, ground_times *times) {
     if (b->alpha0 < alpha0) sweep_advance(b, alpha0);
     *ground_alpha = alpha0;
     const sweep s = sweep_of(b);
-    const shape edge = ground_shape(&w->ground[c->ground]);
-    const mover still = {.shape = &edge};
+    const shape ground = w->plan->ground(w, c->ground);
+    const mover still = {.shape = &ground};
     const mover moving = {&w->plan->shape[c->body], &s, w->plan->mass[c->body].center};
-    const float beta = time_of_impact(still, moving);
+    const int first = ground.count > 2 && body_is_first(w, c);
+    const float beta = time_of_impact(first ? moving : still, first ? still : moving);
     return beta < 1.0f ? min_f(alpha0 + (1.0f - alpha0) * beta, 1.0f) : 1.0f;
+}
+
+/* What a round may change of a contact and its body, in the first lane. */
+static inline void read_state(const contact_lanes *k, const velocity *v, float out[7]) {
+    for (int j = 0; j < 2; j++) {
+        out[2 * j] = PUT(k->point[j].normal, 0);
+        out[2 * j + 1] = PUT(k->point[j].tangent, 0);
+    }
+    out[4] = v->x[0];
+    out[5] = v->y[0];
+    out[6] = v->w[0];
 }
 
 /* Moves a body on from the impact, with the contacts of the island. */
@@ -60,8 +72,15 @@ static inline void substep(world *w, solver *s, contact *const *island, int coun
         memset(&s->contact[i], 0, sizeof s->contact[i]);
         two |= contact_prepare(p, island[i], mixed_friction(w, island[i]), c, q, 0, &s->contact[i], 0) == 2;
     }
-    for (int round = 0; round < VELOCITY_ROUNDS; round++) {
-        for (int i = 0; i < count; i++) contact_solve(&s->contact[i], &v, m, two);
+    for (int round = 0, same = 0; round < VELOCITY_ROUNDS && !same; round++) {
+        same = 1; /* a round that changes nothing would be followed by others like it */
+        for (int i = 0; i < count; i++) {
+            float before[7], after[7];
+            read_state(&s->contact[i], &v, before);
+            contact_solve(&s->contact[i], &v, m, two);
+            read_state(&s->contact[i], &v, after);
+            same &= memcmp(before, after, sizeof before) == 0;
+        }
     }
     b->s.v = (vec2){v.x[0], v.y[0]};
     b->s.w = v.w[0];

@@ -5,10 +5,13 @@
 
 #include "impact.h"
 #include "manifold.h"
+#include "tree.h"
 
 #define MAX_BODIES 5
 #define MAX_JOINTS 4
-#define MAX_CONTACTS 48 /* pairs of a body and a piece of ground whose boxes overlap */
+#ifndef MAX_CONTACTS /* pairs of a body and a piece of ground whose boxes overlap */
+#define MAX_CONTACTS 33
+#endif
 
 #define TIME_STEP ((float)(1.0 / 50))
 #define INVERSE_TIME_STEP (1.0f / TIME_STEP)
@@ -24,8 +27,13 @@ typedef struct joint_plan {
     float reference, lower, upper; /* angles, rad */
 } joint_plan;
 
+struct world;
+
 typedef struct plan {
     int bodies, joints;
+    /* A piece of ground: its shape, which is an edge of two corners or a polygon, and its friction. */
+    shape (*ground)(const struct world *w, int index);
+    float (*ground_friction)(int index);
     int one_ground; /* 1 if all pieces of ground are one body, 0 if each is its own */
     shape shape[MAX_BODIES];
     mass mass[MAX_BODIES];
@@ -34,22 +42,6 @@ typedef struct plan {
     vec2 arm_a[MAX_JOINTS], arm_b[MAX_JOINTS];
     joint_plan joint[MAX_JOINTS]; /* in the order in which the solver goes through them */
 } plan;
-
-/* A piece of ground: an edge of two corners. */
-typedef struct piece {
-    vec2 corner[2];
-    float friction;
-    box box; /* with the margin of the broad phase */
-} piece;
-
-static inline shape ground_shape(const piece *g) { return (shape){.count = 2, .corner = {g->corner[0], g->corner[1]}}; }
-
-static inline piece ground_edge(vec2 a, vec2 b, float friction) {
-    const float reach = SKIN;
-    box around = {{min_f(a.x, b.x) - reach, min_f(a.y, b.y) - reach},
-                  {max_f(a.x, b.x) + reach, max_f(a.y, b.y) + reach}};
-    return (piece){{a, b}, friction, with_margin(around)};
-}
 
 /* ---- a lane --------------------------------------------------------------------------------------- */
 
@@ -89,8 +81,11 @@ typedef struct contact {
 
 typedef struct world {
     const plan *plan;
-    const piece *ground;
+    const void *terrain; /* for the plan's function */
     int grounds;
+    float top;           /* of the boxes of all ground */
+    const tree *tree;    /* or NULL, if the order of contacts needs none: then each piece of ground is compared */
+    const int32_t *leaf; /* of each body, then of each piece of ground */
     body body[MAX_BODIES];
     joint_state joint[MAX_JOINTS];
     int limit[MAX_JOINTS];
@@ -118,14 +113,31 @@ static inline void place_body(body *b, const mass *m) {
 
 /* ---- contacts ------------------------------------------------------------------------------------- */
 
+/* The box of a piece of ground in the broad phase. */
+static inline box ground_box(const world *w, int ground) {
+    if (w->tree) return w->tree->box[w->leaf[w->plan->bodies + ground]];
+    const transform nowhere = {{0.0f, 0.0f}, {0.0f, 1.0f}};
+    const shape s = w->plan->ground(w, ground);
+    return with_margin(box_around(&s, &nowhere));
+}
+
+/* Of two polygons in contact, the one with the smaller leaf comes first; an edge comes before any polygon. */
+static inline int body_is_first(const world *w, const contact *c) {
+    return w->tree != NULL && w->leaf[c->body] < w->leaf[w->plan->bodies + c->ground];
+}
+
 /* Computes a contact's points anew; points made by the same features keep their impulses. */
 static inline void contact_update(world *w, contact *c) {
     body *b = &w->body[c->body];
     const manifold old = c->m;
     const float normal[2] = {c->normal[0], c->normal[1]}, tangent[2] = {c->tangent[0], c->tangent[1]};
     c->enabled = 1;
-    const shape edge = ground_shape(&w->ground[c->ground]);
-    touch_edge(&c->m, &edge, &w->plan->shape[c->body], &b->s.xf);
+    const shape still = w->plan->ground(w, c->ground);
+    if (still.count == 2) {
+        touch_edge(&c->m, &still, &w->plan->shape[c->body], &b->s.xf);
+    } else {
+        touch_polygon(&c->m, &still, &w->plan->shape[c->body], &b->s.xf, body_is_first(w, c));
+    }
     for (int i = 0; i < c->m.count; i++) {
         c->normal[i] = c->tangent[i] = 0.0f;
         for (int j = 0; j < old.count; j++) {
@@ -157,7 +169,8 @@ static inline void collide(world *w) {
     for (int i = w->contacts - 1; i >= 0; i--) {
         contact *c = &w->contact[i];
         if (!w->body[c->body].awake) continue;
-        if (overlap(&w->ground[c->ground].box, &w->body[c->body].s.box)) {
+        const box still = ground_box(w, c->ground);
+        if (overlap(&still, &w->body[c->body].s.box)) {
             contact_update(w, c);
         } else {
             contact_remove(w, i);
@@ -165,23 +178,65 @@ static inline void collide(world *w) {
     }
 }
 
-/* Adds contacts of bodies that have new boxes: in the order of their numbers, ground first. */
-static inline void find_contacts(world *w) {
-    int any = 0;
-    for (int b = 0; b < w->plan->bodies; b++) any |= w->body[b].moved;
-    if (!any) return;
-    for (int g = 0; g < w->grounds; g++) {
-        for (int b = 0; b < w->plan->bodies; b++) {
-            if (!w->body[b].moved || !overlap(&w->ground[g].box, &w->body[b].s.box)) continue;
-            int known = 0;
-            for (int i = 0; i < w->contacts; i++) known |= w->contact[i].ground == g && w->contact[i].body == b;
-            if (known) continue;
-            if (w->contacts == MAX_CONTACTS) {
-                w->full = 1;
-                continue;
+static inline void contact_add(world *w, int ground, int owner) {
+    for (int i = 0; i < w->contacts; i++) {
+        if (w->contact[i].ground == ground && w->contact[i].body == owner) return;
+    }
+    if (w->contacts == MAX_CONTACTS) {
+        w->full = 1;
+        return;
+    }
+    w->contact[w->contacts++] = (contact){.ground = ground, .body = owner, .enabled = 1};
+    wake(&w->body[owner]);
+}
+
+/* A body and a piece of ground whose boxes overlap. */
+typedef struct meeting {
+    int first, second; /* their leaves, the smaller one first */
+    int ground, body;
+} meeting;
+
+/* Adds contacts of bodies that have new boxes, in the order of the leaves. */
+static inline void find_contacts_in_tree(world *w) {
+    enum { MOST = 4 * MAX_CONTACTS };
+    const int bodies = w->plan->bodies;
+    meeting found[MOST];
+    int count = 0;
+    for (int b = 0; b < bodies; b++) {
+        if (!w->body[b].moved) continue;
+        w->body[b].moved = 0;
+        int leaves[MOST];
+        const int n = tree_query(w->tree, &w->body[b].s.box, leaves, MOST - count);
+        for (int i = 0; i < n; i++) {
+            const int owner = w->tree->node[leaves[i]].child2, mine = w->leaf[b];
+            if (owner < bodies) continue;
+            const int ground_first = leaves[i] < mine;
+            const meeting p = {ground_first ? leaves[i] : mine, ground_first ? mine : leaves[i], owner - bodies, b};
+            int k = count++;
+            for (; k > 0 &&
+                   (p.first < found[k - 1].first || (p.first == found[k - 1].first && p.second < found[k - 1].second));
+                 k--) {
+                found[k] = found[k - 1];
             }
-            w->contact[w->contacts++] = (contact){.ground = g, .body = b, .enabled = 1};
-            wake(&w->body[b]);
+            found[k] = p;
+        }
+    }
+    if (count == MOST) w->full = 1;
+    for (int k = 0; k < count; k++) contact_add(w, found[k].ground, found[k].body);
+}
+
+/* The same without a tree: in the order of their numbers, ground first. */
+static inline void find_contacts(world *w) {
+    if (w->tree) {
+        find_contacts_in_tree(w);
+        return;
+    }
+    int any = 0;
+    for (int b = 0; b < w->plan->bodies; b++) any |= w->body[b].moved && w->body[b].s.box.low.y <= w->top;
+    for (int g = 0; any && g < w->grounds; g++) {
+        const box still = ground_box(w, g);
+        for (int b = 0; b < w->plan->bodies; b++) {
+            if (w->body[b].moved && overlap(&still, &w->body[b].s.box)) contact_add(w, g, b);
         }
     }
     for (int b = 0; b < w->plan->bodies; b++) w->body[b].moved = 0;
@@ -207,6 +262,7 @@ static inline void synchronize(world *w, int index) {
     *(ahead.x < 0.0f ? &fat->low.x : &fat->high.x) += ahead.x;
     *(ahead.y < 0.0f ? &fat->low.y : &fat->high.y) += ahead.y;
     b->moved = 1;
+    if (w->tree) tree_move(w->tree, w->leaf[index], *fat);
 }
 
 /* Pushes a body out of the ground at each point of a contact. Returns the smallest separation, or 0. */
@@ -328,7 +384,7 @@ static inline void solve_positions(world *w) {
             b->s.v = (vec2){0.0f, 0.0f};
         }
     }
-    for (int i = 0; i < p->bodies; i++) synchronize(w, i);
+    for (int i = p->bodies - 1; i >= 0; i--) synchronize(w, i); /* the newest body first, for the tree */
     find_contacts(w);
 }
 

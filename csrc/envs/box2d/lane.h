@@ -1,0 +1,106 @@
+/* A lane's fields, and the world that is made of them for a step. */
+#ifndef BOX2D_LANE_H
+#define BOX2D_LANE_H
+
+#include "batchenv.h"
+#include "substeps.h"
+
+/* The rows of one lane in the fields that all worlds have. `most` is the number of contacts that the fields can hold.
+ */
+typedef struct lane_fields {
+    int most;
+    body_state *body;
+    joint_state *joint;
+    int32_t *limit, *contacts, *pair, *points, *feature;
+    float *impulse;
+    int32_t *touches, *over; /* touches: of two bodies */
+    const int *touching;     /* which two; `over` says whether body 0 has touched the ground */
+} lane_fields;
+
+static inline void world_load(world *w, const plan *p, const lane_fields *f) {
+    w->plan = p;
+    w->full = 0;
+    for (int b = 0; b < p->bodies; b++) {
+        w->body[b] = (body){.s = f->body[b], .awake = 1};
+        w->touches[b] = w->hit[b] = 0;
+    }
+    for (int j = 0; j < p->joints; j++) {
+        w->joint[j] = f->joint[j];
+        w->limit[j] = f->limit[j];
+    }
+    w->contacts = *f->contacts;
+    for (int k = 0; k < w->contacts; k++) {
+        contact *c = &w->contact[k];
+        *c = (contact){.ground = f->pair[k] / p->bodies, .body = f->pair[k] % p->bodies};
+        c->m.count = f->points[k];
+        for (int i = 0; i < 2; i++) {
+            c->m.id[i] = (uint32_t)f->feature[2 * k + i];
+            c->normal[i] = f->impulse[4 * k + i];
+            c->tangent[i] = f->impulse[4 * k + 2 + i];
+        }
+    }
+    for (int i = 0; i < 2; i++) w->touches[f->touching[i]] = f->touches[i];
+    w->hit[0] = *f->over;
+}
+
+static inline void world_store(const world *w, const lane_fields *f) {
+    const plan *p = w->plan;
+    for (int b = 0; b < p->bodies; b++) f->body[b] = w->body[b].s;
+    for (int j = 0; j < p->joints; j++) {
+        f->joint[j] = w->joint[j];
+        f->limit[j] = w->limit[j];
+    }
+    *f->contacts = w->contacts;
+    for (int k = 0; k < w->contacts; k++) {
+        const contact *c = &w->contact[k];
+        f->pair[k] = c->ground * p->bodies + c->body;
+        f->points[k] = c->m.count;
+        for (int i = 0; i < 2; i++) {
+            f->feature[2 * k + i] = (int32_t)c->m.id[i];
+            f->impulse[4 * k + i] = c->normal[i];
+            f->impulse[4 * k + 2 + i] = c->tangent[i];
+        }
+    }
+    for (int i = 0; i < 2; i++) f->touches[i] = w->touches[f->touching[i]];
+    *f->over = w->hit[0];
+}
+
+/* Begins a world without joints' impulses and contacts. */
+static inline void world_clear(world *w, const plan *p) {
+    memset(w, 0, offsetof(world, contact));
+    memset(w->touches, 0, sizeof w->touches);
+    memset(w->hit, 0, sizeof w->hit);
+    w->plan = p;
+    w->contacts = w->full = 0;
+}
+
+static inline void world_add_body(world *w, int index, float x, float y, float angle) {
+    body *b = &w->body[index];
+    *b = (body){.awake = 1, .moved = 1};
+    b->s.a = angle;
+    b->s.xf = (transform){{x, y}, rotation_by(angle)};
+    b->s.c = place(&b->s.xf, w->plan->mass[index].center);
+    b->s.box = with_margin(box_around(&w->plan->shape[index], &b->s.xf));
+}
+
+/* A joint of a plan. Anchors are in the bodies' coordinates; the angles at which the bodies begin make its angle 0. */
+static inline void plan_joint(plan *p, int j, joint_plan joint, float angle_a, float angle_b) {
+    joint.reference = (float)((double)angle_b - (double)angle_a);
+    p->joint[j] = joint;
+    p->arm_a[j] = sub(joint.anchor_a, p->mass[joint.a].center);
+    p->arm_b[j] = sub(joint.anchor_b, p->mass[joint.b].center);
+}
+
+/* Whether the contacts of a restored lane name each pair once; if not, `again` gets the pair. */
+static inline int pairs_differ(const int32_t *pair, int count, int *again) {
+    for (int k = 1; k < count; k++) {
+        for (int j = 0; j < k; j++) {
+            if (pair[j] != pair[k]) continue;
+            *again = pair[k];
+            return 0;
+        }
+    }
+    return 1;
+}
+
+#endif
