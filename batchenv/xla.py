@@ -29,8 +29,10 @@ class Functions:
     between. Unpack it as EnvPool's: `handle, recv, send, step = env.xla()`.
 
     Each function takes a handle and returns the next one, which has to be given to the next call: XLA sees by it in
-    which order the calls have to be made. A handle of an earlier call is refused. Methods of the env itself may be
-    called in between, while no program runs.
+    which order the calls have to be made. A handle of an earlier call is refused, except by `reset`, which begins anew.
+    Methods of the env itself may be called in between, while no program runs.
+
+    An env that has such functions is kept until it is closed, because a program that steps it may still be running.
 
     What the env raises comes as a `jax.errors.JaxRuntimeError` with its message; the handle that was given is then
     still the next one.
@@ -45,10 +47,14 @@ class Functions:
         self._actions = {rows: Actions(env, rows) for rows in (env.num_envs, env.batch_size)}
         whole, batch = self._actions[env.num_envs], self._actions[env.batch_size]
         results = Results(env, env.num_envs)
-        self._reset = Call(order, results.observations, lambda *seed: env.reset(seed=int(*seed) if seed else None)[0])
-        self._step = Call(order, results, env.step if whole.plain else lambda *leaves: env.step(whole.built(leaves)))
-        self._send = Call(order, None, lambda *leaves: env.send(batch.built(leaves), batch.rest(leaves)))
-        self._recv = Call(order, Results(env, env.batch_size, env_id=True), env.recv)
+        self._reset = Call(
+            env, order, results.observations, lambda *seed: env.reset(seed=int(*seed) if seed else None)[0], anew=True
+        )
+        self._step = Call(
+            env, order, results, env.step if whole.plain else lambda *leaves: env.step(whole.built(leaves))
+        )
+        self._send = Call(env, order, None, lambda *leaves: env.send(batch.built(leaves), batch.rest(leaves)))
+        self._recv = Call(env, order, Results(env, env.batch_size, env_id=True), env.recv)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.handle, self.recv, self.send, self.step))
@@ -57,7 +63,7 @@ class Functions:
         """Starts new episodes in all lanes.
 
         Args:
-            handle: the last call's.
+            handle: the last call's, or an earlier one's.
             seed: int32 or int64 scalar: lane i gets seed + i. None: streams go on.
 
         Returns:
@@ -258,16 +264,18 @@ class Call:
     """A function that XLA's programs call one after the other.
 
     Args:
+        env: whose function it is.
         order: of these calls.
         results: the forms of what it returns, how they are nested, and how they are taken apart; None: nothing is taken
             from it.
         function: called with arrays.
+        anew: whether it takes handles of earlier calls, too.
     """
 
-    def __init__(self, order: _core.XlaOrder, results: Any, function: Callable[..., Any]):
+    def __init__(self, env: Any, order: _core.XlaOrder, results: Any, function: Callable[..., Any], anew: bool = False):
         self._results = results
         take = None if results is None or results.plain else results.leaves
-        self._call = _core.XlaCall(order, function, take)
+        self._call = _core.XlaCall(env, order, function, take, anew)
 
     def __call__(self, handle: Any, arguments: Sequence[Any]) -> tuple[Any, Any]:
         """Puts a call into the program that is being traced. Returns the next handle and what comes back."""

@@ -2,10 +2,9 @@
 # The structs below are those of its version 0 as far as they are used: new fields come at the end of them.
 
 import itertools
-import weakref
 
 import numpy as np
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 cimport cython
 cimport numpy as cnp
@@ -108,7 +107,7 @@ cdef int[13] _XLA_TYPES = [-1, cnp.NPY_BOOL, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NP
                            cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, -1, cnp.NPY_FLOAT32, cnp.NPY_FLOAT64]
 
 _numbers = itertools.count(1)
-_called_by_xla = weakref.WeakValueDictionary()  # by the number that a program has as its only attribute
+cdef dict _called_by_xla = {}  # by the number that a program has as its only attribute
 
 
 cdef void *_answer_xla(XlaFrame *frame) noexcept nogil:
@@ -147,7 +146,7 @@ cdef int _serve_xla(XlaFrame *frame) except -1:
         raise RuntimeError("a call without the number of what is called")
     called = _called_by_xla.get((<int64_t *>frame.attributes.values[0].value)[0])
     if called is None:
-        raise RuntimeError("the environment that this program steps is gone: keep it, or what env.xla() has returned")
+        raise ClosedEnvironmentError("the environment that this program steps has been closed")
     return called.serve(frame)
 
 
@@ -173,12 +172,12 @@ cdef class XlaOrder:
     def handle(self):
         return np.array([self.number, self.count], np.uint32)
 
-    cdef int check(self, const XlaBuffer *handle) except -1:
-        """Raises ValueError if this is not the handle of the last call."""
+    cdef int check(self, const XlaBuffer *handle, bint anew) except -1:
+        """Raises ValueError if this is not the handle of the last call or, with `anew`, of any call."""
         cdef const uint32_t *words = <const uint32_t *>handle.data
         if words[0] != self.number:
             raise ValueError("this handle is another environment's")
-        if words[1] != self.count:
+        if not anew and words[1] != self.count:
             raise ValueError(f"this handle is from before the last call: it counts {words[1]} calls, and there have "
                              f"been {self.count}. Give each call the handle that the last one has returned")
         return 0
@@ -191,15 +190,18 @@ cdef class XlaOrder:
 
 @cython.final
 cdef class XlaCall:
-    """A function that XLA's programs call, as long as this object is there.
+    """A function that XLA's programs call. It is kept until its env is closed, since nobody says when the last program
+    that may call it has ended.
 
     Args:
+        env: whose function it is.
         order: of its calls, whose handle is the first argument and the first result. None: calls have no handles, and
             the function is called with lists of arguments and of results, into which it writes.
         function: called with the other arguments: arrays that may be used as long as it runs.
         leaves: makes a list of arrays (or numbers, for all of an array) of what the function returns. None: the first
             ones of what it returns are arrays. [] is for a function from which nothing is taken.
 
+        anew: whether calls may have any handle of the env's, since they begin anew.
         states: does the same for calls that it knows how to serve, or None.
 
     Attributes:
@@ -209,12 +211,16 @@ cdef class XlaCall:
     cdef readonly int64_t number
     cdef XlaOrder order
     cdef XlaStates states
-    cdef object function, leaves
-    cdef object __weakref__
+    cdef bint anew
+    cdef object env, function, leaves
 
-    def __init__(self, XlaOrder order, function, leaves=None, XlaStates states=None):
-        self.order, self.function, self.leaves, self.states = order, function, leaves, states
-        self.number = next(_numbers)
+    def __init__(self, env, XlaOrder order, function, leaves=None, bint anew=False, XlaStates states=None):
+        cdef XlaCall other
+        for number, other in list(_called_by_xla.items()):
+            if other.env.closed:
+                del _called_by_xla[number]
+        self.env, self.order, self.function, self.leaves, self.states = env, order, function, leaves, states
+        self.anew, self.number = anew, next(_numbers)
         _called_by_xla[self.number] = self
 
     cdef int serve(self, XlaFrame *frame) except -1:
@@ -225,7 +231,7 @@ cdef class XlaCall:
             self.function([_xla_view(frame.arguments.buffers[k], False) for k in range(frame.arguments.count)],
                           [_xla_view(frame.results.buffers[k], True) for k in range(frame.results.count)])
             return 0
-        self.order.check(frame.arguments.buffers[0])
+        self.order.check(frame.arguments.buffers[0], self.anew)
         if frame.arguments.count == 2:
             found = self.function(_xla_view(frame.arguments.buffers[1], False))
         else:

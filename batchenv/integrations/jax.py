@@ -75,10 +75,20 @@ class FunctionalEnv:
         self._actions, self._results = Actions(env, num_envs), Results(env, num_envs)
         self._sizes = env._backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
-        self._init_call = _core.XlaCall(None, self._serve_init)
+        self._init_call = _core.XlaCall(self, None, self._serve_init)
         leaves = None if self._results.plain else self._results.leaves
         states = _core.XlaStates(env._backend.core, leaves, self._lock) if self._actions.plain else None
-        self._step_call = _core.XlaCall(None, self._serve_step, states=states)
+        self._step_call = _core.XlaCall(self, None, self._serve_step, states=states)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has been called."""
+        return self._envs[self.num_envs].closed
+
+    def close(self) -> None:
+        """Lets go of the lanes. Until then they are kept, because a program that steps them may still be running."""
+        for env in self._envs.values():
+            env.close()
 
     def init(self, seed: Any) -> tuple[State, Any]:
         """States at the beginning of episodes.

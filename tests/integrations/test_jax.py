@@ -2,6 +2,7 @@
 
 import gc
 import os
+import weakref
 
 import gymnasium
 import numpy as np
@@ -123,7 +124,7 @@ def test_the_four_of_envpool():
 
 
 def refused(words, call, *arguments):
-    with pytest.raises(jax.errors.JaxRuntimeError, match=words):
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError), match=words):  # compiled programs may raise the latter
         jax.block_until_ready(call(*arguments))
 
 
@@ -133,7 +134,8 @@ def test_handles_say_in_which_order_calls_come():
     first = functions.handle
     refused("ResetNeeded: .*reset", functions.step, first, jnp.zeros(2, int))
     handle, _ = functions.reset(first, 1)
-    refused("from before the last call: it counts 0 calls, and there have been 1", functions.reset, first, 1)
+    refused("before the last call: it counts 0 calls, and there have been 1", functions.step, first, jnp.zeros(2, int))
+    handle, _ = functions.reset(first, 1)  # which begins anew
     refused("another environment's", functions.reset, other.xla().handle, 1)
     before = {name: column.copy() for name, column in env.state.items()}
     refused("7 of lane 1", functions.step, handle, jnp.array([0, 7]))
@@ -170,11 +172,25 @@ def test_a_program_may_outlive_its_env():
     functions = batchenv.make("CartPole-v1", 2).xla()
     handle, _ = functions.reset(functions.handle, 1)
     program = jax.jit(functions.step).lower(handle, jnp.zeros(2, int)).compile()
-    program(handle, jnp.zeros(2, int))
     del functions
     jax.clear_caches()
     gc.collect()
-    refused("is gone", program, handle, jnp.zeros(2, int))
+    handle, _ = program(handle, jnp.zeros(2, int))
+    program(handle, jnp.zeros(2, int))
+    env, gone = batchenv.make("CartPole-v1", 2), functional.make("CartPole-v1", 2)
+    functions, (state, _) = env.xla(), gone.init(1)
+    program = jax.jit(functions.reset).lower(functions.handle, 1).compile()
+    held, step = weakref.ref(env), jax.jit(gone.step)
+    step(state, jnp.zeros(2, int))
+    env.close(), gone.close()
+    refused("ClosedEnvironmentError", program, functions.handle, 1)
+    refused("ClosedEnvironmentError", step, state, jnp.zeros(2, int))
+    del env, functions
+    functional.make("CartPole-v1", 2)
+    jax.clear_caches()
+    gc.collect()
+    assert held() is None
+    refused("ClosedEnvironmentError: the environment that this program steps", program, jnp.zeros(2, jnp.uint32), 1)
 
 
 def test_gradients_stop_at_actions():
