@@ -16,7 +16,7 @@ from batchenv.envs import translator
 from batchenv.integrations.registration import entry_point
 from batchenv.registry import TABLE
 
-_FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.", "gymnasium.envs.mujoco.")
+_FAMILIES = tuple(f"gymnasium.envs.{family}." for family in ("classic_control", "toy_text", "box2d", "mujoco"))
 _VECTOR_MODES = (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
 # While patched: batchenv's make_vec, and the one that it replaces.
 _installed: tuple[Callable, Callable] | None = None
