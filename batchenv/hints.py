@@ -11,8 +11,8 @@ import gymnasium
 
 SCOPE = (
     "batchenv has in C: classic control, toy text, Box2D, Atari and Gymnasium's MuJoCo tasks "
-    "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco); and it steps every environment in Python that is registered "
-    "with Gymnasium, or that batchenv.make_python is given"
+    "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco); and it steps every environment "
+    "in Python that is registered with Gymnasium, or that batchenv.make_python is given"
 )
 OWN_C = "or write one in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
 _CLOSE = 0.82  # a ratio of difflib: allows one or two typing errors, but not another word
