@@ -7,6 +7,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers.parity import MODES, Case, assert_same, assert_streams_same, follow
+from helpers.processes import run_python
 
 pytest.importorskip("Box2D", reason="Gymnasium's environments need Box2D: pip install 'gymnasium[box2d]'")
 
@@ -142,6 +143,27 @@ def test_parameters_of_lanes():
     for step in range(120):
         actions = rng.integers(4, size=4)
         assert_same(ours.step(actions), theirs.step(actions), f"step {step}")
+
+
+@pytest.mark.parametrize("env_id", ["LunarLander-v3", "BipedalWalkerHardcore-v3"])
+def test_threads_of_small_stacks(env_id):
+    """A step's working memory is larger than the stack of such a thread."""
+    code = """
+        import threading, sys, batchenv
+        env = batchenv.make(sys.argv[1], 32)
+        env.action_space.seed(0)
+        def play():
+            env.reset(seed=0)
+            for _ in range(50):
+                env.step(env.action_space.sample())
+            print("played")
+        threading.stack_size(65536)
+        for _ in range(2):
+            thread = threading.Thread(target=play)
+            thread.start()
+            thread.join()
+    """
+    assert run_python(code, env_id) == "played\n" * 2
 
 
 @pytest.mark.parametrize("gravity", [-12, 0, -12.5, 1])

@@ -6,6 +6,7 @@
 
 #define MAX_CONTACTS 96
 #include "lane.h"
+#include "workspace.h"
 
 #define SCALE 30.0
 #define FRAMES 50
@@ -374,19 +375,20 @@ static double reward_of(be_batch *batch, int64_t i, const float *action, uint8_t
 }
 
 static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
-    group g;
+    group *g = workspace(sizeof *g, error);
+    if (g == NULL) return (int)error->status;
     const float *actions = rows->port[ACTION];
     for (int64_t from = begin; from < end; from += SOLVER_LANES) {
-        g.count = 0;
+        g->count = 0;
         for (int64_t i = from; i < from + SOLVER_LANES && i < end; i++) {
             rows->terminated[i - begin] = 0;
             if (rows->skip[i - begin]) continue;
-            const int k = g.count++;
-            world *w = &g.world[k];
-            g.lane[k] = i;
+            const int k = g->count++;
+            world *w = &g->world[k];
+            g->lane[k] = i;
             const lane_fields fields = fields_of(batch, i);
             world_load(w, &the_plan, &fields);
-            complete(batch, &g, k);
+            complete(batch, g, k);
             for (int j = 0; j < JOINTS; j++) {
                 const float action = actions[JOINTS * (i - begin) + j];
                 const float fastest = j % 2 ? 6.0f : 4.0f;
@@ -394,11 +396,11 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
                 w->max_torque[of_action[j]] = 80.0f * strength(action);
             }
         }
-        if (g.count == 0) continue;
-        const int result = step_group(batch, &g, error);
+        if (g->count == 0) continue;
+        const int result = step_group(batch, g, error);
         if (result != BE_OK) return result;
-        for (int k = 0; k < g.count; k++) {
-            const int64_t i = g.lane[k];
+        for (int k = 0; k < g->count; k++) {
+            const int64_t i = g->lane[k];
             measure(batch, i, BE_ROW(float, rows->port[OBSERVATION], rows, i, SIZE));
             rows->reward[i - begin] = reward_of(batch, i, actions + JOINTS * (i - begin), &rows->terminated[i - begin]);
         }
@@ -516,18 +518,19 @@ static void begin_episode(be_batch *batch, group *g, int k) {
 
 /* A reset ends with a step without torques, whose observation is the first. */
 static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    group g;
+    group *g = workspace(sizeof *g, error);
+    if (g == NULL) return (int)error->status;
     for (int64_t from = 0; from < count; from += SOLVER_LANES) {
-        g.count = 0;
+        g->count = 0;
         for (int64_t n = from; n < from + SOLVER_LANES && n < count; n++) {
-            const int k = g.count++;
-            g.lane[k] = lanes[n];
-            begin_episode(batch, &g, k);
+            const int k = g->count++;
+            g->lane[k] = lanes[n];
+            begin_episode(batch, g, k);
         }
-        const int result = step_group(batch, &g, error);
+        const int result = step_group(batch, g, error);
         if (result != BE_OK) return result;
-        for (int k = 0; k < g.count; k++) {
-            ((double *)batch->state[SHAPING])[g.lane[k]] = shaping_of(batch, g.lane[k]);
+        for (int k = 0; k < g->count; k++) {
+            ((double *)batch->state[SHAPING])[g->lane[k]] = shaping_of(batch, g->lane[k]);
         }
     }
     return observe(batch, lanes, count, rows, error);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "lane.h"
+#include "workspace.h"
 
 #define SCALE 30.0
 #define WIDTH (600 / SCALE)
@@ -331,29 +332,29 @@ static double finish(be_batch *batch, int64_t i, const throttle *t, int awake, f
 }
 
 static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
-    (void)error;
     const int continuous = batch->params[CONTINUOUS] != 0;
-    group g;
+    group *g = workspace(sizeof *g, error);
+    if (g == NULL) return (int)error->status;
     for (int64_t from = begin; from < end; from += SOLVER_LANES) {
-        g.count = 0;
+        g->count = 0;
         for (int64_t i = from; i < from + SOLVER_LANES && i < end; i++) {
             const int64_t row = i - begin;
             rows->terminated[row] = 0;
             if (rows->skip[row]) continue;
-            const int k = g.count++;
-            g.lane[k] = i;
-            g.throttle[k] = continuous ? throttle_continuous((const float *)rows->port[ACTION] + 2 * row)
-                                       : throttle_discrete(((const int64_t *)rows->port[ACTION])[row]);
+            const int k = g->count++;
+            g->lane[k] = i;
+            g->throttle[k] = continuous ? throttle_continuous((const float *)rows->port[ACTION] + 2 * row)
+                                        : throttle_discrete(((const int64_t *)rows->port[ACTION])[row]);
             const lane_fields fields = fields_of(batch, i);
-            world_load(&g.world[k], &the_plan, &fields);
-            complete(batch, i, &g.world[k]);
+            world_load(&g->world[k], &the_plan, &fields);
+            complete(batch, i, &g->world[k]);
         }
-        if (g.count == 0) continue;
-        step_group(batch, &g);
-        for (int k = 0; k < g.count; k++) {
-            const int64_t i = g.lane[k];
+        if (g->count == 0) continue;
+        step_group(batch, g);
+        for (int k = 0; k < g->count; k++) {
+            const int64_t i = g->lane[k];
             rows->reward[i - begin] =
-                finish(batch, i, &g.throttle[k], g.world[k].body[LANDER].awake,
+                finish(batch, i, &g->throttle[k], g->world[k].body[LANDER].awake,
                        BE_ROW(float, rows->port[OBSERVATION], rows, i, 8), &rows->terminated[i - begin]);
         }
     }
@@ -392,20 +393,20 @@ static void begin_episode(be_batch *batch, int64_t i, world *w) {
 
 /* A reset ends with a step without engines, whose observation is the first. */
 static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    (void)error;
-    group g;
+    group *g = workspace(sizeof *g, error);
+    if (g == NULL) return (int)error->status;
     for (int64_t from = 0; from < count; from += SOLVER_LANES) {
-        g.count = 0;
+        g->count = 0;
         for (int64_t n = from; n < from + SOLVER_LANES && n < count; n++) {
-            const int k = g.count++;
-            g.lane[k] = lanes[n];
-            g.throttle[k] = (throttle){0};
-            begin_episode(batch, lanes[n], &g.world[k]);
+            const int k = g->count++;
+            g->lane[k] = lanes[n];
+            g->throttle[k] = (throttle){0};
+            begin_episode(batch, lanes[n], &g->world[k]);
         }
-        step_group(batch, &g);
-        for (int k = 0; k < g.count; k++) {
+        step_group(batch, g);
+        for (int k = 0; k < g->count; k++) {
             uint8_t terminated;
-            finish(batch, g.lane[k], &g.throttle[k], 1, BE_ROW(float, rows->port[OBSERVATION], rows, g.lane[k], 8),
+            finish(batch, g->lane[k], &g->throttle[k], 1, BE_ROW(float, rows->port[OBSERVATION], rows, g->lane[k], 8),
                    &terminated);
         }
     }
