@@ -70,7 +70,8 @@ static const be_field state[] = {
                   MAX_CONTACTS},
     [PAIR] = {"pairs", BE_I32, MAX_CONTACTS, "of each contact, oldest first: 5 x ground + body", 0, PAIRS - 1},
     [POINTS] = {"points", BE_I32, MAX_CONTACTS, "of each contact: where the two touch", 0, 2},
-    [FEATURE] = {"features", BE_I32, MAX_CONTACTS * 2, "of each point: the corner and the face that made it"},
+    [FEATURE] = {"features", BE_I32, MAX_CONTACTS * 2, "of each point: the corner and the face that made it", 0,
+                 FEATURES(255, 255, FACE, FACE)},
     [IMPULSE] = {"impulses", BE_F32, MAX_CONTACTS * 4,
                  "of each contact: normal impulses of its points, then tangential ones"},
     [STATUS] =

@@ -51,14 +51,15 @@ static const be_field state[] = {
     [CONTACTS] = {"contacts", BE_I32, 1, "pairs of a body and a piece of ground with overlapping boxes", 0, PAIRS_MAX},
     [PAIR] = {"pairs", BE_I32, PAIRS_MAX, "of each contact, oldest first: 3 x ground + body", 0, PAIRS_MAX - 1},
     [POINTS] = {"points", BE_I32, PAIRS_MAX, "of each contact: where the two touch", 0, 2},
-    [FEATURE] = {"features", BE_I32, PAIRS_MAX * 2, "of each point: the corner and the face that made it"},
+    [FEATURE] = {"features", BE_I32, PAIRS_MAX * 2, "of each point: the corner and the face that made it", 0,
+                 FEATURES(255, 255, FACE, FACE)},
     [IMPULSE] = {"impulses", BE_F32, PAIRS_MAX * 4,
                  "of each contact: normal impulses of its points, then tangential ones"},
     [TOUCHES] = {"legs_touch", BE_I32, 2, "left leg, right leg: 1 if on the ground", 0, 1},
     [GAME_OVER] = {"game_over", BE_I32, 1, "1 if the lander has touched the ground", 0, 1},
     [TERRAIN] = {"terrain", BE_F64, CHUNKS, "height of the ground at x = 0, 2, ... 20"},
     [SHAPING] = {"shaping", BE_F64, 1, "the potential from whose changes rewards are made"},
-    [WIND] = {"wind", BE_I64, 2, "steps of the wind's and of the turbulence's pattern"},
+    [WIND] = {"wind", BE_I64, 2, "steps of the wind's and of the turbulence's pattern", -9999, INT64_C(1) << 40},
     {0},
 };
 
