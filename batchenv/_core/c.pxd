@@ -330,7 +330,7 @@ cdef extern from "core/async.h" nogil:
 
 cdef extern from "core/plan.h" nogil:
     ctypedef struct be_plan:
-        int threads, fixed, parallel
+        int threads, fixed, parallel, few
         double fork_ns
         double cost[2]
     double be_now_ns()
@@ -359,7 +359,7 @@ cdef extern from "core/loop.h" nogil:
         int64_t finished
     void be_plans_start(be_plan *, int64_t, int, int)
     void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_rows *)
-    bint be_call_alone(be_call *, const be_plan *, int)
+    bint be_call_alone(be_call *, be_plan *, int)
     void be_call_begin(be_call *, be_plan *, int, be_pool *)
     int be_call_next(be_call *)
     void be_call_work(be_call *, int)

@@ -43,6 +43,8 @@ cdef class Runner:
         self.num_threads = num_threads
         be_plans_start(self.plans, num_lanes, most, lane_by_lane)
         wanted = self.plans[0].threads
+        if self.plans[0].few:
+            return 0  # most envs of few lanes never use a second thread, so none is started to find out
         if wanted > 1:
             with nogil:
                 had = be_workers_available(wanted) if lane_by_lane else be_team_size(wanted, 1)
@@ -62,10 +64,9 @@ cdef class Runner:
 
     cdef int force(self, bint parallel) except -1:
         """Fixes the choice between one thread and several, which is otherwise made by measurement."""
-        cdef bint many = self.num_lanes > (1 if self.lane_by_lane else 64)
-        cdef int threads = self.num_threads if parallel and many and (BE_OPENMP or self.lane_by_lane) else 1
+        cdef int threads = self.num_threads if parallel and (BE_OPENMP or self.lane_by_lane) else 1
         cdef int plan
-        be_plans_start(self.plans, max(self.num_lanes, 256), threads, self.lane_by_lane)
+        be_plans_start(self.plans, self.num_lanes, threads, self.lane_by_lane)
         for plan in range(BE_NUM_PLANS):
             self.plans[plan].parallel = self.plans[plan].threads > 1
             self.plans[plan].fixed = 1

@@ -22,9 +22,9 @@ typedef struct be_isa {
     const be_library *types;
 
     /* Steps lanes begin..end-1, autoreset included; row 0 of `rows` belongs to lane rows->first. begin is a multiple of
-     * 64, and so is end unless it is num_lanes; for BE_LANE_BY_LANE types they may be any numbers. Returns how many
-     * lanes have finished in this step, or -1 with `error` filled. Ranges may run in parallel, each with its own
-     * `error`. */
+     * BE_LANE_BLOCK, and so is end unless it is num_lanes; for BE_LANE_BY_LANE types they may be any numbers. Returns
+     * how many lanes have finished in this step, or -1 with `error` filled. Ranges may run in parallel, each with its
+     * own `error`. */
     int64_t (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
     /* Takes steps first..first+steps-1 of a rollout with lanes begin..end-1, a few lanes at a time so that their state
@@ -153,12 +153,12 @@ static inline void be_write_integer(void *row, be_dtype dtype, int64_t j, int64_
     }
 }
 
-/* Divides the lanes into `parts` parts and says where part `index` begins and ends: at multiples of 64, except for the
- * end of the last part. */
-static inline void be_partition(int64_t num_lanes, int parts, int index, int64_t *begin, int64_t *end) {
-    int64_t blocks = (num_lanes + 63) / 64;
-    *begin = blocks * index / parts * 64;
-    *end = blocks * (index + 1) / parts * 64;
+/* Divides the lanes into `parts` parts and says where part `index` begins and ends: at multiples of `grain`, except for
+ * the end of the last part. */
+static inline void be_partition(int64_t num_lanes, int64_t grain, int parts, int index, int64_t *begin, int64_t *end) {
+    const int64_t blocks = (num_lanes + grain - 1) / grain;
+    *begin = blocks * index / parts * grain;
+    *end = blocks * (index + 1) / parts * grain;
     if (*begin > num_lanes) *begin = num_lanes;
     if (*end > num_lanes) *end = num_lanes;
 }

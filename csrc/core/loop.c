@@ -35,7 +35,7 @@ static int64_t total_of(const be_call *c) { return c->verb == BE_STEP_LISTED ? c
 /* ---- deciding --------------------------------------------------------------------------------------- */
 
 static int64_t whole_blocks(int64_t lanes, int64_t least) {
-    const int64_t block = lanes >= BLOCK ? BLOCK : 64;
+    const int64_t block = lanes >= BLOCK ? BLOCK : least < 64 ? least : 64;
     lanes = (lanes + block - 1) / block * block;
     return lanes > least ? lanes : least;
 }
@@ -74,7 +74,7 @@ static void deal(be_call *c, int64_t first, int threads) {
             start = first + lanes * (i + 1) / c->num_shares;
         } else {
             int64_t unused;
-            be_partition(lanes, c->num_shares, i, &unused, &start);
+            be_partition(lanes, be_plan_grain(c->plan), c->num_shares, i, &unused, &start);
             start += first;
         }
         share->end = start;
@@ -102,7 +102,8 @@ static void choose_grain(be_call *c) {
         return;
     }
     c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
-    if (c->threads > 1) c->grain = least(c->grain, whole_blocks(c->total / (c->threads * PIECES), 64));
+    if (c->threads > 1)
+        c->grain = least(c->grain, whole_blocks(c->total / (c->threads * PIECES), be_plan_grain(c->plan)));
 }
 
 void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool *pool) {
@@ -269,10 +270,10 @@ static void note_error(be_call *c, const be_error *error) {
     if (atomic_exchange(&c->failed, 1) == 0) c->error = *error;
 }
 
-int be_call_alone(be_call *c, const be_plan plans[BE_NUM_PLANS], int threads) {
+int be_call_alone(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
     const int64_t lanes = total_of(c);
     if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT || lanes > LONE_LANES) return 0;
-    if (threads > 1 && plans[c->verb].threads > 1) return 0;
+    if (threads > 1 && plans[c->verb].threads > 1 && !be_plan_untimed(&plans[c->verb])) return 0;
     const be_fp before = be_fp_enter();
     const int64_t finished = do_piece(c, 0, 0, lanes, &c->error);
     be_fp_leave(&before);

@@ -18,10 +18,15 @@
 #include "core/place/clock.h"
 
 #define BE_PLAN_TRIALS 4
-#define BE_PLAN_TRIAL_NS 4e6  /* fewer trials, if they have taken this long */
-#define BE_PLAN_MIN_LANES 256 /* for kernels: fewer lanes are never worth a fork */
+#define BE_PLAN_TRIAL_NS 4e6 /* fewer trials, if they have taken this long */
 #define BE_PLAN_MIN_NS 2000.0
 #define BE_PLAN_LONG_NS 8e3
+/* Kernels' calls for fewer lanes than this are mostly so short that even to time them would be a large part of their
+ * cost. So after one that was short, many follow that are not timed. Only long ones are tried on several threads. */
+#define BE_PLAN_FEW_LANES 256
+#define BE_PLAN_FEW_NS 3e4
+#define BE_PLAN_FEW_GRAIN 16 /* so few lanes can be worth a thread */
+#define BE_PLAN_UNTIMED 512
 /* How many pieces of work go by before the other way is tried again; twice as many after each trial that confirms the
  * choice. */
 #define BE_PLAN_PATIENCE 32
@@ -35,6 +40,7 @@ typedef struct be_plan {
     int fixed;    /* 1: nothing is timed and `parallel` stays, for tests and benchmarks */
     int parallel; /* 1: the next piece of work runs on several threads */
     int trying, calls, patience;
+    int few, untimed; /* few: fewer than BE_PLAN_FEW_LANES lanes; untimed: how many calls are not timed from now on */
     double spent_ns, wait_ns; /* since the last trial; and at least until the next one */
     double lost_ns;           /* lost lately, compared with the other way */
     double fork_ns;
@@ -43,17 +49,24 @@ typedef struct be_plan {
 
 extern _Atomic int64_t be_plan_looks_after; /* until this be_now_ns(), no plan tries threads again */
 
-/* `by_lane`: a single lane can be worth a thread, so fewer than BE_PLAN_MIN_LANES lanes may use several. */
+/* Lanes of kernels are shared among threads in multiples of this. */
+static inline int64_t be_plan_grain(const be_plan *plan) { return plan->few ? BE_PLAN_FEW_GRAIN : 64; }
+
+/* `by_lane`: a single lane can be worth a thread. */
 static inline void be_plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
-    int64_t most = by_lane ? lanes : lanes < BE_PLAN_MIN_LANES ? 1 : (lanes + 63) / 64;
-    if (threads > most) threads = (int)most;
-    *plan = (be_plan){.threads = threads, .trying = 1, .patience = BE_PLAN_PATIENCE / 2};
+    *plan = (be_plan){.few = !by_lane && lanes < BE_PLAN_FEW_LANES, .trying = 1, .patience = BE_PLAN_PATIENCE / 2};
+    const int64_t grain = by_lane ? 1 : be_plan_grain(plan), most = (lanes + grain - 1) / grain;
+    plan->threads = threads > most ? (int)most : threads;
 }
+
+/* Whether the next call is to be made on one thread and not noted. */
+static inline int be_plan_untimed(be_plan *plan) { return plan->untimed > 0 && plan->untimed--; }
 
 /* Whether threads could pay for `units` units of work, by the measured cost of a unit. The cost of a fork was measured
  * only once, perhaps in a busy moment, so long work is worth a trial in any case. */
 static inline int be_plan_promising(const be_plan *plan, double units) {
     const double serial = plan->cost[0] * units;
+    if (plan->few) return serial > BE_PLAN_FEW_NS;
     return serial > BE_PLAN_LONG_NS ||
            (serial > BE_PLAN_MIN_NS && plan->fork_ns + serial / plan->threads < 0.9 * serial);
 }
@@ -109,6 +122,7 @@ static inline void be_plan_learn(be_plan *plan, int parallel, double each) {
 static inline void be_plan_note(be_plan *plan, int parallel, double units, double ns) {
     const double other = plan->cost[!parallel] * units;
     if (plan->fixed || units <= 0) return;
+    if (plan->few && !parallel && ns <= BE_PLAN_FEW_NS) plan->untimed = BE_PLAN_UNTIMED;
     if (parallel != plan->parallel) { /* too little for threads */
         be_plan_learn(plan, parallel, ns / units);
         return;

@@ -13,6 +13,8 @@ void plan_start(be_plan *plan, int64_t lanes, int threads, int by_lane) {
     be_plan_start(plan, lanes, threads, by_lane);
 }
 
+int plan_untimed(be_plan *plan) { return be_plan_untimed(plan); }
+
 int plan_way(const be_plan *plan, double units) { return be_plan_way(plan, units); }
 
 void plan_note(be_plan *plan, int parallel, double units, double ns) { be_plan_note(plan, parallel, units, ns); }

@@ -14,6 +14,7 @@ class Plan(ctypes.Structure):
 
     _fields_ = [
         *[(name, ctypes.c_int) for name in ("threads", "fixed", "parallel", "trying", "calls", "patience")],
+        *[(name, ctypes.c_int) for name in ("few", "untimed")],
         *[(name, ctypes.c_double) for name in ("spent_ns", "wait_ns", "lost_ns", "fork_ns", "serial", "several")],
     ]
 
@@ -38,6 +39,9 @@ class World:
     def way(self, units=1000):
         return self.library.plan_way(ctypes.byref(self.plan), ctypes.c_double(units))
 
+    def untimed(self):
+        return self.library.plan_untimed(ctypes.byref(self.plan))
+
     def do(self, pieces, units=1000):
         """Which way the pieces of work went: (way, how often), one after the other."""
         went = []
@@ -60,7 +64,10 @@ def no_plan_waits():
 
 @pytest.mark.parametrize(
     "lanes, by_lane, threads",
-    [(255, False, 1), (256, False, 4), (257, False, 5), (10_000, False, 8), (3, True, 3), (9, True, 8), (1, True, 1)],
+    [
+        *((16, False, 1), (17, False, 2), (64, False, 4), (255, False, 8), (256, False, 4), (257, False, 5)),
+        *((10_000, False, 8), (3, True, 3), (9, True, 8), (1, True, 1)),
+    ],
 )
 def test_threads_that_so_many_lanes_are_worth(lanes, by_lane, threads):
     assert World(lanes, 8, by_lane).plan.threads == threads
@@ -155,6 +162,23 @@ def test_work_that_is_too_short_is_looked_at_ever_more_rarely():
     world.plan.patience = PATIENCE_MAX
     world.do(PATIENCE_MAX, units=1)
     assert world.plan.patience == PATIENCE_MAX
+
+
+def test_short_calls_of_few_lanes_are_hardly_timed():
+    world = World(255, fork_ns=0.0, serial=100.0, several=1.0)
+    for _ in range(20):
+        assert world.do(1, units=255) == [(0, 1)]
+        assert [world.untimed() for _ in range(513)] == [1] * 512 + [0]
+    world.costs["serial"] = 200.0  # 51 us
+    assert world.do(5, units=255)[-1][0] == 0 and not world.untimed()
+    assert [way for way, _ in world.do(60, units=255)] == [0, 1]
+
+
+def test_long_calls_of_few_lanes_are_tried_at_once():
+    world = World(32, fork_ns=1e9, serial=1000.0, several=600.0)
+    assert world.do(4 + 5 + 32, units=32) == [(0, 4), (1, 5 + 32)]
+    assert not world.untimed()
+    assert World(256, serial=10.0, several=4.0).untimed() == 0
 
 
 def test_less_work_goes_on_one_thread_and_is_learned_from():

@@ -4,12 +4,16 @@
 
 #include <math.h>
 
-/* A word of 64 bits: bit i is set if flags[i] is 1. */
-static inline uint64_t flag_bits(const uint8_t *flags) {
+/* A word of 64 bits: bit i is set if flags[i] is 1, of n <= 64 flags. What follows them is not read, because another
+ * thread may be writing the next flags. */
+static inline uint64_t flag_bits(const uint8_t *flags, int64_t n) {
 #if BE_ISA == BE_ISA_AVX512
-    __m512i bytes = _mm512_loadu_si512(flags);
+    __m512i bytes = _mm512_maskz_loadu_epi8(_cvtu64_mask64(UINT64_MAX >> (64 - n)), flags);
     return _cvtmask64_u64(_mm512_test_epi8_mask(bytes, bytes));
-#elif BE_ISA == BE_ISA_AVX2
+#else
+    uint8_t padded[64] = {0};
+    if (n < 64) flags = memcpy(padded, flags, (size_t)n);
+#if BE_ISA == BE_ISA_AVX2
     __m256i low = _mm256_loadu_si256((const __m256i *)flags), high = _mm256_loadu_si256((const __m256i *)flags + 1);
     low = _mm256_slli_epi16(low, 7);
     high = _mm256_slli_epi16(high, 7);
@@ -23,20 +27,18 @@ static inline uint64_t flag_bits(const uint8_t *flags) {
     }
     return bits;
 #endif
+#endif
 }
 
-/* Lists the lanes, numbered from `first` on, whose flag is 1. There are n <= BE_LIST flags, and 63 bytes after them can
- * be read. */
+/* Lists the lanes, numbered from `first` on, whose flag is 1. There are n <= BE_LIST flags. */
 static inline int64_t list_flagged(const uint8_t *flags, int64_t n, int64_t first, int64_t *lanes) {
     int64_t count = 0;
-    if (n == 1) { /* another thread may be writing the next flags */
+    if (n == 1) {
         if (*flags) lanes[count++] = first;
         return count;
     }
     for (int64_t j = 0; j < n; j += 64) {
-        uint64_t bits = flag_bits(flags + j);
-        if (n - j < 64) bits &= (UINT64_C(1) << (n - j)) - 1;
-        for (; bits; bits &= bits - 1) {
+        for (uint64_t bits = flag_bits(flags + j, n - j < 64 ? n - j : 64); bits; bits &= bits - 1) {
             lanes[count++] = first + j + __builtin_ctzll(bits);
         }
     }

@@ -53,7 +53,7 @@ int be_cpus_usable(be_cpus *cpus);
 int be_nodes_read(const char *root, const be_cpus *usable, be_node nodes[BE_MAX_NODES]);
 
 /* Spreads workers over nodes in proportion to their CPUs, and lanes, `grain` at a time, in proportion to the workers.
- * Worker w's block includes its part of be_partition(lanes, workers, w), where the grain is 64. The caller frees the
+ * Worker w's block includes its part of be_partition(lanes, 64, workers, w). The caller frees the
  * result with free(). Returns NULL if fewer than two nodes would get workers, if one of these would get no lanes, or if
  * there is no memory. */
 be_placement *be_place(const be_node *nodes, int num_nodes, int workers, int64_t lanes, int64_t grain);
