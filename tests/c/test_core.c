@@ -184,13 +184,20 @@ static void check_states(const be_env_type *type) {
         check(!type->check_state || type->check_state(target, columns, LANES, &error) == BE_OK, "states as played",
               type->name, LANES);
         for (int i = 0; i < LANES; i++) {
-            disturb(target, i, &rng);
-            /* Every lane by itself: those refused are reset. */
+            /* Every lane by itself: those refused stay as they were, and are reset. */
+            size_t bytes[BE_MAX_FIELDS];
+            unsigned char *before[BE_MAX_FIELDS];
             for (int j = 0; type->state[j].name; j++) {
-                size_t bytes = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
-                columns[j] = (unsigned char *)target->state[j] + (size_t)i * bytes;
+                bytes[j] = be_dtype_size(type->state[j].dtype) * (size_t)type->state[j].size;
+                columns[j] = (unsigned char *)target->state[j] + (size_t)i * bytes[j];
+                before[j] = memcpy(malloc(bytes[j]), columns[j], bytes[j]);
             }
+            disturb(target, i, &rng);
             mask[i] = type->check_state && type->check_state(target, columns, 1, &error) != BE_OK;
+            for (int j = 0; type->state[j].name; j++) {
+                if (mask[i]) memcpy((unsigned char *)target->state[j] + (size_t)i * bytes[j], before[j], bytes[j]);
+                free(before[j]);
+            }
             refused += mask[i];
             taken += !mask[i];
         }
@@ -248,11 +255,14 @@ static void bad_input(const be_isa *isa, const be_env_type *type) {
     } else {
         const float wrong[] = {NAN, INFINITY, -1e9f, (float)action_space(batch)->high[0] * 1.001f};
         for (int i = 0; i < 4; i++) {
-            float actions[] = {0, 0, wrong[i]};
-            check(isa->check_actions(batch, port, actions, BE_F32, 0, 3, 0, NULL, &error) != BE_OK, "action",
+            float actions[3 * 16] = {0};
+            const int64_t size = be_space_row_size(action_space(batch)), count = 3 * size;
+            check(size <= 16, "size of an action", type->name, 3);
+            actions[2 * size] = wrong[i];
+            check(isa->check_actions(batch, port, actions, BE_F32, 0, count, 0, NULL, &error) != BE_OK, "action",
                   type->name, 3);
             check(error.lane == 2, "lane named", type->name, 3);
-            check((isa->check_actions(batch, port, actions, BE_F32, 0, 3, 1, NULL, &error) == BE_OK) == (i >= 2),
+            check((isa->check_actions(batch, port, actions, BE_F32, 0, count, 1, NULL, &error) == BE_OK) == (i >= 2),
                   "clip", type->name, 3);
         }
     }

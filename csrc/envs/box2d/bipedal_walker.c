@@ -546,16 +546,14 @@ static int check_state(const be_batch *batch, const void *const *columns, int64_
         const int contacts = ((const int32_t *)columns[CONTACTS])[i];
         tree_ends ends;
         memcpy(&ends, status + ENDS, sizeof ends);
-        int sound = status[POLYGON_COUNT] >= 0 && status[POLYGON_COUNT] <= POLYGONS_MAX;
+        int sound = ends.fresh > 0 && status[POLYGON_COUNT] >= 0 && status[POLYGON_COUNT] <= POLYGONS_MAX;
         for (int k = 0; k < 3; k++) sound &= status[k] == 0 || status[k] == 1;
-        if (ends.fresh > 0 && sound) {
+        if (sound) {
             const int leaves = BODIES + EDGES + status[POLYGON_COUNT];
             for (int n = 0; n < LEAVES; n++) sound &= (leaf[n] != NO_NODE) == (n < leaves);
             for (int k = 0; k < contacts; k++) sound &= pair[k] < leaves * BODIES - BODIES * BODIES;
             sound &= tree_is_sound((const links *)((const int32_t *)columns[NODE_LINKS] + i * TREE_NODES * LINKS_INTS),
                                    &ends, leaf, leaves);
-        } else {
-            sound &= ends.fresh == 0 && contacts == 0;
         }
         int again;
         if (!sound) return be_fail(error, BE_ERROR_VALUE, i, "the world of lane %lld is damaged", (long long)i);
