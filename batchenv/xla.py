@@ -128,9 +128,7 @@ class Tree:
     """How arrays are nested in dicts and tuples.
 
     Args:
-        space: of one lane.
-        rows: how many lanes there are.
-        what: the space's name in messages.
+        example: nested arrays.
 
     Attributes:
         forms: an array of each shape and dtype.
@@ -138,11 +136,8 @@ class Tree:
 
     plain = False  # whether what is found needs not to be taken apart
 
-    def __init__(self, space: Any, rows: int, what: str):
-        self.forms, self._structure = jax.tree_util.tree_flatten(create_empty_array(space, rows))
-        for form in self.forms:
-            if not isinstance(form, np.ndarray) or form.dtype.kind not in "biuf":
-                raise TypeError(f"XLA has arrays of numbers alone, and the {what} {space} has others: convert it")
+    def __init__(self, example: Any):
+        self.forms, self._structure = jax.tree_util.tree_flatten(example)
 
     def nest(self, leaves: Sequence[Any]) -> Any:
         return jax.tree_util.tree_unflatten(self._structure, leaves)
@@ -151,23 +146,33 @@ class Tree:
         return [nested] if type(nested) is np.ndarray else jax.tree_util.tree_leaves(nested)
 
 
+def _of_space(space: Any, rows: int, what: str) -> Any:
+    """Nested arrays of `rows` lanes, of which each has this space, called `what` in messages."""
+    example = create_empty_array(space, rows)
+    for form in jax.tree_util.tree_leaves(example):
+        if not isinstance(form, np.ndarray) or form.dtype.kind not in "biuf":
+            raise TypeError(f"XLA has arrays of numbers alone, and the {what} {space} has others: convert it")
+    return example
+
+
 class Actions(Tree):
     """What `rows` lanes are given."""
 
     def __init__(self, env: Any, rows: int):
-        super().__init__(env.single_action_space, rows, "action space")
+        super().__init__(_of_space(env.single_action_space, rows, "action space"))
         self._copied = env.backend != "C"  # an env in Python may keep what it is given
         self.plain = not self._copied and isinstance(env.single_action_space, (spaces.Box, spaces.Discrete))
 
-    def checked(self, action: Any) -> list[Any]:
-        """The leaves of an action, while a program is traced."""
+    def checked(self, action: Any, steps: bool = False) -> list[Any]:
+        """The leaves of an action, while a program is traced. steps: it has as first axis those of a rollout."""
         leaves, structure = jax.tree_util.tree_flatten(action)
         if structure != self._structure:
             raise TypeError(f"an action must be made up as {self._structure}, got {structure}")
         leaves = [jax.lax.stop_gradient(jax.numpy.asarray(leaf)) for leaf in leaves]
         for leaf, form in zip(leaves, self.forms, strict=True):
-            if leaf.shape != form.shape:
-                raise ValueError(f"actions must have shape {form.shape}, got {leaf.shape}")
+            if leaf.shape != (*leaves[0].shape[:steps], *form.shape) or (steps and not leaf.ndim):
+                wanted = f"(T, {str(form.shape)[1:]}" if steps else form.shape
+                raise ValueError(f"actions must have shape {wanted}, got {leaf.shape}")
             if form.dtype.kind in "iub" and leaf.dtype.kind not in "iub":
                 raise TypeError(f"actions must be integers, got {leaf.dtype}")
         return leaves
@@ -187,7 +192,7 @@ class Results:
 
     def __init__(self, env: Any, rows: int, env_id: bool = False):
         self._space = env.single_observation_space
-        self.observations = Tree(self._space, rows, "observation space")
+        self.observations = Tree(_of_space(self._space, rows, "observation space"))
         flag, self._infos = np.empty(rows, np.bool_), {}
         final = env.autoreset_mode is AutoresetMode.SAME_STEP
         for path, dtype, shape in env._backend.info_forms():
@@ -203,7 +208,8 @@ class Results:
         if env_id:
             self._infos["env_id",] = np.empty(rows, np.int64)
         self.plain = not self._infos and len(self.observations.forms) == 1
-        self.forms = [*self.observations.forms, np.empty(rows), flag, flag, *self._infos.values(), *self._final]
+        rewards = np.empty(rows, env.config.get("reward_dtype", "float64"))
+        self.forms = [*self.observations.forms, rewards, flag, flag, *self._infos.values(), *self._final]
 
     def _add(self, path: tuple[str, ...], form: Any, flag: Any) -> None:
         self._infos[path] = form

@@ -25,8 +25,8 @@ WIDTH, RATE = 64, 1e-3
 
 class Lanes(NamedTuple):
     """An environment: start(seed) -> (state, observations); step(state, actions) -> (state, observations, rewards,
-    whether an episode has ended, whether the time limit has ended it, its last observations). size, actions: of one
-    lane; continuous: whether actions are numbers with a Gaussian."""
+    whether an episode has ended, whether the time limit has ended it, its last observations, its return). size,
+    actions: of one lane; continuous: whether actions are numbers with a Gaussian."""
 
     start: Any
     step: Any
@@ -38,12 +38,13 @@ class Lanes(NamedTuple):
 def batchenv_lanes(env_id, count):
     continuous = env_id != "CartPole-v1"
     normalize = {"normalize_observation": True, "normalize_reward": GAMMA, "clip_actions": True} if continuous else {}
-    env = batchenv.make(env_id, count, autoreset_mode="SameStep", **normalize)
+    env = batchenv.make(env_id, count, autoreset_mode="SameStep", record_episode_statistics=True, **normalize)
     functions = env.xla()
 
     def step(handle, actions):
         handle, (observations, rewards, terminations, truncations, infos) = functions.step(handle, actions)
-        return handle, observations, rewards, terminations | truncations, truncations, infos["final_obs"]
+        ended, returns = terminations | truncations, infos["episode"]["r"]  # before rewards are normalized
+        return handle, observations, rewards, ended, truncations, infos["final_obs"], returns
 
     space = env.single_action_space
     actions = space.shape[0] if continuous else int(space.n)
@@ -59,15 +60,17 @@ def gymnax_lanes(env_id, count):
     def start(seed):
         key, own = jax.random.split(jax.random.key(seed))
         observations, states = jax.vmap(env.reset, (0, None))(jax.random.split(own, count), params)
-        return (key, states), observations
+        return (key, states, jnp.zeros(count)), observations
 
     def step(carry, actions):
-        key, own = jax.random.split(carry[0])
-        keys = jax.random.split(own, count)
-        results = jax.vmap(env.step, (0, 0, 0, None))(keys, carry[1], actions, params)
+        key, states, returns = carry
+        key, own = jax.random.split(key)
+        results = jax.vmap(env.step, (0, 0, 0, None))(jax.random.split(own, count), states, actions, params)
         observations, states, rewards, *flags, _ = results  # one flag, or two in newer releases
+        ended, returns = sum(flags) > 0, returns + rewards
         # It does not show the last observation of an episode.
-        return (key, states), observations, rewards, sum(flags) > 0, jnp.zeros(count, bool), observations
+        shown = observations, rewards, ended, jnp.zeros(count, bool), observations, returns
+        return (key, states, jnp.where(ended, 0.0, returns)), *shown
 
     return Lanes(start, step, env.observation_space(params).shape[0], env.num_actions, False)
 
@@ -146,15 +149,13 @@ def trainer(lanes, count, updates):
     )
 
     def step(carry, key):
-        params, state, observations, returns = carry
+        params, state, observations = carry
         actions, chosen = act(params, observations, key, lanes)
         values = network(params["value"], observations)[..., 0]
-        state, after, rewards, ended, cut, last = lanes.step(state, actions)
-        returns = returns + rewards
+        state, after, rewards, ended, cut, last, returns = lanes.step(state, actions)
         rewards = rewards + GAMMA * network(params["value"], last)[..., 0] * cut  # it might have gone on
         told = jnp.where(ended, returns, 0.0).sum(), ended.sum()
-        carry = params, state, after, jnp.where(ended, 0.0, returns)
-        return carry, (observations, actions, chosen, rewards, values, ended, told)
+        return (params, state, after), (observations, actions, chosen, rewards, values, ended, told)
 
     def learn(carry, batch):
         params, memory = carry
@@ -166,17 +167,15 @@ def trainer(lanes, count, updates):
         return jax.lax.scan(learn, carry, jax.tree.map(lambda rows: rows[order], batch))
 
     def update(carry, key):
-        params, memory, state, observations, returns = carry
+        params, memory, state, observations = carry
         keys = jax.random.split(key, LENGTH + EPOCHS)
-        (_, state, observations, returns), steps = jax.lax.scan(
-            step, (params, state, observations, returns), keys[:LENGTH]
-        )
+        (_, state, observations), steps = jax.lax.scan(step, (params, state, observations), keys[:LENGTH])
         seen, actions, chosen, rewards, values, ended, told = steps
         advantages = advantages_of(rewards, values, ended, network(params["value"], observations)[..., 0])
         batch = seen, actions, chosen, advantages, advantages + values
         batch = jax.tree.map(lambda rows: rows.reshape(-1, *rows.shape[2:]), batch)
         (params, memory), _ = jax.lax.scan(partial(epoch, batch), (params, memory), keys[LENGTH:])
-        return (params, memory, state, observations, returns), jax.tree.map(jnp.sum, told)
+        return (params, memory, state, observations), jax.tree.map(jnp.sum, told)
 
     @jax.jit
     def train(seed):
@@ -187,7 +186,7 @@ def trainer(lanes, count, updates):
             "log_std": jnp.zeros(lanes.actions),
         }
         state, observations = lanes.start(seed)
-        carry = params, optimizer.init(params), state, observations, jnp.zeros(count)
+        carry = params, optimizer.init(params), state, observations
         return jax.lax.scan(update, carry, jax.random.split(key, updates))[1]
 
     return train

@@ -10,6 +10,7 @@ from helpers.project import ROOT
     ("package", "name", "arguments", "told"),
     [
         ("stable_baselines3", "sb3_ppo.py", ("--env", "Pendulum-v1", "--steps", 4096), "Pendulum-v1: mean return"),
+        ("mctx", "jax_search.py", ("--steps", 20, "--lanes", 4), "states searched per second"),
         ("optax", "jax_ppo.py", ("--steps", 40_000), "CartPole-v1: mean returns by tenths"),
         ("torchrl", "torchrl_ppo.py", ("--steps", 4096, "--lanes", 8), "best mean return of a batch"),
     ],

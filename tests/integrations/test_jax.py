@@ -269,6 +269,28 @@ def test_functions_of_states_are_the_env(env_id, options, mode):
     del last, again
 
 
+@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("env_id, options", CASES, ids=lambda case: case if isinstance(case, str) else "")
+def test_rollouts_are_the_envs(env_id, options, mode):
+    env, twin = (make(env_id, 3, autoreset_mode=mode, **options) for make in (functional.make, batchenv.make))
+    env_of = functional.make(env_id, 3, autoreset_mode=mode, **options)
+    twin.action_space.seed(1)
+    actions = [twin.action_space.sample() for _ in range(2 * 20)]
+    both = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(2, 20, *leaves[0].shape), *actions)
+    states, _ = jax.vmap(env.init)(jnp.array([3, 30]))
+    last, found = jax.jit(jax.vmap(env.rollout))(states, both)
+    for k, seed in enumerate((3, 30)):
+        twin.reset(seed=seed)
+        expected = twin.rollout(jax.tree.map(lambda leaf, k=k: leaf[k], both))
+        infos = {key: value for key, value in expected.infos.items() if key != "episode"}
+        assert_same(tuple(step_of(found, k)), (*expected[:4], infos), "rollout")
+        first, _ = env_of.init(seed)
+        alone, _ = env_of.rollout(first, jax.tree.map(lambda leaf, k=k: leaf[k], both))
+        jax.tree.map(np.testing.assert_array_equal, step_of(last, k), alone)
+    with pytest.raises(ValueError, match=r"actions must have shape \(T, 3"):
+        env.rollout(first, actions[0])
+
+
 def test_branches_are_snapshots():
     env, twin = functional.make("CartPole-v1", 4), batchenv.make("CartPole-v1", 4)
     state, _ = env.init(7)
