@@ -15,27 +15,21 @@ import argparse
 import importlib.util
 import itertools
 import statistics
+import sys
 import time
 import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import gymnasium
 import numpy as np
 
 import batchenv
+from helpers.landing import land
 
 SETTLE = 0.03  # s; OpenMP's threads go on spinning for up to 20 ms after a loop, in the next contender's time
 SYNC_LANES = 64
-
-
-def land(observation):
-    """Discrete actions that mostly bring landers down safely."""
-    x, y, vx, vy, angle, spin, left, right = observation.T
-    turn = (np.clip(x * 0.5 + vx, -0.4, 0.4) - angle) * 0.5 - spin
-    rise = (0.55 * np.abs(x) - y) * 0.5 - vy * 0.5
-    down = (left > 0) | (right > 0)
-    turn, rise = np.where(down, 0, turn), np.where(down, -vy * 0.5, rise)
-    aside = np.where(turn < -0.05, 3, np.where(turn > 0.05, 1, 0))
-    return np.where((rise > np.abs(turn)) & (rise > 0.05), 2, aside)
 
 
 class Random:

@@ -142,7 +142,7 @@ static void test_split(void) {
                         CHECK(block->end_lane % grain == 0 || block->end_lane == lanes);
                         for (int w = worker; w < block->end_worker; w++) {
                             int64_t begin, end;
-                            be_partition(lanes, workers, w, &begin, &end);
+                            be_partition(lanes, 64, workers, w, &begin, &end);
                             CHECK(be_block_of_worker(p, w) == b);
                             CHECK(grain == 1 || (begin >= lane && end <= block->end_lane)); /* the OpenMP parts' */
                         }

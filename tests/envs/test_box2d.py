@@ -6,6 +6,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers.landing import land
 from helpers.parity import MODES, Case, assert_same, assert_streams_same, follow
 from helpers.processes import run_python
 
@@ -50,17 +51,6 @@ def test_trajectories(name, mode, monkeypatch):
     assert finished > 0 and rewards >= case.rewards
     for env in ours:
         assert_streams_same(env, theirs)
-
-
-def land(observation):
-    """Discrete actions that mostly bring the lander down safely, in the manner of Gymnasium's heuristic."""
-    x, y, vx, vy, angle, spin, left, right = observation.T
-    turn = (np.clip(x * 0.5 + vx, -0.4, 0.4) - angle) * 0.5 - spin
-    rise = (0.55 * np.abs(x) - y) * 0.5 - vy * 0.5
-    down = (left > 0) | (right > 0)
-    turn, rise = np.where(down, 0, turn), np.where(down, -vy * 0.5, rise)
-    aside = np.where(turn < -0.05, 3, np.where(turn > 0.05, 1, 0))
-    return np.where((rise > np.abs(turn)) & (rise > 0.05), 2, aside)
 
 
 def test_landings(monkeypatch):
