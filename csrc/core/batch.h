@@ -217,7 +217,7 @@ struct be_driver {
     int64_t any_failed;
     be_ahead *ahead;         /* BE_LANE_BY_LANE: what open() has set; or NULL */
     int64_t together, group; /* with `ahead`: how many lanes are best taken at once, and how many gain by that at all */
-    _Atomic double lane_ns;  /* the same: what a step of a lane took lately; 0: not known */
+    _Atomic double lane_ns;  /* what a step of a lane took lately; noted with `ahead` and in rollouts; 0: not known */
     double *values;          /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */

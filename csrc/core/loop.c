@@ -47,7 +47,10 @@ static void take_steps(be_call *c) {
     const int64_t lanes = c->total, rest = c->steps - c->first_step;
     int64_t most = rest;
     if (!c->by_lane) {
+        const double ns = atomic_load_explicit(&c->batch->driver->lane_ns, memory_order_relaxed);
+        const int64_t soon = ns > 0 ? (int64_t)(LOOK_NS / (ns * (double)lanes)) : ROLLOUT_LEAST;
         most = ROLLOUT_ROUND / lanes > ROLLOUT_LEAST ? ROLLOUT_ROUND / lanes : ROLLOUT_LEAST;
+        if (most > soon) most = soon > 1 ? soon : 1;
     } else if (c->most > 1 && !c->plan->fixed && (c->plan->trying || !c->plan->parallel)) {
         most = c->plan->trying ? 1 : ROLLOUT_LEAST;
     } else if (c->most > 1 && c->plan->cost[1] > 0) {
@@ -284,7 +287,7 @@ int be_call_alone(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
 /* Works on the lanes of this thread's share, and then on those that other threads have not reached yet. */
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();
-    const int first = first_share(c, part), ahead = steps_ahead(c);
+    const int first = first_share(c, part), timed = steps_ahead(c) || c->verb == BE_ROLLOUT;
     int64_t done = 0, finished = 0;
     for (int i = 0; i < c->num_shares; i++) {
         be_share *share = &c->shares[first + i < c->num_shares ? first + i : first + i - c->num_shares];
@@ -297,9 +300,9 @@ void be_call_work(be_call *c, int part) {
             if (end == share->end) atomic_fetch_sub_explicit(&c->open, 1, memory_order_relaxed);
             be_error error;
             error.status = BE_OK;
-            const double started = ahead ? be_now_ns() : 0;
+            const double started = timed ? be_now_ns() : 0;
             const int64_t count = do_piece(c, part, begin, end, &error);
-            if (ahead) {
+            if (timed) {
                 const double steps = (double)(end - begin) * (double)c->num_steps;
                 atomic_store_explicit(&c->batch->driver->lane_ns, (be_now_ns() - started) / steps,
                                       memory_order_relaxed);

@@ -131,6 +131,15 @@ def interrupted_rollout_of_hopper():
     env.reset(seed=1)
 
 
+@attack(limit=30)
+def interrupted_rollout_of_walkers():
+    """Of a kernel whose steps take long."""
+    env = make("BipedalWalker-v3", 64, num_threads=1)
+    env.reset(seed=0)
+    interrupted(lambda: env.rollout(8000, policy="random"))
+    env.reset(seed=1)
+
+
 @attack(needs=("ale",), limit=30)
 def interrupted_rollout_of_pong():
     env = make("Pong-v5", 2)
