@@ -109,20 +109,6 @@ class Functions:
         numbers of the lanes in `infos["env_id"]`."""
         return self._recv(handle, [])
 
-    def _checked(self, action: Any, rows: int) -> list[Any]:
-        """The leaves of an action."""
-        expected, structure = self._actions[rows]
-        leaves, found = jax.tree_util.tree_flatten(action)
-        if found != structure:
-            raise TypeError(f"an action must be made up as {structure}, got {found}")
-        for leaf, form in zip(leaves, expected, strict=True):
-            shape, dtype = np.shape(leaf), jax.dtypes.result_type(leaf)
-            if shape != form.shape:
-                raise ValueError(f"actions must have shape {form.shape}, got {shape}")
-            if form.dtype.kind in "iub" and dtype.kind not in "iub":
-                raise TypeError(f"actions must be integers, got {dtype}")
-        return [jax.lax.stop_gradient(jax.numpy.asarray(leaf)) for leaf in leaves]
-
 
 class Tree:
     """How arrays are nested in dicts and tuples.

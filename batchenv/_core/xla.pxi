@@ -199,8 +199,7 @@ cdef class XlaCall:
             the function is called with lists of arguments and of results, into which it writes.
         function: called with the other arguments: arrays that may be used as long as it runs.
         leaves: makes a list of arrays (or numbers, for all of an array) of what the function returns. None: the first
-            ones of what it returns are arrays. [] is for a function from which nothing is taken.
-
+            ones of what it returns are arrays. Without results, nothing is taken.
         anew: whether calls may have any handle of the env's, since they begin anew.
         states: does the same for calls that it knows how to serve, or None.
 
