@@ -555,11 +555,9 @@ static int check_state(const be_batch *batch, const void *const *columns, int64_
             sound &= tree_is_sound((const links *)((const int32_t *)columns[NODE_LINKS] + i * TREE_NODES * LINKS_INTS),
                                    &ends, leaf, leaves);
         }
-        int again;
         if (!sound) return be_fail(error, BE_ERROR_VALUE, i, "the world of lane %lld is damaged", (long long)i);
-        if (!pairs_differ(pair, contacts, &again)) {
-            return be_fail(error, BE_ERROR_VALUE, i, "pairs of lane %lld name %d twice", (long long)i, again);
-        }
+        const int paired = check_pairs(pair, contacts, i, error);
+        if (paired != BE_OK) return paired;
     }
     return BE_OK;
 }

@@ -91,16 +91,15 @@ static inline void plan_joint(plan *p, int j, joint_plan joint, float angle_a, f
     p->arm_b[j] = sub(joint.anchor_b, p->mass[joint.b].center);
 }
 
-/* Whether the contacts of a restored lane name each pair once; if not, `again` gets the pair. */
-static inline int pairs_differ(const int32_t *pair, int count, int *again) {
+/* The contacts of a restored lane name each pair once: two of one pair would be more than a body can have. */
+static inline int check_pairs(const int32_t *pair, int count, int64_t lane, be_error *error) {
     for (int k = 1; k < count; k++) {
         for (int j = 0; j < k; j++) {
             if (pair[j] != pair[k]) continue;
-            *again = pair[k];
-            return 0;
+            return be_fail(error, BE_ERROR_VALUE, lane, "pairs of lane %lld name %d twice", (long long)lane, pair[k]);
         }
     }
-    return 1;
+    return BE_OK;
 }
 
 #endif

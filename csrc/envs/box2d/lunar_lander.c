@@ -176,18 +176,14 @@ static void complete(const be_batch *batch, int64_t i, world *w) {
     }
 }
 
-/* Two contacts of one pair would be more than a body can have. */
 static int check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
     (void)batch;
-    for (int64_t i = 0; i < count; i++) {
-        int again;
-        if (pairs_differ((const int32_t *)columns[PAIR] + i * PAIRS_MAX, ((const int32_t *)columns[CONTACTS])[i],
-                         &again)) {
-            continue;
-        }
-        return be_fail(error, BE_ERROR_VALUE, i, "pairs of lane %lld name %d twice", (long long)i, again);
+    int status = BE_OK;
+    for (int64_t i = 0; i < count && status == BE_OK; i++) {
+        const int32_t *pair = (const int32_t *)columns[PAIR] + i * PAIRS_MAX;
+        status = check_pairs(pair, ((const int32_t *)columns[CONTACTS])[i], i, error);
     }
-    return BE_OK;
+    return status;
 }
 
 /* ---- engines and wind ----------------------------------------------------------------------------- */
