@@ -2,11 +2,13 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -29,9 +31,9 @@ def our_files():
     if (ROOT / ".git").exists() and shutil.which("git"):
         listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
         return {line for line in listed.splitlines() if (ROOT / line).exists()}
-    unwanted = {"build", "dist", ".git", "__pycache__", ".pytest_cache", ".hypothesis", ".ruff_cache", ".venv", ".asv"}
-    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file() and path.suffix != ".so")
-    paths = (path for path in paths if not unwanted & set(path.parts) and "batchenv.egg-info" not in path.parts)
+    ignored = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().splitlines()} | {".git"}
+    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+    paths = (path for path in paths if not any(fnmatch(name, rule) for name in (*path.parts, path) for rule in ignored))
     return {str(path) for path in paths} - GENERATED
 
 
@@ -213,3 +215,12 @@ def test_kernels_are_compiled_for_every_instruction_set():
     sources = [*config.KERNEL_SOURCES, *config.COMMON_SOURCES]
     assert len(set(sources)) == len(sources)
     assert set(sources) == {str(path.relative_to(ROOT)) for path in (ROOT / "csrc").rglob("*.c")}
+
+
+def test_one_version_everywhere():
+    for name, pattern in (
+        ("pyproject.toml", r'^version = "(.*)"$'),
+        ("CITATION.cff", r"^version: (.*)$"),
+        ("CHANGELOG.md", r"^## ([0-9.]+)"),
+    ):
+        assert re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[1] == _built.VERSION, name
