@@ -185,10 +185,10 @@ def _lane_values(self: Any, name: str) -> tuple[Any, ...]:
         "spec": self.spec,
         **params,
     }
-    if name in per_batch:
+    known = backend.attributes()
+    if name in per_batch and name not in known:  # what a lane has made of a parameter says more, such as max_steps
         value = per_batch[name]
         return tuple(value.tolist() if name in params and np.ndim(value) else [value] * self.num_envs)
-    known = backend.attributes()
     if name in known:
         return tuple(backend.attribute(name))
     names = ", ".join(sorted({*per_batch, *known, "np_random", "np_random_seed", "render"}))

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import _core, nested
+from batchenv import _core, nested, text
 from batchenv.backend import Backend, Drawer, Layout, Shortcuts
 from batchenv.hints import unknown_keyword
 from batchenv.lanes import spread
@@ -37,6 +37,8 @@ def _space_of_port(description: tuple) -> spaces.Space:
         return spaces.MultiDiscrete(np.array(high, np.int64).reshape(shape) - start + 1, start=start)
     if kind == "multi_binary":
         return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
+    if kind == "text":
+        return text.space_of(low)
     if kind == "tuple":
         return spaces.Tuple([spaces.Discrete(int(last) + 1) for last in high])
     return spaces.Box(np.array(low, dtype).reshape(shape), np.array(high, dtype).reshape(shape), shape, dtype)
@@ -145,7 +147,7 @@ class CoreBackend(Backend):
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         """The spaces of a lane as the environment has them."""
         observation, action = self.core.spaces()
-        return _space(observation), _space(action)
+        return self.translator.observation_space(_space(observation)), _space(action)
 
     def _look_at_spaces(self) -> None:
         raw, action = self._spaces()

@@ -25,6 +25,29 @@ _MODULES = {"mujoco": ("mujoco",), "atari": ("multi_agent_ale_py", "ale_py")}
 _NOTES = {"MuJoCo": "models of your own: batchenv.make_mujoco"}
 
 
+_TYPICAL = {"Atari": ["ALE/Breakout-v5", "ALE/Pong-v5"]}  # of families whose environments share a C type
+
+
+def families() -> dict[str, list[str]]:
+    """{family: its ids}, in the order in which ids are listed."""
+    found: dict[str, list[str]] = {}
+    for name in batchenv.list_envs():
+        found.setdefault(TABLE[name].family, []).append(name)
+    return found
+
+
+def typical(ids: list[str]) -> list[str]:
+    """The ids that stand for a family in a benchmark: of each C type the plainest one of the newest version."""
+
+    def rank(name: str) -> tuple[int, int]:
+        return int(name.rpartition("-v")[2]), -len(name)
+
+    best: dict[str, str] = {}
+    for name in sorted(ids, key=rank):
+        best[re.sub(r"V4$", "", TABLE[name].type_name)] = name
+    return _TYPICAL.get(TABLE[ids[0]].family) or sorted(best.values())
+
+
 # ---- list ----------------------------------------------------------------------------------------------------------
 
 
@@ -62,6 +85,8 @@ def list_lines(pattern: str | None) -> Iterator[str]:
         yield _heading(family, chosen, everyone)
         if pattern is None and family == "Atari":
             yield from _atari_overview()
+        elif pattern is None and len(chosen) > _ROWS:
+            yield from _many(family, chosen)
         elif len(chosen) > _ROWS or (pattern is None and TABLE[chosen[0]].extra):
             yield from _wrapped(chosen)
         else:
@@ -103,6 +128,17 @@ def _atari_overview() -> Iterator[str]:
     yield from _wrapped(sorted(game.title().replace("_", "") for game in [*games.GAMES, *games.TWO_PLAYER_GAMES]))
 
 
+def _many(family: str, ids: list[str]) -> Iterator[str]:
+    """Ids of a family of many, without what most of them begin and end with."""
+    start, end = f"{family}-", "-v0"
+    short = [name for name in ids if name.startswith(start) and name.endswith(end)]
+    yield f"  {start}NAME{end}, where NAME is one of:"
+    yield from _wrapped(name.removeprefix(start).removesuffix(end) for name in short)
+    if len(short) < len(ids):
+        yield "  and:"
+        yield from _wrapped(name for name in ids if name not in short)
+
+
 def _wrapped(words: Iterable[str]) -> list[str]:
     indent = {"initial_indent": "  ", "subsequent_indent": "  "}
     return textwrap.wrap(", ".join(words), 110, break_long_words=False, break_on_hyphens=False, **indent)
@@ -121,11 +157,11 @@ def _table(ids: list[str]) -> Iterator[str]:
 def _spaces(name: str) -> tuple[str, str]:
     with contextlib.suppress(DependencyNotInstalled, OSError):
         env = batchenv.make(name)
-        return _brief(env.single_observation_space), _brief(env.single_action_space)
+        return space_text(env.single_observation_space), space_text(env.single_action_space)
     return "?", "?"
 
 
-def _brief(space: Any) -> str:
+def space_text(space: Any) -> str:
     """A space without its bounds."""
     return f"Box{space.shape} {space.dtype}" if isinstance(space, spaces.Box) else str(space)
 
@@ -188,15 +224,18 @@ def _fields(title: str, rows: list[dict[str, Any]]) -> Iterator[str]:
 def _params(title: str, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield f"{title}:" if rows else f"{title}: none"
     for row in rows:
-        if row["kind"] == "choice":
-            rule = "one of " + ", ".join(map(repr, row["choices"]))
-        elif row["kind"] == "bool":
-            rule = "True or False"
-        else:
-            rule = _range(row["low"], row["high"])
         default = row["default"]
         text = "no bound" if isinstance(default, float) and abs(default) >= _NO_BOUND else repr(default)
-        yield f"  {row['name']} = {text} ({rule}): {row['doc']}"
+        yield f"  {row['name']} = {text} ({limits(row)}): {row['doc']}"
+
+
+def limits(row: dict[str, Any]) -> str:
+    """The values that a parameter may have, in words. row: one of `_core.type_info`'s params."""
+    if row["kind"] == "choice":
+        return "one of " + ", ".join(map(repr, row["choices"]))
+    if row["kind"] == "bool":
+        return "True or False"
+    return _range(row["low"], row["high"])
 
 
 def _range(low: float, high: float) -> str:

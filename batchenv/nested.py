@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from batchenv.text import Texts
+
 
 def tree_of(names: Sequence[str]) -> Any:
     """The tree of ports with these names.
@@ -80,10 +82,13 @@ def _collect(tree: Any, value: Any, what: str, found: dict[int, Any]) -> None:
 
 
 def each(function: Callable[[Any], Any], value: Any) -> Any:
-    """Applies `function` to every leaf of nested dicts and tuples, and returns the results in the same structure."""
+    """Applies `function` to every leaf of nested dicts and tuples, and returns the results in the same structure. Texts
+    are one leaf, which can be indexed with lanes as an array can."""
     if isinstance(value, Mapping):
         return {name: each(function, part) for name, part in value.items()}
-    return tuple(each(function, part) for part in value) if isinstance(value, tuple) else function(value)
+    if isinstance(value, tuple) and not isinstance(value, Texts):
+        return tuple(each(function, part) for part in value)
+    return function(value)
 
 
 def any_leaf(value: Any) -> Any:

@@ -61,7 +61,7 @@ def rollout(
     """T steps of all lanes in one call, exactly as T calls of `step` would take them.
 
     Args:
-        actions: shape (T, *action_space.shape); or T itself, with policy="random".
+        actions: shape `(T, *action_space.shape)`; or T itself, with policy="random".
         policy: "random": actions are drawn in C, uniformly from the action space, from a stream of their own that
             goes on from call to call. It depends neither on the lanes' streams nor on the number of threads.
         seed: restarts that stream; None: it goes on (the first time: from the operating system's entropy).
@@ -69,7 +69,7 @@ def rollout(
 
     Returns:
         Rollout: observations (T, num_envs, ...), rewards, terminations, truncations (T, num_envs), infos, actions
-        (T, *action_space.shape). infos has the environment's own keys, (T, num_envs, ...), and with SameStep
+        `(T, *action_space.shape)`. infos has the environment's own keys, (T, num_envs, ...), and with SameStep
         "final_obs" (T, num_envs, ...), "_final_obs" (its mask) and "final_info" as plain arrays.
 
     Raises:

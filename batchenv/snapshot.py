@@ -19,7 +19,6 @@ class Snapshot:
     what you trust. With snapshots="deepcopy" they hold `copies`, and have no bytes.
 
     Attributes:
-        data: the bytes, without the copies.
         copies: a copy of each lane's environment, or None.
     """
 
@@ -33,7 +32,7 @@ class Snapshot:
 
     @property
     def data(self) -> bytes:
-        """See `Snapshot`."""
+        """The bytes, without the copies."""
         return self._data
 
     def __bytes__(self) -> bytes:

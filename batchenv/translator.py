@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv.backend import Drawer
@@ -50,6 +51,11 @@ class Translator:
         """Whether Gymnasium's lanes would, with these keywords, differ in something that all lanes share in
         batchenv."""
         return False
+
+    def observation_space(self, space: spaces.Space) -> spaces.Space:
+        """The space of one lane's observations, where the one that the C type describes, `space`, is too wide. To be
+        called after `to_core`."""
+        return space
 
     # ---- the simulator below -------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ cdef class Batch:
     cdef readonly str type_name
     cdef int64_t num_lanes
     cdef int autoreset
-    cdef bint lane_by_lane
+    cdef bint lane_by_lane, may_fail
     cdef Calls calls
     cdef Layout layout
     cdef Params params
@@ -57,6 +57,7 @@ cdef class Batch:
         env_type = _find_type(self.isa_table, type_name)
         self.type_name = type_name
         self.lane_by_lane = (env_type.flags & BE_LANE_BY_LANE) != 0
+        self.may_fail = be_lanes_may_fail(env_type)
         self.num_lanes = num_lanes
         self.autoreset = autoreset
         _fill_transform(&changes, transform or {})
@@ -92,6 +93,7 @@ cdef class Batch:
         self.layout = Layout()
         self.layout.start(self.batch, &changes, autoreset == BE_SAME_STEP)
         self.outputs = Outputs(self.layout, ring)
+        self.layout.again = ring > 0
         self.queue.layout = self.layout
         self.queue.rows = num_lanes
         self.runner.start(num_lanes, self.lane_by_lane, num_threads)
@@ -156,7 +158,8 @@ cdef class Batch:
 
     def infos(self):
         """What a step can say beside its four arrays: [(path in the dict of infos, dtype, shape of one lane)]."""
-        return [((*row["groups"], row["key"]), row["dtype"], row["shape"]) for row in self.layout.infos]
+        rows = [*self.layout.infos, *[row for _, row in self.layout.codes]]
+        return [((*row["groups"], row["key"]), row["dtype"], row["shape"]) for row in rows]
 
     def rescale(self, gradient, intercept):
         """Sets new coefficients for rescaled observations: two arrays, with one number per component."""
@@ -179,6 +182,23 @@ cdef class Batch:
     def state(self):
         """Copies of the state's columns: {name: array of shape (num_lanes,) or (num_lanes, size)}."""
         return _state(self.batch)
+
+    def constants(self):
+        """What the type's prepare() has derived from the params, float64; where lanes differ, those of some lane."""
+        return np.array([self.batch.constants[k] for k in range(BE_MAX_CONSTANTS)])
+
+    def texts(self, str name, codes):
+        """The texts of the type's port of this name, for codes as its rows have them, (n,) or (n, size): a tuple."""
+        cdef const be_port *port = self.batch.type.ports
+        cdef TextSource source = TextSource()
+        while port.name.decode() != name or (port.texts == NULL and port.write_text == NULL):
+            port += 1
+            if port.name == NULL:
+                raise ValueError(f"{self.type_name} has no texts named {name!r}")
+        if port.shape[0] > 0:
+            codes = codes.reshape(len(codes), -1)
+        source.start(self.batch.type, port, codes.ndim - 1)
+        return source.texts(codes)
 
     def elapsed(self):
         """Steps since each lane's last reset, int32."""
@@ -327,7 +347,8 @@ cdef class Batch:
         """Advances every lane; returns (observation, reward, terminated, truncated, info)."""
         return self._step(actions, out)
 
-    cdef object _step(self, actions, out):
+    cdef object _step(self, actions, out, bint checked=False):
+        """checked: `out` is as `Layout.check_out` returns it."""
         cdef be_rows arrays
         cdef be_call call
         cdef Output output
@@ -338,7 +359,9 @@ cdef class Batch:
         self.actions.read(actions, self.num_lanes, NULL, &arrays)
         output = self.outputs.next()
         if out is not None:
-            output = output.into(self.layout.check_out(out, self.actions.sources(actions), (self.num_lanes,)))
+            if not checked:
+                out = self.layout.check_out(out, self.actions.sources(actions), (self.num_lanes,))
+            output = output.into(out)
         self._point(output, &arrays)
         if self.autoreset == BE_DISABLED:
             self._refuse_pending(NULL, self.num_lanes, "stepping", "no lane has been stepped")
@@ -383,7 +406,7 @@ cdef class Batch:
             call.resets = &resets[0]
         self._run(&call)
         memset(cnp.PyArray_DATA(output.failed), 0, count)
-        if self.lane_by_lane:
+        if self.may_fail:
             for k in range(count):
                 (<uint8_t *>cnp.PyArray_DATA(output.failed))[k] = be_batch_take_failure(self.batch, numbers[k])
         output.counted = False
@@ -466,7 +489,7 @@ cdef class Batch:
     cdef int _note_failures(self) except -1:
         """Sets `failed` to the lanes whose simulators have failed in this call."""
         self.failed = None
-        if self.lane_by_lane:
+        if self.may_fail:
             lanes = _take_failures(self.batch)
             if len(lanes):
                 self.failed = lanes

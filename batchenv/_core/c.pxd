@@ -38,12 +38,22 @@ cdef extern from *:
         return Py_REFCNT(object) == 1;
     #endif
     }
+    /* How many references there are to an object; 0: that cannot be said. */
+    static inline Py_ssize_t be_references(PyObject *object) {
+    #ifdef Py_GIL_DISABLED
+        (void)object;
+        return 0;
+    #else
+        return Py_REFCNT(object);
+    #endif
+    }
     #include <errno.h>
     #include <unistd.h>
     /* Sets `flag` to `to` if it is `from`; returns whether it was. */
     static inline int be_swap(int *flag, int from, int to) {
         return __atomic_compare_exchange_n(flag, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     }
+    #define be_count_at(place) __atomic_load_n((const uint32_t *)(place), __ATOMIC_ACQUIRE)
     #define be_set(flag, to) __atomic_store_n((flag), (to), __ATOMIC_RELEASE)
     #define be_look(flag) __atomic_load_n((flag), __ATOMIC_RELAXED)
     #define be_set_for_all(flag, to) __atomic_store_n((flag), (to), __ATOMIC_SEQ_CST)
@@ -63,7 +73,9 @@ cdef extern from *:
     int be_place_size(int place) nogil
     void be_place_cpus(int place, int *cpus) nogil
     bint be_unshared(PyObject *object) nogil
+    Py_ssize_t be_references(PyObject *object) nogil
     bint be_swap(int *flag, int, int) nogil
+    uint32_t be_count_at(const void *place) nogil
     void be_set(int *flag, int) nogil
     int be_look(int *flag) nogil
     void be_set_for_all(int *flag, int) nogil
@@ -85,6 +97,7 @@ cdef extern from "rng.h" nogil:
 cdef extern from "batchenv.h" nogil:
     enum:
         BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
+        BE_MAX_CONSTANTS
         BE_MAX_LANE_COLUMNS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
@@ -111,7 +124,7 @@ cdef extern from "batchenv.h" nogil:
         const char *doc
         int shared
     ctypedef enum be_space_kind:
-        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_MULTI_DISCRETE, BE_SPACE_MULTI_BINARY, BE_SPACE_TUPLE
+        BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_MULTI_DISCRETE, BE_SPACE_MULTI_BINARY, BE_SPACE_TUPLE, BE_SPACE_TEXT
     ctypedef struct be_space:
         be_space_kind kind
         be_dtype dtype
@@ -121,6 +134,7 @@ cdef extern from "batchenv.h" nogil:
         double high[BE_MAX_BOUNDS]
     ctypedef enum be_role:
         BE_ACTION, BE_OBSERVATION, BE_INFO, BE_REWARD
+    ctypedef int be_write_text(const be_env_type *type, const int64_t *code, char *text, int size)
     ctypedef struct be_port:
         const char *name
         be_role role
@@ -131,6 +145,8 @@ cdef extern from "batchenv.h" nogil:
         double high
         be_when when
         const char *doc
+        const char **texts
+        be_write_text *write_text
     ctypedef struct be_rows:
         int64_t first
         double *reward
@@ -184,10 +200,12 @@ cdef extern from "batchenv.h" nogil:
         const be_env_type *type
         int64_t num_lanes
         void *state[BE_MAX_FIELDS]
+        int field_size[BE_MAX_FIELDS]
         be_rng *rng
         int32_t *elapsed
         void *engine
         double params[BE_MAX_PARAMS]
+        double constants[BE_MAX_CONSTANTS]
         const be_space *space
     unsigned BE_ABI
     int be_fail(be_error *, be_status, int64_t, const char *, ...)
@@ -267,6 +285,7 @@ cdef extern from "core/batch.h" nogil:
     be_batch *be_batch_create(const be_batch_options *, be_error *)
     void be_batch_place(be_batch *, be_placement *)
     const be_placement *be_batch_placement(const be_batch *)
+    int be_lanes_may_fail(const be_env_type *)
     int64_t be_batch_take_failures(be_batch *, int64_t *)
     int be_batch_take_failure(be_batch *, int64_t)
     const be_error *be_batch_failure(const be_batch *, int64_t)

@@ -18,7 +18,7 @@ cdef dict _state(be_batch *batch):
     cdef int i = 0
     while field[i].name != NULL:
         columns[field[i].name.decode()] = _column(
-            batch.state[i], _dtypes[<int>field[i].dtype], batch.num_lanes, field[i].size)
+            batch.state[i], _dtypes[<int>field[i].dtype], batch.num_lanes, batch.field_size[i])
         i += 1
     return columns
 

@@ -31,6 +31,9 @@ cdef class Layout:
     cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
     cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
     cdef int num_more
+    cdef list texts  # of each part a TextSource, or None; None: no part has texts
+    cdef list codes  # [(part, row of an info)] of those that have
+    cdef bint again  # steps write into the same arrays again, whoever holds them
     cdef list infos  # and further rewards: rows of the type's table, with the dtypes and shapes that this batch has
     cdef int when[BE_MAX_PORTS]  # a be_when; of further rewards AS_REWARDS
     cdef bint nested[BE_MAX_PORTS]  # in a dict of infos
@@ -44,7 +47,8 @@ cdef class Layout:
     cdef int start(self, const be_batch *batch, const be_transform *changes, bint same_step) except -1:
         cdef const be_space *space
         cdef int k
-        rows = _port_table(batch.type, (BE_OBSERVATION,))
+        rows = [row for row in _port_table(batch.type, (BE_OBSERVATION,))
+                if be_space_row_size(&batch.space[<int>row["index"]]) > 0]
         self.port = rows[0]["index"]
         self.names = [row["name"] for row in rows]
         tree = nested.tree_of(self.names)
@@ -61,7 +65,8 @@ cdef class Layout:
             self.tuple_size = space.shape[0]
         if changes.frame_stack:
             shape.insert(0, changes.frame_stack)
-        self.plain = self.tree is None and not self.tuple_size
+        self._start_texts(batch, rows)
+        self.plain = self.tree is None and not self.tuple_size and self.texts is None
         self.num_lanes = batch.num_lanes
         self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
         self.set_stage(None, np.dtype(np.float64))
@@ -77,11 +82,25 @@ cdef class Layout:
         self.same_step = same_step
         return 0
 
+    cdef int _start_texts(self, const be_batch *batch, list rows) except -1:
+        cdef int k
+        self.codes, sources = [], []
+        for row in rows:
+            k = row["index"]
+            sources.append(_text_source(batch.type, &batch.type.ports[k], &batch.space[k]))
+            if sources[-1] is not None:
+                *groups, key = f"{row['name'] or 'text'}_code".split("/")
+                self.codes.append((len(sources) - 1, {"name": "/".join([*groups, key]), "groups": groups, "key": key,
+                                                      "mask": f"_{key}", "dtype": "int64",
+                                                      "shape": _form(&batch.space[k])[1]}))
+        self.texts = sources if self.codes else None
+        return 0
+
     cdef int _start_infos(self, const be_batch *batch) except -1:
         cdef const be_port *port
         cdef int k
         rows = _port_table(batch.type, _TOLD)
-        _check_paths(rows)
+        _check_paths([*rows, *[row for _, row in self.codes]])
         self.infos = []
         for row in rows:
             port = &batch.type.ports[<int>row["index"]]
@@ -110,9 +129,14 @@ cdef class Layout:
 
     cdef object present(self, object observation):
         """Observations as the space says. observation: an array, or the list of a Dict's or Tuple's parts; of a Tuple
-        that is one array, the columns are the parts."""
+        that is one array, the columns are the parts. Arrays of codes become texts that hold them."""
         if type(observation) is list:
+            if self.texts is not None:
+                observation = [part if source is None else Texts(part, source)
+                               for part, source in zip(observation, self.texts, strict=True)]
             return nested.build(self.tree, observation)
+        if self.texts is not None:
+            return Texts(observation, self.texts[0])
         if self.tuple_size:
             return tuple([observation[..., j] for j in range(self.tuple_size)])
         return observation
@@ -120,7 +144,12 @@ cdef class Layout:
     cdef object present_row(self, object row):
         """One lane's observation as Gymnasium's single env returns it; `row` as `present` takes arrays."""
         if type(row) is list:
-            return nested.build(self.tree, [part if part.ndim else part.item() for part in row])
+            if self.texts is not None:
+                row = [part if source is None else (<TextSource>source).text(part)
+                       for part, source in zip(row, self.texts, strict=True)]
+            return nested.build(self.tree, [part if type(part) is str or part.ndim else part.item() for part in row])
+        if self.texts is not None:
+            return (<TextSource>self.texts[0]).text(row)
         if self.tuple_size:
             return self.present(row) if row.ndim > 1 else tuple(row.tolist())
         return int(row) if self.whole_numbers else row
@@ -180,6 +209,21 @@ cdef class Layout:
                     raise ValueError("out's arrays must not overlap each other or the actions")
         parts = arrays[:len(given_parts)]
         return (parts if self.tree is not None else parts[0], *arrays[len(parts):])
+
+    cdef tuple matching(self, list arrays):
+        """`out` as `check_out` returns it, of arrays that nobody else has: those of the first four that a step can be
+        written to as it is. Their shapes are right, their dtypes may be narrower."""
+        cdef cnp.ndarray array
+        cdef int k
+        cdef list found = [None, None, None, None]
+        if not self.plain or len(arrays) < 4:
+            return None
+        for k in range(4):
+            array = <cnp.ndarray>arrays[k]
+            if cnp.PyArray_ISCARRAY(array) and cnp.PyArray_TYPE(array) == (
+                    self.observation_type if k == 0 else self.reward_type if k == 1 else cnp.NPY_BOOL):
+                found[k] = array
+        return tuple(found)
 
 
 cdef cnp.ndarray _array_over(object given, str name):

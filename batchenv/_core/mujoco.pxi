@@ -75,7 +75,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         void **stage
         void **callback
         int64_t *state_at
-        int64_t applied_at, applied_end
+        int64_t input_at, num_input
+        const double *input
         const int64_t *array_of
     ctypedef struct be_mujoco_source:
         int64_t num_lanes
@@ -282,7 +283,7 @@ cdef class MujocoSource(Engine):
         return floats
 
     def step_together(self, str isa, sizes, list ints, starts, floats, cnp.ndarray ahead, dict functions, state_at,
-                      applied, array_of, without_contacts, list slots):
+                      input_at, given, array_of, without_contacts, list slots):
         """From now on lanes are stepped together where possible. To be called at most once, before any lane is stepped.
 
         Args:
@@ -290,7 +291,8 @@ cdef class MujocoSource(Engine):
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
             functions: {name: address} of MUJOCO_STAGES, and of the variables MUJOCO_CALLBACKS (0: there is none).
-            state_at: where MUJOCO_STATES begin in a state; applied: where the forces from outside begin and end.
+            state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
+                what it must be, float64.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
             without_contacts: an mjModel. slots: as before.
         """
@@ -313,7 +315,8 @@ cdef class MujocoSource(Engine):
             together.callback[i] = _address(functions[MUJOCO_CALLBACKS[i]])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
-        together.applied_at, together.applied_end = applied
+        together.input_at, together.num_input = input_at, len(given)
+        together.input = <const double *>self.keep(given)
         together.array_of = <const int64_t *>self.keep(np.insert(np.asarray(array_of, np.int64), <int>MJ_BODY_MASS, -1))
         together.without_contacts = _address(without_contacts)
         self.kept.append(without_contacts)

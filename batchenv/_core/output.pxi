@@ -17,6 +17,7 @@ cdef class Output:
     cdef cnp.ndarray observation, reward, terminated, truncated
     cdef cnp.ndarray kernel_observation, kernel_reward  # what the C side writes, where that is treated; else None
     cdef bint counted  # in the stage's moments
+    cdef bint lent  # some arrays are the user's
     cdef list more  # the other parts of an observation of several
     cdef list infos, masks  # in the order of the type's table
     cdef cnp.ndarray episode_return, episode_length, episode_seconds  # None without statistics
@@ -43,6 +44,7 @@ cdef class Output:
     cdef Output into(self, tuple out):
         """This, but with the arrays of a checked `out` where it has one."""
         cdef Output other = self.copy()
+        other.lent = True
         if type(out[0]) is list:
             parts = [mine if given is None else given
                      for given, mine in zip(out[0], [self.observation, *self.more], strict=True)]
@@ -222,7 +224,22 @@ cdef class Output:
         """The observations as the space says."""
         if self.layout.plain:
             return self.observation
-        return self.layout.present(_parts(self.layout, self.observation, self.more))
+        parts = _parts(self.layout, self.observation, self.more)
+        if self.layout.texts is not None and (self.lent or self.layout.again):
+            parts = self._own_codes(parts)  # a tuple does not change when a later step writes into its array
+        return self.layout.present(parts)
+
+    cdef object _own_codes(self, object parts):
+        """`parts`, with copies of the codes of texts."""
+        if type(parts) is not list:
+            return parts.copy()
+        return [part if source is None else part.copy() for part, source in zip(parts, self.layout.texts, strict=True)]
+
+    cdef int tell_codes(self, dict info, object mask) except -1:
+        """Adds the codes of texts. mask: of all rows, or None, as `_tell` takes it."""
+        for k, row in self.layout.codes:
+            _tell(info, row, self.observation if k == 0 else self.more[k - 1], None if mask is None else mask.copy())
+        return 0
 
     cdef dict step_infos(self, const be_rows *arrays, bint finished):
         """The infos of a step, with Gymnasium's masks; a key that no row has is left out. arrays: as the C side was
@@ -262,6 +279,8 @@ cdef class Output:
                 else:
                     info[row["key"]] = values
                     info[row["mask"]] = present
+        if self.layout.texts is not None:
+            self.tell_codes(info, np.ones(rows, np.bool_))
         if finished and (self.layout.recording or self.layout.same_step):
             done = np.logical_or(self.terminated, self.truncated)
             if self.layout.recording:
@@ -279,6 +298,8 @@ cdef class Output:
                 row = self.layout.infos[k]
                 self.masks[k][...] = True if mask is None else mask
                 _tell(info, row, self.infos[k], self.masks[k])
+        if self.layout.texts is not None:
+            self.tell_codes(info, np.ones(self.rows, np.bool_) if mask is None else np.array(mask))
         return info
 
     cdef int tell_episodes(self, dict info, object done, bint always) except -1:
@@ -310,8 +331,16 @@ cdef class Output:
         info[_FINAL] = _LATER
         info["_final_obs"] = done
         info["final_info"] = self._final_infos(arrays, done)
+        for k, row in self.layout.codes:
+            _tell(info["final_info"], row, self._spread(info.rows if k == 0 else info.more[k - 1], lanes), done.copy())
         info["_final_info"] = done.copy()
         return 0
+
+    cdef object _spread(self, object rows, object lanes):
+        """An array with a row for each of this output, of which these are in `rows` and the others are 0."""
+        spread = np.zeros((self.rows, *rows.shape[1:]), rows.dtype)
+        spread[lanes] = rows
+        return spread
 
     cdef dict _final_infos(self, const be_rows *arrays, object done):
         cdef dict info = {}
@@ -341,6 +370,7 @@ cdef class Output:
         cdef int k
         for k in range(self.layout.num_infos):
             _tell(info, self.layout.infos[k], self.infos[k], None)
+        self.tell_codes(info, None)
         return info
 
     cdef dict rollout_finals(self, object done):
@@ -353,6 +383,8 @@ cdef class Output:
                 array = self.infos[k].copy()
                 array[~done] = 0
             _tell(info, self.layout.infos[k], array, None)
+        for k, row in self.layout.codes:
+            _tell(info, row, self.final_observation if k == 0 else self.final_more[k - 1], None)
         return info
 
 

@@ -139,10 +139,11 @@ cdef list _port_table(const be_env_type *env_type, tuple roles):
 
 def type_info(str name):
     """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
-    and "grid" (the keyword that gives its map, or None)."""
+    "family", and "grid" (the keyword that gives its map, or None)."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
+            "family": None if env_type.family == NULL else env_type.family.decode(),
             "grid": None if env_type.grid == NULL else env_type.grid.decode()}
 
 
@@ -166,15 +167,27 @@ cdef double _param_number(dict row, object value, str what) except? -1:
 
 
 cdef dict _spaces(const be_batch *batch, be_role role):
-    """{name: description of its space} of the ports of one role."""
-    return {row["name"]: _space(&batch.space[<int>row["index"]]) for row in _port_table(batch.type, (role,))}
+    """{name: description of its space} of the ports of one role that are not left out."""
+    spaces = {}
+    for row in _port_table(batch.type, (role,)):
+        if be_space_row_size(&batch.space[<int>row["index"]]) == 0:
+            continue
+        if row["name"] in spaces:
+            raise ValueError(f"type {batch.type.name.decode()}: prepare() has left two parts named {row['name']!r}: "
+                             "leave out one of them, or give it another name")
+        spaces[row["name"]] = _space(batch, row["index"])
+    return spaces
 
 
-cdef object _space(const be_space *space):
+cdef object _space(const be_batch *batch, int index):
+    cdef const be_space *space = &batch.space[index]
     size = be_space_row_size(space)
     shape = tuple(space.shape[i] for i in range(space.ndim))
     kinds = {BE_SPACE_BOX: "box", BE_SPACE_DISCRETE: "discrete", BE_SPACE_MULTI_DISCRETE: "multi_discrete",
-             BE_SPACE_MULTI_BINARY: "multi_binary", BE_SPACE_TUPLE: "tuple"}
+             BE_SPACE_MULTI_BINARY: "multi_binary", BE_SPACE_TUPLE: "tuple", BE_SPACE_TEXT: "text"}
+    if space.kind == BE_SPACE_TEXT:
+        texts = _text_source(batch.type, &batch.type.ports[index], space).listed()
+        return kinds[space.kind], _dtypes[<int>space.dtype], (), texts, None
     low = [space.low[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
     high = [space.high[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
     return kinds[space.kind], _dtypes[<int>space.dtype], shape, low, high

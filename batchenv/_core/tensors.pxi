@@ -133,6 +133,62 @@ cdef object _lend(const DlExchange *exchange, cnp.ndarray array, int code):
     return made
 
 
+def held_memory(storage):
+    """Whether more than one tensor, or somebody beside the caller's one reference to this storage, holds its memory. It
+    is read where PyTorch counts that, which has to be tried beforehand: asking PyTorch takes longer than a step of few
+    lanes."""
+    return _held(<PyObject *>storage, storage._cdata, 1)
+
+
+cdef inline bint _held(PyObject *storage, size_t address, int more) noexcept:
+    """more: references to the object that are only borrowed here."""
+    # Two use the memory: a tensor, and the object, which the memory keeps as long as the tensor is there.
+    return be_references(storage) != 2 + more or be_count_at(<const void *>(address + sizeof(void *))) != 2
+
+
+@cython.final
+cdef class Spare:
+    """The arrays of a step and tensors over them, to be used again when nobody else holds their memory."""
+
+    cdef tuple arrays, tensors
+    cdef tuple attributes  # what users have set on each of the tensors; None: `Tensors.renew` has not seen them
+    cdef tuple storages  # of each tensor
+    cdef size_t[4] addresses  # of these
+
+    cdef bint unshared(self) noexcept:
+        """Nobody else holds the tensors, be it as a part of a graph of autograd. Their memory may be held."""
+        cdef int k
+        for k in range(4):
+            if not be_unshared(PyTuple_GET_ITEM(self.tensors, k)):
+                return False
+        return True
+
+    cdef bint intact(self, const DlExchange *exchange) except -1:
+        """Nobody else holds their memory, and they are as they were made."""
+        cdef cnp.ndarray array
+        cdef DlTensor seen
+        cdef int64_t stride
+        cdef int k, i
+        for k in range(4):
+            if _held(PyTuple_GET_ITEM(self.storages, k), self.addresses[k], 0) or <dict>self.attributes[k]:
+                return False
+            tensor, array = self.tensors[k], self.arrays[k]
+            exchange.look(<void *>tensor, &seen)
+            if (<char *>seen.data + seen.byte_offset != cnp.PyArray_DATA(array)
+                    or seen.ndim != cnp.PyArray_NDIM(array) or seen.bits != 8 * cnp.PyArray_ITEMSIZE(array)
+                    or seen.code != _code_of(cnp.PyArray_TYPE(array))):
+                return False
+            stride = 1
+            for i in range(seen.ndim - 1, -1, -1):
+                if (seen.shape[i] != cnp.PyArray_DIM(array, i)
+                        or (seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride)):
+                    return False
+                stride *= seen.shape[i]
+            if seen.code == DL_FLOAT and tensor.requires_grad:
+                return False
+        return True
+
+
 @cython.final
 cdef class Tensors:
     """Makes tensors over the memory of NumPy's arrays, which is held as long as a tensor uses it.
@@ -144,20 +200,26 @@ cdef class Tensors:
         rows_of: gives the "final_rows" of infos that have only Gymnasium's "final_obs"; None: these infos stay without.
         again: whether arrays of steps come again, as with copy=False. The same tensors are then handed out again.
         call: what `step` calls; None: there is no `step`.
+        batch: what `step` steps in place of `call`, into tensors that nobody else holds any more; None: there is none.
+        renew: called with tensors and the arrays under them; returns others over the same arrays, or None, if somebody
+            uses the memory of the first ones.
     """
 
     cdef const DlExchange *exchange
-    cdef object make, rows_of, call
-    cdef list sets  # (four arrays, the tensors over them) with `again`; else None
+    cdef object make, rows_of, call, renew
+    cdef Batch batch
+    cdef list sets  # (four arrays, the tensors over them) with `again`, Spare with `batch`; else None
     cdef int turn  # the set that was used last
 
-    def __init__(self, kind, make, rows_of=None, bint again=False, call=None):
+    def __init__(self, kind, make, rows_of=None, bint again=False, call=None, Batch batch=None, renew=None):
         self.exchange = _exchange_of(<type>kind)  # of a metaclass of its own
-        self.make, self.rows_of, self.call = make, rows_of, call
-        self.sets = [] if again else None
+        self.make, self.rows_of, self.call, self.renew = make, rows_of, call, renew
+        if batch is not None and self.exchange != NULL and batch.layout.plain:
+            self.batch = batch
+        self.sets = [] if again or self.batch is not None else None
 
     def of(self, value):
-        """`value`, with a tensor in place of each array, in dicts and tuples, too."""
+        """`value`, with a tensor in place of each array, in dicts and tuples, too. Texts stay as they are."""
         cdef cnp.ndarray array
         cdef int code
         if type(value) is cnp.ndarray:
@@ -169,18 +231,68 @@ cdef class Tensors:
             return _lend(self.exchange, array, code)
         if isinstance(value, dict):
             return {name: self.of(part) for name, part in value.items()}
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and type(value) is not Texts:
             return tuple([self.of(part) for part in value])
         return value
 
     def step(self, actions):
         """What `call` returns, as tensors. It is here because Python's calls and attributes would take longer."""
+        if self.batch is not None:
+            self.batch.calls.begin()
+            try:
+                return self.step_batch(actions)
+            finally:
+                self.batch.calls.end()
         try:
             result = self.call(actions)
         except LaneError as error:
             error.result = self.of_step(error.result)
             raise
         return self.of_step(result)
+
+    cdef tuple step_batch(self, actions):
+        """`step` of the batch, which is held."""
+        cdef Spare spare = self.find()
+        cdef tuple result
+        result = self.batch._step(actions, None if spare is None else spare.arrays, True)
+        infos = self.of_infos(result[4]) if result[4] else result[4]
+        if spare is None:
+            spare = Spare.__new__(Spare)
+            spare.arrays = result[:4]
+            spare.tensors = self.of(spare.arrays)
+            if len(self.sets) < MAX_POOL:
+                self.sets.append(spare)
+            else:  # all are held, by a user who stores every step: forget the oldest
+                self.turn = (self.turn + 1) % MAX_POOL
+                self.sets[self.turn] = spare
+        result = (*spare.tensors, infos)
+        if self.batch.failed is not None:
+            self.batch.deliver(result)
+        return result
+
+    cdef Spare find(self):
+        """One that can be used again, or None."""
+        cdef Spare spare
+        cdef int i, k
+        for i in range(len(self.sets)):
+            spare = <Spare>PyList_GET_ITEM(self.sets, i)
+            if not spare.unshared():
+                continue
+            if spare.attributes is None:
+                # A user who keeps all tensors never gets here. Those that were made in inference mode are not for
+                # everything, so that others take their place.
+                found = self.renew(spare.tensors, spare.arrays)
+                if found is not None:
+                    spare.tensors = found
+                    spare.storages = tuple([tensor.untyped_storage() for tensor in spare.tensors])
+                    for k in range(4):
+                        spare.addresses[k] = spare.storages[k]._cdata
+                    spare.attributes = tuple([tensor.__dict__ for tensor in spare.tensors])
+            if spare.attributes is not None and spare.intact(self.exchange):
+                return spare
+            del self.sets[i]
+            return None
+        return None
 
     cdef tuple of_step(self, tuple result):
         """The four results of a step and its infos."""

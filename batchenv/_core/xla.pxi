@@ -101,6 +101,7 @@ cdef enum:
     XLA_INVALID_ARGUMENT = 3  # codes of errors
     XLA_FAILED_PRECONDITION = 9
     XLA_INTERNAL = 13
+    MANY_LANES = 512  # of fewer ones, results are copied sooner than it is said where to write them
 
 # NumPy's types by XLA's numbers.
 cdef int[13] _XLA_TYPES = [-1, cnp.NPY_BOOL, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64, cnp.NPY_UINT8,
@@ -201,7 +202,7 @@ cdef class XlaCall:
         leaves: makes a list of arrays (or numbers, for all of an array) of what the function returns. None: the first
             ones of what it returns are arrays. Without results, nothing is taken.
         anew: whether calls may have any handle of the env's, since they begin anew.
-        states: does the same for calls that it knows how to serve, or None.
+        steps: does the same for calls that it knows how to serve, or None.
 
     Attributes:
         number: a program's attribute "number".
@@ -209,28 +210,31 @@ cdef class XlaCall:
 
     cdef readonly int64_t number
     cdef XlaOrder order
-    cdef XlaStates states
+    cdef XlaSteps steps
     cdef bint anew
     cdef object env, function, leaves
 
-    def __init__(self, env, XlaOrder order, function, leaves=None, bint anew=False, XlaStates states=None):
+    def __init__(self, env, XlaOrder order, function, leaves=None, bint anew=False, XlaSteps steps=None):
         cdef XlaCall other
         for number, other in list(_called_by_xla.items()):
             if other.env.closed:
                 del _called_by_xla[number]
-        self.env, self.order, self.function, self.leaves, self.states = env, order, function, leaves, states
+        self.env, self.order, self.function, self.leaves, self.steps = env, order, function, leaves, steps
         self.anew, self.number = anew, next(_numbers)
         _called_by_xla[self.number] = self
 
     cdef int serve(self, XlaFrame *frame) except -1:
         cdef int64_t k, count = frame.results.count - 1
         if self.order is None:
-            if self.states is not None and self.states.serve(frame):
+            if self.steps is not None and self.steps.serve(frame, 0):
                 return 0
             self.function([_xla_view(frame.arguments.buffers[k], False) for k in range(frame.arguments.count)],
                           [_xla_view(frame.results.buffers[k], True) for k in range(frame.results.count)])
             return 0
         self.order.check(frame.arguments.buffers[0], self.anew)
+        if self.steps is not None and self.steps.serve(frame, 1):
+            self.order.advance(frame.results.buffers[0])
+            return 0
         if frame.arguments.count == 2:
             found = self.function(_xla_view(frame.arguments.buffers[1], False))
         else:
@@ -245,50 +249,68 @@ cdef class XlaCall:
 
 
 @cython.final
-cdef class XlaStates:
-    """Steps of states of as many lanes as a batch has. It loads the state into the batch, steps it, and saves it: what
-    is quick enough to be done without Python's functions.
+cdef class XlaSteps:
+    """Steps of all lanes of a batch, done without Python's functions. A batch of many lanes writes its results into
+    XLA's arrays where these have its dtypes. With states that are values, the state is loaded into the batch before,
+    and saved afterwards.
 
     Args:
         batch: whose action is one array.
         leaves: as of XlaCall.
-        lock: held meanwhile.
+        lock: held meanwhile, with states; None: there are none.
     """
 
     cdef Batch batch
     cdef object leaves, lock
-    cdef int count  # of columns
+    cdef int count  # of the state's columns
 
-    def __init__(self, Batch batch, leaves, lock):
+    def __init__(self, Batch batch, leaves, lock=None):
         self.batch, self.leaves, self.lock = batch, leaves, lock
-        self.count = len(batch.column_sizes())
+        self.count = len(batch.column_sizes()) if lock is not None else 0
 
-    cdef bint serve(self, XlaFrame *frame) except -1:
-        """False: this is no such call."""
-        cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
-        cdef int k
-        if frame.arguments.count != self.count + 1 or frame.arguments.buffers[0].rank != 2:
+    cdef bint serve(self, XlaFrame *frame, int first) except -1:
+        """first: how many handles come before everything else. False: this is no such call."""
+        if frame.arguments.count != first + self.count + 1:
+            return False
+        if self.lock is None:
+            self._serve(frame, first)
+            return True
+        if frame.arguments.buffers[0].rank != 2:
             return False  # mapped over several states
-        action = _xla_view(frame.arguments.buffers[self.count], False)
         with self.lock:
-            self.batch.calls.begin()
-            try:
+            self._serve(frame, first)
+        return True
+
+    cdef int _serve(self, XlaFrame *frame, int first) except -1:
+        cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
+        cdef list targets = []
+        cdef tuple into = None
+        cdef int64_t k
+        action = _xla_view(frame.arguments.buffers[first + self.count], False)
+        for k in range(first + self.count, frame.results.count):
+            targets.append(_xla_view(frame.results.buffers[k], True))
+        if self.lock is None and self.batch.num_lanes >= MANY_LANES:
+            into = self.batch.layout.matching(targets)
+        self.batch.calls.begin()
+        try:
+            if self.count:
                 for k in range(self.count):
                     places[k] = <unsigned char *>frame.arguments.buffers[k].data
                 self.batch._load_columns(places)
-                found = self.batch._step(action, None)
-                if self.batch.failed is not None:
-                    self.batch.deliver(found)
+            found = self.batch._step(action, into, True)
+            if self.batch.failed is not None:
+                self.batch.deliver(found)
+            if self.count:
                 for k in range(self.count):
                     places[k] = <unsigned char *>frame.results.buffers[k].data
                 with nogil:
                     be_columns_save(self.batch.batch, places)
-            finally:
-                self.batch.calls.end()
-            found = found if self.leaves is None else self.leaves(found)
-            for k in range(self.count, frame.results.count):
-                put_for_xla(_xla_view(frame.results.buffers[k], True), found[k - self.count])
-        return True
+        finally:
+            self.batch.calls.end()
+        found = found if self.leaves is None else self.leaves(found)
+        for k in range(len(targets)):
+            put_for_xla(targets[k], found[k])
+        return 0
 
 
 cpdef int put_for_xla(cnp.ndarray target, object value) except -1:
@@ -297,6 +319,8 @@ cpdef int put_for_xla(cnp.ndarray target, object value) except -1:
     cdef be_fp before
     if type(value) is cnp.ndarray:
         array = value
+        if cnp.PyArray_DATA(array) == cnp.PyArray_DATA(target):
+            return 0  # it was written there
         if (cnp.PyArray_TYPE(array) == cnp.PyArray_TYPE(target) and cnp.PyArray_ISCARRAY_RO(array)
                 and cnp.PyArray_NBYTES(array) == cnp.PyArray_NBYTES(target)):
             memcpy(cnp.PyArray_DATA(target), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))

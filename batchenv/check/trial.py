@@ -117,10 +117,10 @@ def _first_place(one: Any, two: Any) -> tuple[int, ...] | None:
 
 
 def leaves(value: Any) -> list[Any]:
-    """The arrays in nested dicts and tuples."""
+    """The arrays in nested dicts and tuples, and the tuples of lanes' texts."""
     if isinstance(value, dict):
         return [leaf for part in value.values() for leaf in leaves(part)]
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)) and not (value and isinstance(value[0], str)):
         return [leaf for part in value for leaf in leaves(part)]
     return [value]
 

@@ -36,6 +36,8 @@ def _spec(space: spaces.Space, name: str) -> Any:
         return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
     if isinstance(space, spaces.Dict):
         return {key: _spec(part, f"{name}[{key!r}]") for key, part in space.items()}
+    if isinstance(space, spaces.Text):
+        return specs.StringArray((), name=name)
     if isinstance(space, spaces.Discrete) and space.start == 0:
         return specs.DiscreteArray(int(space.n), space.dtype, name)
     if isinstance(space, spaces.Discrete):

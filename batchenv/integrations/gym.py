@@ -212,4 +212,6 @@ def _as_gyms(space: spaces.Space, theirs: Any) -> Any:
         return theirs.Tuple([_as_gyms(part, theirs) for part in space.spaces])
     if isinstance(space, spaces.Dict):
         return theirs.Dict({name: _as_gyms(part, theirs) for name, part in space.spaces.items()})
+    if isinstance(space, spaces.Text) and hasattr(theirs, "Text"):  # gym had none until 0.26
+        return theirs.Text(space.max_length, min_length=space.min_length, charset=space.character_set)
     return space

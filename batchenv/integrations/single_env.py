@@ -8,13 +8,14 @@ from gymnasium import spaces
 
 from batchenv import nested
 from batchenv.env import BatchEnv
+from batchenv.text import Texts
 
 
 class SingleEnv(gymnasium.Env):
     """A BatchEnv of one lane without time limit and autoreset: `gymnasium.make` adds its own TimeLimit.
 
-    Observations are arrays of the lane's shape, ints, or tuples of ints; rewards floats, flags bools. Stepping a
-    terminated episode raises ResetNeeded.
+    Observations are arrays of the lane's shape, ints, texts, or dicts and tuples of these; rewards floats, flags bools.
+    Stepping a terminated episode raises ResetNeeded.
     """
 
     def __init__(self, env_id: str, render_mode: str | None = None, **params: Any):
@@ -50,8 +51,10 @@ class SingleEnv(gymnasium.Env):
 
     @staticmethod
     def _first(observation: Any) -> Any:
-        """The only lane's observation: an array, a number, or a dict or tuple of these."""
-        return nested.each(lambda part: part[0] if part.ndim > 1 else part[0].item(), observation)
+        """The only lane's observation: an array, a number, a text, or a dict or tuple of these."""
+        return nested.each(
+            lambda part: part[0] if isinstance(part, Texts) or part.ndim > 1 else part[0].item(), observation
+        )
 
     @staticmethod
     def _lane_info(infos: dict[str, Any]) -> dict[str, Any]:

@@ -121,13 +121,12 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
         offset += column_bytes(batch->num_lanes, (lane_bytes));                                                        \
     } while (0)
     for (int i = 0; batch->type->state[i].name; i++) {
-        const be_field *field = &batch->type->state[i];
-        COLUMN(batch->state[i], be_dtype_size(field->dtype) * (size_t)field->size);
+        COLUMN(batch->state[i], be_field_bytes(batch, i));
     }
     COLUMN(batch->rng, sizeof(be_rng));
     COLUMN(batch->elapsed, sizeof(int32_t));
     COLUMN(driver->pending, 1);
-    if (batch->type->flags & BE_LANE_BY_LANE) {
+    if (be_lanes_may_fail(batch->type)) {
         COLUMN(driver->failures, sizeof(be_error));
         COLUMN(driver->failed, 1);
         COLUMN(driver->lost, 1);
@@ -142,8 +141,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
     }
     if (driver->transform.action_repeat > 1) {
         for (int i = 0; batch->type->state[i].name; i++) {
-            const be_field *field = &batch->type->state[i];
-            COLUMN(driver->stopped[i], be_dtype_size(field->dtype) * (size_t)field->size);
+            COLUMN(driver->stopped[i], be_field_bytes(batch, i));
         }
         for (int k = 0; k < inner->count; k++) {
             const be_array *array = &inner->arrays[k];
@@ -191,6 +189,7 @@ static void make_tables(be_batch *batch) {
         transform->transform_observation ? be_transformed_bytes(observation, transform) : driver->raw_bytes;
     be_table_add(inner, BE_PLACE_REWARD, BE_ROWS_RESULT, sizeof(double));
     be_table_add(inner, BE_PLACE_TERMINATED, BE_ROWS_RESULT, 1);
+    if (batch->type->flags & BE_OWN_LIMITS) be_table_add(inner, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
     for (int k = 0; k < driver->num_ports; k++) {
         const size_t bytes = be_space_row_bytes(&batch->space[k]);
         if (bytes == 0) continue; /* prepare() has left it out */
@@ -203,7 +202,7 @@ static void make_tables(be_batch *batch) {
             outer->arrays[k].bytes = driver->observation_bytes;
         }
     }
-    be_table_add(outer, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
+    if (!(batch->type->flags & BE_OWN_LIMITS)) be_table_add(outer, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
     be_table_add(outer, BE_PLACE_STARTED, BE_ROWS_DRIVER, 1);
     if (transform->record_statistics) {
         be_table_add(outer, BE_PLACE_EPISODE_RETURN, BE_ROWS_DRIVER, sizeof(double));
@@ -225,8 +224,15 @@ static be_space *spaces_of(const be_batch *batch, int which) {
     return batch->driver->space + (size_t)(which * batch->driver->num_ports);
 }
 
-/* Says which transforms are asked for that work on observations of one array only, and which parts there are. */
-static int refuse_transforms(const be_env_type *type, const be_transform *transform, be_error *error) {
+/* Whether prepare() has left this part of the observation in. */
+static int is_observed(const be_batch *batch, int port) {
+    return batch->type->ports[port].role == BE_OBSERVATION && be_space_row_size(&batch->space[port]) > 0;
+}
+
+/* Says which transforms are asked for that work on observations of one array of numbers only, and which parts there
+ * are. */
+static int refuse_transforms(const be_batch *batch, const be_transform *transform, be_error *error) {
+    const be_env_type *type = batch->type;
     const char *const asked[] = {
         transform->rescale ? "rescale_observation" : NULL, transform->time_aware ? "time_aware" : NULL,
         transform->convert ? "observation_dtype" : NULL, transform->frame_stack ? "frame_stack" : NULL};
@@ -235,9 +241,18 @@ static int refuse_transforms(const be_env_type *type, const be_transform *transf
         if (asked[k]) used += (size_t)snprintf(names + used, sizeof names - used, used ? ", %s" : "%s", asked[k]);
     }
     size_t used = 0;
-    for (const be_port *port = type->ports; port->name && used < sizeof parts; port++) {
-        if (port->role != BE_OBSERVATION) continue;
-        used += (size_t)snprintf(parts + used, sizeof parts - used, used ? ", '%s'" : "'%s'", port->name);
+    int count = 0;
+    for (int k = 0; k < batch->driver->num_ports; k++) {
+        if (!is_observed(batch, k)) continue;
+        count++;
+        if (used >= sizeof parts) continue;
+        used += (size_t)snprintf(parts + used, sizeof parts - used, used ? ", '%s'" : "'%s'", type->ports[k].name);
+    }
+    if (count == 1) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "%s: only observations of numbers can be transformed so, and those of %s are texts: leave it "
+                       "out, and transform what reset() and step() return",
+                       names, type->name);
     }
     if (used >= sizeof parts) memcpy(parts + sizeof parts - 4, "...", 4);
     return be_fail(error, BE_ERROR_VALUE, -1,
@@ -247,7 +262,7 @@ static int refuse_transforms(const be_env_type *type, const be_transform *transf
 }
 
 /* Checks what a type's table of ports must have, for built-in types and those of others. */
-static int check_ports(const be_env_type *type, const be_transform *transform, be_error *error) {
+static int check_ports(const be_env_type *type, be_error *error) {
     int count = 0, actions = 0, observations = 0;
     for (; type->ports && count <= BE_MAX_PORTS && type->ports[count].name; count++) {
         actions += type->ports[count].role == BE_ACTION;
@@ -264,14 +279,27 @@ static int check_ports(const be_env_type *type, const be_transform *transform, b
             "left out between others ends the table there)",
             type->name, actions ? "BE_OBSERVATION" : "BE_ACTION", count);
     }
-    if (observations > 1 && transform->transform_observation) return refuse_transforms(type, transform, error);
+    return BE_OK;
+}
+
+/* Finds the observation that is transformed, and checks that it can be. The spaces must be known. */
+static int find_observation(be_batch *batch, const be_transform *transform, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    int count = 0;
+    for (int k = driver->num_ports - 1; k >= 0; k--) {
+        if (!is_observed(batch, k)) continue;
+        driver->observation = k;
+        count++;
+    }
+    const int texts = batch->space[driver->observation].kind == BE_SPACE_TEXT;
+    if (transform->transform_observation && (count > 1 || texts)) return refuse_transforms(batch, transform, error);
     return BE_OK;
 }
 
 static be_batch *create(const be_batch_options *options, be_error *error) {
     const be_env_type *type = options->type;
     const be_transform none = {.action_repeat = 1}, *transform = options->transform ? options->transform : &none;
-    if (check_ports(type, transform, error) != BE_OK) return NULL;
+    if (check_ports(type, error) != BE_OK) return NULL;
     be_batch *batch = calloc(1, sizeof *batch);
     struct be_driver *driver = calloc(1, sizeof *driver);
     if (batch == NULL || driver == NULL) {
@@ -310,7 +338,6 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     }
     batch->space = driver->space;
     for (int k = 0; k < driver->num_ports; k++) spaces_of(batch, OF_TABLE)[k] = space_of_port(&type->ports[k]);
-    while (type->ports[driver->observation].role != BE_OBSERVATION) driver->observation++;
     if (options->grid && copy_grid(batch, options->grid) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
@@ -318,7 +345,8 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     }
     error->status = BE_OK;
     if ((type->open && type->open(batch, options->engine, error) != BE_OK && be_unexplained(type, error)) ||
-        be_batch_configure(batch, params, options->columns, error) != BE_OK) {
+        be_batch_configure(batch, params, options->columns, error) != BE_OK ||
+        find_observation(batch, transform, error) != BE_OK) {
         be_batch_destroy(batch);
         return NULL;
     }
@@ -391,7 +419,7 @@ int be_lane_columns(const be_batch *batch, be_lane_column *columns) {
     const struct be_driver *driver = batch->driver;
     int count = 0;
     for (const be_field *field = batch->type->state; field->name; field++, count++) {
-        columns[count] = (be_lane_column){batch->state[count], be_dtype_size(field->dtype) * (size_t)field->size};
+        columns[count] = (be_lane_column){batch->state[count], be_field_bytes(batch, count)};
     }
     columns[count++] = (be_lane_column){batch->rng, sizeof *batch->rng};
     columns[count++] = (be_lane_column){batch->elapsed, sizeof *batch->elapsed};
@@ -463,13 +491,15 @@ static int check_values(const char *what, const be_param *table, const double *v
 
 /* Checks the spaces that prepare() has set. */
 static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *error) {
+    int observations = 0;
     for (int k = 0; batch->type->ports[k].name; k++) {
         const be_port *port = &batch->type->ports[k];
         const be_space *space = &setup->space[k];
-        const int told = port->role == BE_INFO || port->role == BE_REWARD; /* has no bounds, and may be left out */
+        const int told = port->role == BE_INFO || port->role == BE_REWARD; /* has no bounds */
         int good = space->ndim >= 0 && space->ndim <= BE_MAX_DIMS;
-        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] >= !told;
+        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] >= (port->role == BE_ACTION);
         for (int64_t j = 0; good && !told && j < be_num_bounds(space); j++) good = space->low[j] <= space->high[j];
+        observations += good && port->role == BE_OBSERVATION && be_space_row_size(space) > 0;
         if (!good) {
             return be_fail(error, BE_ERROR_VALUE, -1,
                            "type %s: row %d of .ports (\"%s\") must have a space of up to %d dimensions, each of at "
@@ -482,6 +512,27 @@ static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *
                            "BE_VALUES(BE_F64, ...)",
                            batch->type->name, k, port->name);
         }
+        if (space->kind == BE_SPACE_TEXT && (port->role != BE_OBSERVATION || space->dtype != BE_I64 ||
+                                             space->ndim > 1 || (port->texts == NULL) == (port->write_text == NULL))) {
+            return be_fail(error, BE_ERROR_VALUE, -1,
+                           "type %s: row %d of .ports (\"%s\") has texts, which must be part of the observation, with "
+                           "BE_TEXTS(...), BE_TEXT_OF(...) or BE_TEXT_CODES(...)",
+                           batch->type->name, k, port->name);
+        }
+    }
+    if (observations > 0) return BE_OK;
+    return be_fail(error, BE_ERROR_VALUE, -1,
+                   "type %s: prepare() has left out all parts of the observation (a 0 in the shape of each): keep one",
+                   batch->type->name);
+}
+
+/* Checks the sizes of fields that prepare() has set. */
+static int check_field_sizes(const be_env_type *type, const be_setup *setup, be_error *error) {
+    for (int k = 0; type->state[k].name; k++) {
+        if (setup->field_size[k] >= 1 && setup->field_size[k] <= BE_MAX_FIELD_SIZE) continue;
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "type %s: prepare() gives the field %s %d values per lane, which must be from 1 to %d",
+                       type->name, type->state[k].name, setup->field_size[k], BE_MAX_FIELD_SIZE);
     }
     return BE_OK;
 }
@@ -495,9 +546,11 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     setup->flags = batch->type->flags;
     setup->space = spaces_of(batch, which);
     memcpy(setup->space, spaces_of(batch, OF_TABLE), (size_t)batch->driver->num_ports * sizeof *setup->space);
+    for (int k = 0; batch->type->state[k].name; k++) setup->field_size[k] = batch->type->state[k].size;
     error->status = BE_OK;
     if (batch->type->prepare && batch->type->prepare(setup, error) != BE_OK) return be_unexplained(batch->type, error);
-    return check_spaces(batch, setup, error);
+    const int status = check_spaces(batch, setup, error);
+    return status == BE_OK ? check_field_sizes(batch->type, setup, error) : status;
 }
 
 static void widen(be_space *space, const be_space *other) {
@@ -512,8 +565,17 @@ static int same_shape(const be_space *space, const be_space *other) {
            memcmp(space->shape, other->shape, sizeof space->shape) == 0;
 }
 
+/* The first field that has another size in the one set than in the other; -1: none. */
+static int other_size(const be_env_type *type, const int *sizes, const int *others) {
+    for (int k = 0; type->state[k].name; k++) {
+        if (sizes[k] != others[k]) return k;
+    }
+    return -1;
+}
+
 static void adopt(be_batch *batch, const be_setup *setup) {
     memcpy(batch->constants, setup->constants, sizeof batch->constants);
+    memcpy(batch->field_size, setup->field_size, sizeof batch->field_size);
     memcpy(spaces_of(batch, PRESENT), setup->space, (size_t)batch->driver->num_ports * sizeof *setup->space);
     batch->flags = setup->flags;
 }
@@ -607,11 +669,23 @@ static int configure(be_batch *batch, const double *params, const double *const 
             }
             widen(&first.space[k], &setup.space[k]);
         }
+        const int other = other_size(batch->type, first.field_size, setup.field_size);
+        if (other >= 0) {
+            return be_fail(
+                error, BE_ERROR_VALUE, i,
+                "the params of lane %lld give the state's field %s %d values, and those of lane 0 give it %d: "
+                "a param that decides about this must have one value for all lanes",
+                (long long)i, batch->type->state[other].name, setup.field_size[other], first.field_size[other]);
+        }
         first.flags &= setup.flags;
     }
     for (int k = 0; k < batch->driver->num_ports && batch->driver->inner.count; k++) {
         if (same_shape(&first.space[k], &batch->space[k])) continue;
         return be_fail(error, BE_ERROR_VALUE, -1, "these params change the shape of a space: make a new env with them");
+    }
+    if (batch->driver->inner.count && other_size(batch->type, first.field_size, batch->field_size) >= 0) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "these params change the size of a lane's state: make a new env with them");
     }
     if (any) {
         status = make_columns(batch, params, columns, varies, error);

@@ -94,7 +94,7 @@ int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int6
 /* Resets those lanes of begin..end-1 for which `mask` (NULL: all lanes) is 1, and clears their pending autoreset.
  * Writes the observation of every lane of the range, reset or not, and the infos of those that were reset; also their
  * reward and flags, which are 0, if `rows` has a place for rewards. `options` NULL means the defaults. Single lanes of
- * BE_LANE_BY_LANE types may fail: see be_batch_take_failures. The next step of such a lane resets it. */
+ * types for which be_lanes_may_fail() may fail: see be_batch_take_failures. The next step of such a lane resets it. */
 int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
                    const be_rows *rows, be_error *error);
 
@@ -135,6 +135,16 @@ static inline int64_t be_num_bounds(const be_space *space) {
 /* The index of the bounds of value j of a row. */
 static inline int64_t be_bound_of(const be_space *space, int64_t j) {
     return be_space_row_size(space) <= BE_MAX_BOUNDS ? j : 0;
+}
+
+/* What a field of the state takes in each lane. */
+static inline size_t be_field_bytes(const be_batch *batch, int field) {
+    return be_dtype_size(batch->type->state[field].dtype) * (size_t)batch->field_size[field];
+}
+
+/* Whether single lanes may fail, and the type may truncate episodes. */
+static inline int be_lanes_may_fail(const be_env_type *type) {
+    return (type->flags & (BE_LANE_BY_LANE | BE_OWN_LIMITS)) != 0;
 }
 
 static inline int be_is_float(be_dtype dtype) { return dtype == BE_F32 || dtype == BE_F64; }
@@ -211,7 +221,7 @@ struct be_driver {
     void *arena;
     size_t arena_bytes;
     be_placement *placement; /* or NULL */
-    be_error *failures;      /* BE_LANE_BY_LANE: the last error of each lane */
+    be_error *failures;      /* if lanes may fail: the last error of each */
     uint8_t *failed;         /* 1: the lane has failed, and this was not reported yet */
     uint8_t *lost;           /* 1: the lane has failed in this step, or its type has truncated it */
     int64_t any_failed;

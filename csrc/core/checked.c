@@ -61,11 +61,14 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
                                                                  : BE_BOOL;
         const unsigned char *row =
             (unsigned char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes;
-        if (array->place == BE_PLACE_TERMINATED && *row > 1 && *row != PATTERN) {
+        const char *name = port >= 0                             ? batch->type->ports[port].name
+                           : array->place == BE_PLACE_REWARD     ? "rows->reward"
+                           : array->place == BE_PLACE_TERMINATED ? "rows->terminated"
+                                                                 : "rows->truncated";
+        if (port < 0 && array->place != BE_PLACE_REWARD && *row > 1 && *row != PATTERN) {
             return be_fail(error, BE_ERROR_VALUE, lane,
-                           "step() of type %s has set rows->terminated of lane %lld to %d: it "
-                           "must be 0 or 1",
-                           batch->type->name, (long long)lane, *row);
+                           "step() of type %s has set %s of lane %lld to %d: it must be 0 or 1", batch->type->name,
+                           name, (long long)lane, *row);
         }
         if (array->place == BE_PLACE_REWARD && isnan(*(const double *)(const void *)row)) {
             return be_fail(error, BE_ERROR_VALUE, lane,
@@ -75,9 +78,6 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
         }
         const int64_t value = find_spoilt(row, (int64_t)(array->bytes / be_dtype_size(dtype)), dtype);
         if (value < 0) continue;
-        const char *name = port >= 0                         ? batch->type->ports[port].name
-                           : array->place == BE_PLACE_REWARD ? "rows->reward"
-                                                             : "rows->terminated";
         return be_fail(
             error, BE_ERROR_VALUE, lane,
             "%s of type %s has not written %s\"%s\" of lane %lld (value %lld of its row): it has to write every "

@@ -16,6 +16,9 @@ int be_episodes_start(be_batch *batch, const int64_t *lanes, int64_t count, cons
  * just terminated), `error` is kept for be_batch_failure, and its next step resets it. The other lanes go on. */
 void be_lane_fail(be_batch *batch, int64_t lane, const be_rows *rows, const be_error *error);
 
+/* Keeps the error of a lane that has failed, until somebody is told. */
+void be_note_failure(be_batch *batch, int64_t lane, const be_error *error);
+
 /* Points `inner` at the rows that kernels write when the caller is to get `rows`. */
 void be_rows_inner(const be_batch *batch, be_rows *inner, const be_rows *rows);
 

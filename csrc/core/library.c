@@ -75,7 +75,6 @@ const be_env_type *be_loaded_type(const be_loaded *loaded, const char *isa, cons
  * point into something that is loaded, and a text must end. */
 
 #define MAX_TEXT 1000
-#define MAX_SIZE (1 << 24) /* values of a field */
 
 /* A member of a type under examination, for messages. */
 typedef struct place {
@@ -185,12 +184,19 @@ static int check_fields(const be_field *table, place at) {
         if (!is_word(field->name)) return bad(&at, NO_WORD);
         if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
         if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is not in be_dtype");
-        if (field->size < 1 || field->size > MAX_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
+        if (field->size < 1 || field->size > BE_MAX_FIELD_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
         if (!is_text(field->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
         if (field->low > field->high) return bad(&at, "has a low above its high: exchange them");
         names[at.row] = field->name;
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
+}
+
+/* Whether there is a text for each code, and NULL after the last. */
+static int are_texts(const char *const *texts, double last) {
+    int64_t code = 0;
+    while (code <= last && is_loaded(texts + code) && is_text(texts[code])) code++;
+    return code > last && is_loaded(texts + code) && texts[code] == NULL;
 }
 
 /* Checks only what the driver relies on when it makes a batch; the driver then checks names, roles and spaces itself.
@@ -203,10 +209,16 @@ static int check_ports(const be_port *table, place at) {
             return bad(&at, "has a name that is not a text of at most 100 letters (or the {0} at the end is missing)");
         }
         if ((unsigned)port->role > BE_REWARD) return bad(&at, "has a role that is none of be_role");
-        if ((unsigned)port->kind > BE_SPACE_TUPLE) return bad(&at, "has a kind that is none of be_space_kind");
+        if ((unsigned)port->kind > BE_SPACE_TEXT) return bad(&at, "has a kind that is none of be_space_kind");
         if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
         if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
         if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that are nowhere");
+        if (port->texts && !are_texts(port->texts, port->high)) {
+            return bad(&at, "has something in .texts that is no text: write BE_TEXTS(\"first\", \"second\")");
+        }
+        if (port->write_text && !is_loaded((const void *)(uintptr_t)port->write_text)) {
+            return bad(&at, "has a .write_text that is nowhere: give the name of a function of this file");
+        }
         if (port->role != BE_INFO && port->role != BE_REWARD) continue;
         if (!is_path(port->name)) return bad(&at, NO_PATH);
         if (!is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
@@ -332,8 +344,12 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     at.table = ".grid";
     if (type->grid && !is_word(type->grid)) return bad(&at, "must be a name of letters, digits and _");
     at.table = ".flags";
-    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE))
-        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS and BE_LANE_BY_LANE only");
+    if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS)) {
+        return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE and BE_OWN_LIMITS "
+                        "only");
+    }
+    if ((type->flags & BE_LANE_BY_LANE) && (type->flags & BE_OWN_LIMITS))
+        return bad(&at, "has both BE_LANE_BY_LANE and BE_OWN_LIMITS: leave out the latter, which the former includes");
     at.table = ".saved_bytes, .save and .load";
     if (!type->saved_bytes != !type->save || !type->save != !type->load)
         return bad(&at, "must all be set, or none of them");

@@ -9,7 +9,8 @@
 
 #define LOOK_NS 50e6        /* between looks at signals */
 #define ROUND_NS 20e6       /* work between two decisions about how to go on */
-#define LONE_LANES 16384    /* lanes of a kernel on one thread between looks at the clock */
+#define LONE_LANES 16384    /* lanes of a kernel on one thread between looks at the clock: at most, */
+#define UNKNOWN_LANES 1024  /* and while it is not known what a lane takes */
 #define ROLLOUT_STEPS 65536 /* about so many lane steps in a piece of a kernel's rollout: half a millisecond */
 #define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* lane steps before all threads wait for each other */
 #define ROLLOUT_LEAST 16                  /* the fewest steps for which it pays to load lanes into the cache */
@@ -41,6 +42,15 @@ static int64_t whole_blocks(int64_t lanes, int64_t least) {
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How many lanes of a kernel one thread takes at a time, so that signals are looked at in time. A reset of some lanes
+ * counts what one of all has taken: it may be for few or for all. */
+static int64_t lone_lanes(const be_plan plans[BE_NUM_PLANS], be_verb verb) {
+    double ns = plans[verb].cost[0];
+    if (verb == BE_RESET_SOME && plans[BE_RESET].cost[0] > ns) ns = plans[BE_RESET].cost[0];
+    if (ns * LONE_LANES <= LOOK_NS) return ns > 0 || plans[verb].fixed ? LONE_LANES : UNKNOWN_LANES;
+    return whole_blocks((int64_t)(LOOK_NS / ns), BE_PLAN_FEW_GRAIN);
+}
 
 /* Chooses how many steps of a rollout all lanes take next: so few that the pieces are short. */
 static void take_steps(be_call *c) {
@@ -104,7 +114,7 @@ static void choose_grain(be_call *c) {
         c->grain = steps_ahead(c) ? least(lanes_ahead(c->batch->driver), share) : 1;
         return;
     }
-    c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : LONE_LANES;
+    c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : c->lone;
     if (c->threads > 1)
         c->grain = least(c->grain, whole_blocks(c->total / (c->threads * PIECES), be_plan_grain(c->plan)));
 }
@@ -113,6 +123,7 @@ void be_call_begin(be_call *c, be_plan plans[BE_NUM_PLANS], int threads, be_pool
     c->by_lane = (c->batch->type->flags & BE_LANE_BY_LANE) != 0;
     c->total = total_of(c);
     c->plan = plan_of(c, plans);
+    c->lone = c->verb == BE_ROLLOUT ? 0 : lone_lanes(plans, c->verb);
     c->pool = pool;
     c->most = threads < c->plan->threads ? threads : c->plan->threads;
     c->timed = c->most > 1 && !c->plan->fixed;
@@ -275,8 +286,10 @@ static void note_error(be_call *c, const be_error *error) {
 
 int be_call_alone(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
     const int64_t lanes = total_of(c);
-    if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT || lanes > LONE_LANES) return 0;
-    if (threads > 1 && plans[c->verb].threads > 1 && !be_plan_untimed(&plans[c->verb])) return 0;
+    if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT) return 0;
+    be_plan *plan = &plans[c->verb];
+    if (lanes > UNKNOWN_LANES && lanes > lone_lanes(plans, c->verb)) return 0;
+    if (threads > 1 && plan->threads > 1 && !be_plan_untimed(plan)) return 0;
     const be_fp before = be_fp_enter();
     const int64_t finished = do_piece(c, 0, 0, lanes, &c->error);
     be_fp_leave(&before);
@@ -288,6 +301,7 @@ int be_call_alone(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
 void be_call_work(be_call *c, int part) {
     const be_fp before = be_fp_enter();
     const int first = first_share(c, part), timed = steps_ahead(c) || c->verb == BE_ROLLOUT;
+    const int unknown = c->threads == 1 && !c->timed && c->plan->cost[0] == 0;
     int64_t done = 0, finished = 0;
     for (int i = 0; i < c->num_shares; i++) {
         be_share *share = &c->shares[first + i < c->num_shares ? first + i : first + i - c->num_shares];
@@ -300,13 +314,14 @@ void be_call_work(be_call *c, int part) {
             if (end == share->end) atomic_fetch_sub_explicit(&c->open, 1, memory_order_relaxed);
             be_error error;
             error.status = BE_OK;
-            const double started = timed ? be_now_ns() : 0;
+            const double started = timed || unknown ? be_now_ns() : 0;
             const int64_t count = do_piece(c, part, begin, end, &error);
             if (timed) {
                 const double steps = (double)(end - begin) * (double)c->num_steps;
                 atomic_store_explicit(&c->batch->driver->lane_ns, (be_now_ns() - started) / steps,
                                       memory_order_relaxed);
             }
+            if (unknown) c->plan->cost[0] = (be_now_ns() - started) / (double)(end - begin);
             if (count < 0) note_error(c, &error);
             finished += count > 0 ? count : 0;
             done += end - begin;

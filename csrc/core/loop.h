@@ -66,7 +66,8 @@ typedef struct be_call {
     const be_placement *placement; /* or NULL; with a placement each node has a share, without one each thread */
     int by_lane, most, threads, timed;
     int64_t first_step, num_steps; /* the steps of the rollout that are under way */
-    int64_t total, grain, left;    /* numbers of lanes: in the call; at most in a piece; not yet done */
+    int64_t total, lone;           /* numbers of lanes: in the call; at most in a piece of a kernel's on one thread; */
+    int64_t grain, left;           /* at most in a piece now; not yet done */
     double start, end, next_look;
     _Atomic int64_t done;
     _Atomic int stop, failed, open; /* open: how many shares have lanes left */

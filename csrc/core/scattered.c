@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/episode.h"
 #include "core/queue/ring.h"
 
 /* What each thread has of its own. */
@@ -132,6 +133,13 @@ static void configure(const be_batch *batch, part *own, const int32_t *lanes, in
     }
 }
 
+/* Failures of single lanes are told by the batch that the lanes belong to. */
+static void move_failures(be_batch *batch, be_batch *small, const int32_t *lanes, int n) {
+    for (int k = 0; k < n; k++) {
+        if (be_batch_take_failure(small, k)) be_note_failure(batch, lanes[k], be_batch_failure(small, k));
+    }
+}
+
 int64_t be_scattered_step(be_scattered *scattered, int index, const be_isa *isa, be_batch *batch, const int32_t *lanes,
                           int n, const be_rows *rows, be_error *error) {
     part *own = &scattered->parts[index];
@@ -142,6 +150,7 @@ int64_t be_scattered_step(be_scattered *scattered, int index, const be_isa *isa,
     own->batch->num_lanes = n; /* the last lanes of a batch may be fewer than a block */
     const int64_t finished = isa->step(own->batch, 0, n, &from_0, error);
     move_columns(batch, own->batch, lanes, n, 1);
+    if (be_lanes_may_fail(batch->type)) move_failures(batch, own->batch, lanes, n);
     return finished;
 }
 

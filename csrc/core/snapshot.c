@@ -33,7 +33,7 @@ static uint64_t hash_layout(const be_batch *batch) {
     uint64_t hash = hash_text(HASH_START, type->name);
     for (int i = 0; type->state[i].name; i++) {
         hash = hash_text(hash, type->state[i].name);
-        const int64_t shape[] = {type->state[i].dtype, type->state[i].size};
+        const int64_t shape[] = {type->state[i].dtype, batch->field_size[i]};
         hash = hash_bytes(hash, shape, sizeof shape);
     }
     for (int i = 0; i < count_params(type); i++) hash = hash_text(hash, type->params[i].name);
@@ -137,10 +137,11 @@ static int check_params(const be_batch *batch, const be_snapshot_header *header,
     return BE_OK;
 }
 
+/* `count` values of a field. */
 static int check_integers(const be_field *field, const unsigned char *rows, int64_t count, be_error *error) {
     if (field->low == 0 && field->high == 0 && field->dtype != BE_BOOL) return BE_OK;
     const int64_t low = field->low, high = field->dtype == BE_BOOL ? 1 : field->high;
-    for (int64_t k = 0; k < count * field->size; k++) {
+    for (int64_t k = 0; k < count; k++) {
         int64_t value = 0;
         int32_t narrow;
         switch (field->dtype) {
@@ -199,7 +200,8 @@ static int check_columns(const be_batch *batch, int autoreset, const unsigned ch
     const be_field *fields = batch->type->state;
     int num_fields = 0;
     for (; fields[num_fields].name; num_fields++) {
-        const int status = check_integers(&fields[num_fields], starts[num_fields], count, error);
+        const int64_t values = count * batch->field_size[num_fields];
+        const int status = check_integers(&fields[num_fields], starts[num_fields], values, error);
         if (status != BE_OK) return status;
     }
     int status = check_driver_columns(batch, autoreset, starts + num_fields, count, error);

@@ -63,7 +63,7 @@ static inline size_t be_dtype_size(be_dtype dtype) {
 typedef struct be_field {
     const char *name; /* NULL ends a table */
     be_dtype dtype;
-    int size; /* values per lane */
+    int size; /* values per lane; prepare() may change it */
     const char *doc;
     /* Integer fields: the closed range in which restored values must lie; if both are 0, any value is accepted. A field
      * that is used as an index needs a range or a check_state(). */
@@ -106,6 +106,7 @@ typedef struct be_id {
 #define BE_THRESHOLD(value) (&(const double){value})
 
 #define BE_MAX_FIELDS 16
+#define BE_MAX_FIELD_SIZE (1 << 24) /* values per lane */
 #define BE_MAX_PORTS 32
 #define BE_MAX_PARAMS 32
 #define BE_MAX_CONSTANTS 32
@@ -118,6 +119,7 @@ typedef enum be_space_kind {
     BE_SPACE_MULTI_DISCRETE,
     BE_SPACE_MULTI_BINARY,
     BE_SPACE_TUPLE, /* a gymnasium.spaces.Tuple of shape[0] Discrete spaces; a row holds their values */
+    BE_SPACE_TEXT,  /* of observations alone: a text. A row holds its code, one int64 or several */
 } be_space_kind;
 
 /* The space of what goes through one port of one lane. */
@@ -128,11 +130,11 @@ typedef struct be_space {
     int64_t shape[BE_MAX_DIMS];
     /* The closed range of each value, in row order; if there are more than BE_MAX_BOUNDS values, low[0] and high[0]
      * apply to all of them. A Discrete space of n values from `start` on has low[0] = start and high[0] = start + n -
-     * 1. */
+     * 1. Texts with the codes 0 to n - 1 have high[0] = n - 1. */
     double low[BE_MAX_BOUNDS], high[BE_MAX_BOUNDS];
 } be_space;
 
-/* How many values are possible at position j of a row. Not for a BOX. */
+/* How many values are possible at position j of a row. Not for a BOX or a TEXT. */
 static inline int64_t be_space_choices(const be_space *space, int64_t j) {
     return (int64_t)(space->high[j] - space->low[j]) + 1;
 }
@@ -151,6 +153,13 @@ typedef enum be_when {
     BE_WHERE_NOT_0, /* where its value is not 0 */
 } be_when;
 
+typedef struct be_env_type be_env_type;
+
+/* Writes the text that a code stands for, as snprintf does: at most `size` bytes of UTF-8, the last of which is 0, and
+ * returns how many the whole text has, without the 0. Returns -1 if the code stands for no text. It is called when a
+ * user reads a text, and once for each code: so a step costs no more than writing the code, however long texts are. */
+typedef int be_write_text(const be_env_type *type, const int64_t *code, char *text, int size);
+
 /* A port is an array that goes into a lane or comes out of it, one row per step: rows->port[index]. Reward, terminated
  * and truncated are in be_rows too; everything else is in the type's table of ports.
  *
@@ -167,9 +176,13 @@ typedef enum be_when {
  *         {0},
  *     };
  *
- * prepare() may change the spaces that the table gives, shapes included. It leaves an info or further rewards out by
- * giving them a shape with a 0 in it; then their rows are not there to be written. So one type serves a game for one
- * player, whose infos have no `rewards`, and the same game for two. */
+ * prepare() may change the spaces that the table gives, shapes included. It leaves an info, further rewards or a part
+ * of the observation out by giving them a shape with a 0 in it; then their rows are not there to be written. So one
+ * type serves a game for one player, whose infos have no `rewards`, and the same game for two; or one with the ports
+ * "image", "direction" and "" shows a Dict of the first two, or one array, as a param says. Only the names of parts
+ * that are left have to fit together.
+ *
+ * Users see an observation of texts as Python's str, and infos["mission_code"] has the codes of the port "mission". */
 typedef struct be_port {
     const char *name; /* NULL ends a table */
     be_role role;
@@ -180,6 +193,8 @@ typedef struct be_port {
     const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() sets it */
     be_when when;               /* an info's */
     const char *doc;            /* of infos and further rewards */
+    const char *const *texts;   /* TEXT: those of the codes 0, 1, ..., and NULL at the end */
+    be_write_text *write_text;  /* TEXT: or what writes them */
 } be_port;
 
 #define BE_BOX(dtype_, low_, high_, ...)                                                                               \
@@ -193,6 +208,13 @@ typedef struct be_port {
 #define BE_TUPLE(...)                                                                                                  \
     .kind = BE_SPACE_TUPLE, .dtype = BE_I64, .choices = (const int64_t[]){__VA_ARGS__},                                \
     .shape = {sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
+/* Texts: these, whose codes are 0, 1, ... */
+#define BE_TEXTS(...)                                                                                                  \
+    .kind = BE_SPACE_TEXT, .dtype = BE_I64, .texts = (const char *const[]){__VA_ARGS__, NULL},                         \
+    .high = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *) - 1
+/* Those that a function writes: of the codes 0 to n - 1, or of codes of `size` int64 each, which may be any. */
+#define BE_TEXT_OF(function, n) .kind = BE_SPACE_TEXT, .dtype = BE_I64, .write_text = (function), .high = (n) - 1
+#define BE_TEXT_CODES(function, size) .kind = BE_SPACE_TEXT, .dtype = BE_I64, .write_text = (function), .shape = {size}
 /* For infos and further rewards: one value, or an array of this shape. */
 #define BE_VALUE(dtype_) .dtype = (dtype_)
 #define BE_VALUES(dtype_, ...) .dtype = (dtype_), .shape = {__VA_ARGS__}
@@ -205,8 +227,6 @@ typedef struct be_grid {
 
 /* ---- a batch -------------------------------------------------------------------------------------- */
 
-typedef struct be_env_type be_env_type;
-
 /* What prepare() reads and fills: one set of params and what follows from it. */
 typedef struct be_setup {
     const double *params; /* in the order of the type's table; each is already checked by itself */
@@ -214,6 +234,7 @@ typedef struct be_setup {
     void *engine;                       /* what open() has made */
     double constants[BE_MAX_CONSTANTS]; /* to be filled with what the kernel needs and the params determine */
     be_space *space;                    /* one per port, as in the type's table; may be changed */
+    int field_size[BE_MAX_FIELDS];      /* values per lane, as in the type's table of fields; may be changed */
     unsigned flags;                     /* starts as the type's flags; may be changed */
 } be_setup;
 
@@ -229,9 +250,10 @@ typedef struct be_column {
 typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;
-    void *state[BE_MAX_FIELDS];   /* columns, in the order of the type's table */
-    be_rng *rng;                  /* one stream per lane */
-    int32_t *elapsed;             /* steps since the lane's last reset (0 right after it) */
+    void *state[BE_MAX_FIELDS];    /* columns, in the order of the type's table */
+    int field_size[BE_MAX_FIELDS]; /* values per lane of each column */
+    be_rng *rng;                   /* one stream per lane */
+    int32_t *elapsed;              /* steps since the lane's last reset (0 right after it) */
     int per_lane;                 /* 1 if some FLOAT params differ from lane to lane: then read them from the columns */
     double params[BE_MAX_PARAMS]; /* used if per_lane is 0; in the order of the type's table */
     double constants[BE_MAX_CONSTANTS]; /* used if per_lane is 0; what prepare() derived from them */
@@ -277,7 +299,8 @@ typedef struct be_rows {
         struct {
             double *reward;      /* step: to be written */
             uint8_t *terminated; /* step: to be written, 0 or 1 */
-            uint8_t *truncated;  /* step, with BE_LANE_BY_LANE: 0; a type with limits of its own writes 1 */
+            uint8_t *truncated;  /* step, with BE_OWN_LIMITS: to be written, 0 or 1. With BE_LANE_BY_LANE it is 0, and a
+                                    type with limits of its own writes 1 */
             /* The driver's: see core/rows.h. */
             uint8_t *started, *failed;
             double *episode_return, *episode_seconds;
@@ -294,6 +317,7 @@ typedef struct be_rows {
 /* Flags. */
 #define BE_STEP_FINISHED_HARMLESS 1u /* stepping a finished lane does no harm and draws no random numbers */
 #define BE_LANE_BY_LANE 2u           /* for steps of microseconds: one lane per call, see step() */
+#define BE_OWN_LIMITS 4u             /* step() writes `truncated`, too, and single lanes may fail: see be_fail_lane */
 
 struct be_env_type {
     uint32_t abi;          /* BE_ABI. It will always be the first member: it says what the others mean */
@@ -389,25 +413,34 @@ typedef struct be_measures {
 #endif
 #define BE_TEXT2(x) #x
 #define BE_TEXT(x) BE_TEXT2(x)
-#define BE_SECTION(name) section(BE_TEXT(BE_LISTED(name)))
 
 /* Pointers to the types of all files are gathered in one section, whose ends the linker names; those to the functions
- * that measure their tables in another. */
-extern const be_env_type *const BE_LISTED(__start_be_types)[] __attribute__((weak, visibility("hidden")));
-extern const be_env_type *const BE_LISTED(__stop_be_types)[] __attribute__((weak, visibility("hidden")));
+ * that measure their tables in another. The names are short, because macOS allows 16 letters. */
+#ifdef __APPLE__
+#define BE_SECTION(name) section("__DATA," BE_TEXT(BE_LISTED(name)))
+#define BE_SECTION_END(which, name) __asm("section$" #which "$__DATA$" BE_TEXT(BE_LISTED(name)))
+#define BE_SECTION_ENDS(type, name)                                                                                    \
+    extern type BE_LISTED(__start_##name)[] BE_SECTION_END(start, name);                                               \
+    extern type BE_LISTED(__stop_##name)[] BE_SECTION_END(end, name)
+#else
+#define BE_SECTION(name) section(BE_TEXT(BE_LISTED(name)))
+#define BE_SECTION_ENDS(type, name)                                                                                    \
+    extern type BE_LISTED(__start_##name)[] __attribute__((weak, visibility("hidden")));                               \
+    extern type BE_LISTED(__stop_##name)[] __attribute__((weak, visibility("hidden")))
+#endif
+
+BE_SECTION_ENDS(const be_env_type *const, be_t);
 extern const be_library BE_LISTED(be_library);
-__attribute__((weak)) const be_library BE_LISTED(be_library) = {
-    BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_types), BE_LISTED(__stop_be_types)};
-extern be_measure *const BE_LISTED(__start_be_measures)[] __attribute__((weak, visibility("hidden")));
-extern be_measure *const BE_LISTED(__stop_be_measures)[] __attribute__((weak, visibility("hidden")));
-extern const be_measures BE_LISTED(be_measures_of);
 __attribute__((weak))
-const be_measures BE_LISTED(be_measures_of) = {BE_LISTED(__start_be_measures), BE_LISTED(__stop_be_measures)};
+const be_library BE_LISTED(be_library) = {BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_t), BE_LISTED(__stop_be_t)};
+BE_SECTION_ENDS(be_measure *const, be_m);
+extern const be_measures BE_LISTED(be_measures_of);
+__attribute__((weak)) const be_measures BE_LISTED(be_measures_of) = {BE_LISTED(__start_be_m), BE_LISTED(__stop_be_m)};
 
 /* BE_ENV(cartpole) = {...}; defines a type and adds it to its library's list. */
 #define BE_ENV(name)                                                                                                   \
     extern const be_env_type BE_LISTED(be_env_##name) __attribute__((visibility("hidden")));                           \
-    static const be_env_type *const be_listed_##name __attribute__((used, BE_SECTION(be_types))) =                     \
+    static const be_env_type *const be_listed_##name __attribute__((used, BE_SECTION(be_t))) =                         \
         &BE_LISTED(be_env_##name);                                                                                     \
     static const be_env_type *be_measure_##name(be_table_bytes *bytes) {                                               \
         const be_env_type *const type = &BE_LISTED(be_env_##name);                                                     \
@@ -416,12 +449,19 @@ const be_measures BE_LISTED(be_measures_of) = {BE_LISTED(__start_be_measures), B
                                   __builtin_object_size(type->ids, 0)};                                                \
         return type;                                                                                                   \
     }                                                                                                                  \
-    static be_measure *const be_measured_##name __attribute__((used, BE_SECTION(be_measures))) = be_measure_##name;    \
+    static be_measure *const be_measured_##name __attribute__((used, BE_SECTION(be_m))) = be_measure_##name;           \
     const be_env_type BE_LISTED(be_env_##name)
 
 /* A pointer to the row of lane `lane` in a port's rows, where a row has `size` values: BE_ROW(float,
  * rows->port[OBSERVATION], rows, i, 4). */
 #define BE_ROW(type, port_rows, rows, lane, size) ((type *)(port_rows) + ((lane) - (rows)->first) * (size))
+
+/* For reset() and step() of types with BE_OWN_LIMITS: one lane has failed, and the others go on (printf format; say
+ * what happened and why). The lane is truncated, with an observation of zeros and a reward of 0, and the error is
+ * reported with its number. To be called after the lane's rows are written; the function that calls it then returns
+ * BE_OK, unless something else is wrong. */
+void be_fail_lane(be_batch *batch, int64_t lane, const be_rows *rows, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* ---- helpers for prepare() ------------------------------------------------------------------------ */
 

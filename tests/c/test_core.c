@@ -146,19 +146,20 @@ static void disturb(be_batch *batch, int64_t lane, be_rng *rng) {
     for (int64_t edits = be_rng_integers(rng, 0, 4); edits > 0; edits--) {
         const int j = (int)be_rng_integers(rng, 0, num_fields);
         if (!is_integer(&fields[j])) continue;
-        const int64_t index = lane * fields[j].size + be_rng_integers(rng, 0, fields[j].size);
+        const int64_t index = lane * batch->field_size[j] + be_rng_integers(rng, 0, batch->field_size[j]);
         const int64_t low = fields[j].low, high = fields[j].high, kind = be_rng_integers(rng, 0, 3);
         int64_t value = be_rng_integers_inclusive(rng, low, high);
-        if (kind == 1) value = low + value % 4;
-        if (kind == 2) value = read_integer(batch->state[j], fields[j].dtype, index) + value % 3 - 1;
+        const uint64_t some = (uint64_t)value; /* unsigned: fields may have any int64, and sums may wrap around */
+        if (kind == 1) value = (int64_t)((uint64_t)low + some % 4);
+        if (kind == 2) {
+            value = (int64_t)((uint64_t)read_integer(batch->state[j], fields[j].dtype, index) + some % 3 - 1);
+        }
         write_integer(batch->state[j], fields[j].dtype, index, value < low ? low : value > high ? high : value);
     }
 }
 
-static size_t row_bytes(const be_field *field) { return be_dtype_size(field->dtype) * (size_t)field->size; }
-
 static void *copy_of_row(const be_batch *batch, int field, int64_t lane) {
-    const size_t bytes = row_bytes(&batch->type->state[field]);
+    const size_t bytes = be_field_bytes(batch, field);
     return memcpy(malloc(bytes), (const unsigned char *)batch->state[field] + (size_t)lane * bytes, bytes);
 }
 
@@ -196,11 +197,11 @@ static void check_states(const be_env_type *type) {
             disturb(target, i, &rng);
             /* Every lane by itself: those refused get their former state back, and are reset. */
             for (int j = 0; type->state[j].name; j++) {
-                columns[j] = (unsigned char *)target->state[j] + (size_t)i * row_bytes(&type->state[j]);
+                columns[j] = (unsigned char *)target->state[j] + (size_t)i * be_field_bytes(target, j);
             }
             mask[i] = type->check_state && type->check_state(target, columns, 1, &error) != BE_OK;
             for (int j = 0; type->state[j].name; j++) {
-                if (mask[i]) memcpy((void *)columns[j], kept[j], row_bytes(&type->state[j]));
+                if (mask[i]) memcpy((void *)columns[j], kept[j], be_field_bytes(target, j));
                 free(kept[j]);
             }
             refused += mask[i];

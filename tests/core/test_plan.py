@@ -5,6 +5,7 @@ import ctypes
 import pytest
 
 from helpers import compiled
+from helpers.processes import run_python
 
 PATIENCE, PATIENCE_MAX = 32, 4096
 
@@ -235,3 +236,18 @@ def test_fixed_plans_learn_nothing():
         world.plan.fixed, world.plan.trying, world.plan.parallel = 1, 0, parallel
         assert world.do(100) == [(parallel, 100)]
         assert world.plan.serial == world.plan.several == 0
+
+
+def test_long_calls_of_one_thread_look_at_signals():
+    """Although kernels do a call for so few lanes in one piece if it is short: handlers run on the way."""
+    code = """
+        import signal, batchenv
+        env, seen = batchenv.make("BipedalWalker-v3", 4096, num_threads=1), []
+        env.reset(seed=0)  # it shows how long a lane takes
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        env.reset()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(len(seen))
+    """
+    assert int(run_python(code)) > 3

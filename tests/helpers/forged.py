@@ -48,8 +48,13 @@ def forge(env, header=None, **changes):
         if param["name"] in changes:
             struct.pack_into("<d", data, start + 8 * k, changes.pop(param["name"]))
     start += fields["param_rows"] * fields["num_params"] * 8
+    columns = env.state
     # A flag's byte may be forged too: NumPy would write 0 or 1.
-    state = ((f["name"], np.dtype("u1" if f["dtype"] == "bool" else f["dtype"]), f["size"]) for f in tables["state"])
+    columns = env._backend.state()
+    state = [
+        (f["name"], np.dtype("u1" if f["dtype"] == "bool" else f["dtype"]), np.size(columns[f["name"]][0]))
+        for f in tables["state"]
+    ]
     for name, dtype, size in [*state, *DRIVER]:
         row = np.frombuffer(data, dtype, size, start)  # lane 0's
         if name in changes:

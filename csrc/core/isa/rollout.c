@@ -87,9 +87,7 @@ static void draw_actions(const be_batch *batch, const be_random_policy *policy, 
 int64_t be_isa_rollout(be_batch *batch, int64_t begin, int64_t end, int64_t first_step, int64_t steps,
                        const be_rows *all, const be_random_policy *policy, be_error *error) {
     size_t lane_bytes = sizeof *batch->elapsed + 1;
-    for (const be_field *field = batch->type->state; field->name; field++) {
-        lane_bytes += be_dtype_size(field->dtype) * (size_t)field->size;
-    }
+    for (int k = 0; batch->type->state[k].name; k++) lane_bytes += be_field_bytes(batch, k);
     int64_t chunk = (int64_t)(ROLLOUT_BYTES / lane_bytes / BLOCK * BLOCK);
     if (chunk < BLOCK) chunk = BLOCK;
     int64_t finished = 0;

@@ -193,7 +193,7 @@ static int step_tail(const block *b, be_error *error) {
     tail->skip = driver->tail_skip;
     int status = batch->type->step(batch, b->first, b->first + BE_LANE_BLOCK, tail, error);
     for (int j = 0; batch->type->state[j].name; j++) {
-        size_t bytes = be_dtype_size(batch->type->state[j].dtype) * (size_t)batch->type->state[j].size;
+        const size_t bytes = be_field_bytes(batch, j);
         unsigned char *column = batch->state[j];
         memset(column + ((size_t)b->first + n) * bytes, 0, (BE_LANE_BLOCK - n) * bytes);
     }
@@ -237,8 +237,13 @@ static int step_kernel(const block *b, be_error *error) {
         for (int64_t i = 0; i < b->n; i++) step_lane(b, i);
         return BE_OK;
     }
-    if (b->n < BE_LANE_BLOCK) return step_tail(b, error);
-    return b->batch->type->step(b->batch, b->first, b->first + b->n, b->inner, error);
+    const int status = b->n < BE_LANE_BLOCK
+                           ? step_tail(b, error)
+                           : b->batch->type->step(b->batch, b->first, b->first + b->n, b->inner, error);
+    if (b->batch->type->flags & BE_OWN_LIMITS) {
+        memcpy(b->batch->driver->lost + b->first, b->inner->truncated, (size_t)b->n);
+    }
+    return status;
 }
 
 /* Saves (or, with `back`, restores) what a kernel overwrites in lane first + i. */
@@ -246,8 +251,7 @@ static void keep_lane(const block *b, int64_t i, int back) {
     struct be_driver *driver = b->batch->driver;
     const int64_t lane = b->first + i;
     for (int j = 0; b->batch->type->state[j].name; j++) {
-        const be_field *field = &b->batch->type->state[j];
-        const size_t bytes = be_dtype_size(field->dtype) * (size_t)field->size, offset = (size_t)lane * bytes;
+        const size_t bytes = be_field_bytes(b->batch, j), offset = (size_t)lane * bytes;
         unsigned char *kept = (unsigned char *)driver->stopped[j] + offset;
         unsigned char *present = (unsigned char *)b->batch->state[j] + offset;
         memcpy(back ? present : kept, back ? kept : present, bytes);
