@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.engines.mujoco.features import explicit
+from batchenv.engines.mujoco.features import disabled, explicit
 
 _MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
@@ -22,6 +22,12 @@ _NOTHING, _NEWTON, _PGS = range(3)  # be_physics_solves
 _MOST_SWEEPS = 100  # BE_MAX_SWEEPS
 
 
+def always(mujoco: Any, model: Any) -> bool:
+    """Whether the model has constraints wherever its bodies are."""
+    lasting = model.neq > 0 or np.any(model.dof_frictionloss != 0) or np.any(model.tendon_frictionloss != 0)
+    return bool(lasting) and not disabled(mujoco, model, "CONSTRAINT")
+
+
 def solver(mujoco: Any, model: Any) -> int:
     """Which solver of this model csrc/engines/physics has: a number of be_physics_solves.
 
@@ -30,16 +36,13 @@ def solver(mujoco: Any, model: Any) -> int:
     option = model.opt
     dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
     auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
-    flags = ("CONSTRAINT", "LIMIT", "REFSAFE", "WARMSTART", "MIDPHASE")
-    disabled = any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}")) for name in flags)
     known = (
         int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
         and (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
         and option.noslip_iterations == 0
-        and (model.ntree == 1 or not option.disableflags & int(mujoco.mjtDisableBit.mjDSBL_ISLAND))
-        and not disabled
-        and not np.any(model.dof_frictionloss != 0)
-        and model.neq == 0
+        and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
+        and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
+        and not always(mujoco, model)
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
         return _NEWTON

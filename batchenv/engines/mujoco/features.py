@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_PAIRS = 1000  # of geoms that are looked at in each evaluation
+_MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
 
 Test = Callable[[Any, Any], bool]  # of the mujoco module and a model
 
@@ -18,25 +18,40 @@ def _any(*names: str) -> Test:
     return lambda mujoco, model: any(np.any(np.asarray(getattr(model, name, 0)) != 0) for name in names)
 
 
+def disabled(mujoco: Any, model: Any, *names: str) -> bool:
+    """Whether one of these flags, as "GRAVITY", is among those that are disabled."""
+    flags = mujoco.mjtDisableBit
+    return any(model.opt.disableflags & int(getattr(flags, f"mjDSBL_{name}", 0)) for name in names)
+
+
 def _joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
     return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
 
 
-def _bad_motors(mujoco: Any, model: Any) -> bool:
-    of_joint = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_JOINT)
+def _misplaced(mujoco: Any, model: Any) -> bool:
+    """Whether some actuator is not at a slide or hinge joint, or at a fixed tendon."""
+    kinds = mujoco.mjtTrn
     single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
-    if not single or not of_joint.all():
+    of_tendon = model.actuator_trntype == int(kinds.mjTRN_TENDON)
+    of_joint = np.isin(model.actuator_trntype, [int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)])
+    if not single or not (of_joint | of_tendon).all():
         return True
-    return not _joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[:, 0]].all()
+    return not _joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
+
+
+def _bad_forces(mujoco: Any, model: Any) -> bool:
+    """Whether some actuator has a gain or a bias that is neither fixed nor affine."""
+    gains = [int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)]
+    biases = [int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)]
+    known = np.isin(model.actuator_gaintype, gains) & np.isin(model.actuator_biastype, biases)
+    return not known.all()
 
 
 def _bad_tendons(mujoco: Any, model: Any) -> bool:
     if (model.wrap_type != int(mujoco.mjtWrap.mjWRAP_JOINT)).any():
         return True
-    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
-        if count > 3 or (np.diff(model.jnt_dofadr[model.wrap_objid[first : first + count]]) <= 0).any():
-            return True  # MuJoCo would sort the joints, or add up partial sums
-    return False
+    chains = [model.wrap_objid[first:][:count] for first, count in zip(model.tendon_adr, model.tendon_num, strict=True)]
+    return any(len(set(joints.tolist())) < len(joints) for joints in chains)
 
 
 def _sprung_bodies(mujoco: Any, model: Any) -> bool:
@@ -49,20 +64,20 @@ def _bad_fluid(mujoco: Any, model: Any) -> bool:
 
 
 def _enabled(mujoco: Any, model: Any) -> bool:
-    return bool(model.opt.enableflags)
+    return bool(model.opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_ENERGY))
 
 
 def _disabled(mujoco: Any, model: Any) -> bool:
     """Whether something is disabled that the stages do not leave to MuJoCo."""
-    names = ("ACTUATION", "AUTORESET", "CLAMPCTRL", "DAMPER", "EULERDAMP", "GRAVITY", "PASSIVE", "SPRING")
-    flags = mujoco.mjtDisableBit
-    return any(model.opt.disableflags & int(getattr(flags, f"mjDSBL_{name}", 0)) for name in names)
+    return disabled(mujoco, model, "ACTUATION", "AUTORESET", "CLAMPCTRL", "DAMPER", "PASSIVE", "SPRING")
 
 
 def _bad_geoms(mujoco: Any, model: Any) -> bool:
     kinds = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("HFIELD", "SDF")]
     return bool(np.isin(model.geom_type, kinds).any())
 
+
+_TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
 
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
@@ -71,12 +86,11 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("flags in <option><flag>: something smooth is disabled", _disabled),
     ("plugins", _any("nplugin")),
     ("flexes", _any("nflex")),
-    ("mocap bodies", _any("nmocap")),
-    ("states of actuators", _any("na")),
+    ("states of actuators", _any("na", "actuator_dyntype")),
     ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
-    ("actuators that are not at slide or hinge joints", _bad_motors),
-    ("actuators that are not motors", _any("actuator_gaintype", "actuator_biastype", "actuator_dyntype")),
-    ("limits of forces", _any("actuator_forcelimited", "jnt_actfrclimited", "tendon_actfrclimited")),
+    ("actuators that are not at slide or hinge joints, or fixed tendons", _misplaced),
+    ("actuators whose force is not affine in length and velocity", _bad_forces),
+    ("limits of the forces on tendons", _any("tendon_actfrclimited")),
     ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
     ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),
     ("gravity compensation", _any("body_gravcomp")),
@@ -85,11 +99,8 @@ UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("springs of free or ball joints", _sprung_bodies),
     ("limits of ball joints", lambda mujoco, model: bool(model.jnt_limited[_joints(mujoco, model, "BALL")].any())),
     ("wind, or fluid forces on ellipsoids", _bad_fluid),
-    ("spatial tendons, or fixed ones of many joints", _bad_tendons),
-    (
-        "tendons with limits, springs, damping, friction or armature",
-        _any("tendon_limited", "tendon_stiffness", "tendon_damping", "tendon_frictionloss", "tendon_armature"),
-    ),
+    ("spatial tendons, or joints that are twice in one", _bad_tendons),
+    ("armature of tendons, or springs or dampers of tendons that are not linear", _any(*_TENDONS)),
     ("height fields or signed distance fields", _bad_geoms),
     # MuJoCo leaves out contacts for which it has no room, or raises an error.
     ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
@@ -121,7 +132,7 @@ def _by_type(model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
     """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
-    if model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT):
+    if disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
         return np.zeros((0, 2), np.int32)
     first, second = np.triu_indices(model.ngeom, 1)
     contype, affinity = model.geom_contype, model.geom_conaffinity
@@ -129,7 +140,7 @@ def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
     weld = model.body_weldid[model.geom_bodyid]
     above = model.body_weldid[model.body_parentid[weld]]
     apart = weld[first] != weld[second]
-    if not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT):
+    if not disabled(mujoco, model, "FILTERPARENT"):
         related = (weld[first] == above[second]) | (weld[second] == above[first])
         apart &= ~(related & (weld[first] != 0) & (weld[second] != 0))
     excluded = {tuple(sorted((int(sign) >> 16, int(sign) & 0xFFFF))) for sign in model.exclude_signature}

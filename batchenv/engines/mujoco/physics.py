@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.engines.mujoco import constraints
-from batchenv.engines.mujoco.features import explicit, pairs, reasons
+from batchenv.engines.mujoco.features import disabled, explicit, pairs, reasons
 
 Lanes = Any  # library.Lanes; that module imports this one
 
@@ -50,8 +50,28 @@ def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
     return np.column_stack([margins + model.geom_rbound[found].sum(1), margins + sizes[found].sum(1)])
 
 
+def _tendons(model: Any) -> dict[str, NDArray[Any]]:
+    """The degrees of freedom of each tendon in increasing order, and how far each moves it."""
+    dofs, coefs = model.jnt_dofadr[model.wrap_objid], model.wrap_prm.copy()
+    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
+        order = first + np.argsort(dofs[first : first + count])
+        dofs[first : first + count], coefs[first : first + count] = dofs[order], coefs[order]
+    return {"tendon_dofs": dofs, "tendon_coefs": coefs}
+
+
+def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """body_quat; MuJoCo normalises those of mocap bodies in each step."""
+    quats = model.body_quat.copy()
+    for body in np.flatnonzero(model.body_mocapid >= 0):
+        mujoco.mju_normalize4(quats[body])
+    return quats
+
+
 # Numbers on whose signs it depends what is computed. All lanes of a group have to agree about them.
-DECIDING = ("body_mass", "body_subtreemass", "jnt_stiffness", "dof_damping", "opt_density", "opt_viscosity")
+DECIDING = (
+    *("body_mass", "body_subtreemass", "jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("opt_density", "opt_viscosity"),
+)
 
 
 class Plan:
@@ -60,16 +80,16 @@ class Plan:
     Attributes:
         sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
-        signs: those of DECIDING.
+        signs: those of DECIDING, and where mocap bodies are: they stay there.
     """
 
     def __init__(self, mujoco: Any, model: Any):
         found = pairs(mujoco, model)
         version = mujoco.__version__.split(".")
-        constrained = np.any(model.dof_frictionloss != 0) or model.neq > 0
         kinds = _pair_kinds(mujoco, model, found)
         contacts = constraints.Contacts(mujoco, model, found, kinds)
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
+        limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
         known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
         solver = constraints.solver(mujoco, model) if known_limits else 0
         pair_own = contacts.own * (solver > 0)
@@ -80,7 +100,14 @@ class Plan:
             "tree_dofs": trees,
             "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[pair_own > 0].sum()),
             "version": int(version[0]) * 1000 + int(version[1]),
-            "always": int(constrained),
+            "always": int(constraints.always(mujoco, model)),
+            "body_quat": _quats(mujoco, model),
+            "damps": int(not disabled(mujoco, model, "EULERDAMP")),
+            "jnt_limited": model.jnt_limited * limits,
+            "tendon_limited": model.tendon_limited * limits,
+            **_tendons(model),
+            # MuJoCo takes 0 for what is the negative of gravity
+            "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
             "solves": solver,
             "jnt_shape": joint_shapes,
             "jnt_curve": joint_curves,
@@ -106,7 +133,9 @@ class Plan:
         self.starts = np.cumsum([0, *(len(array) for array in arrays)])[:-1]
         self.floats = np.concatenate(arrays)
 
-        self.signs = np.concatenate([np.sign(np.ravel(field(name))) for name in DECIDING])
+        mocap = model.body_mocapid >= 0
+        places = [model.body_pos[mocap].ravel(), model.body_quat[mocap].ravel()]
+        self.signs = np.concatenate([*(np.sign(np.ravel(field(name))) for name in DECIDING), *places])
 
     def is_like(self, other: Plan) -> bool:
         """Whether lanes of both can be in one group: they take the same decisions."""
@@ -166,6 +195,9 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     without_contacts = copy.copy(lanes.model)
     without_contacts.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
     at = _state_places(mujoco, lanes)
+    begin, end = (bound([at[name][k] for name in _INPUTS]) for k, bound in enumerate((min, max)))
+    state = np.empty(lanes.state_size)
+    mujoco.mj_getState(lanes.model, mujoco.MjData(lanes.model), state, lanes.signature)
     lanes.source.step_together(
         lanes.isa,
         plan.sizes,
@@ -175,7 +207,8 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
         np.zeros_like(lanes.records),
         functions,
         [at[name][0] for name in _core.MUJOCO_STATES],
-        (min(at["QFRC_APPLIED"][0], at["XFRC_APPLIED"][0]), max(at["QFRC_APPLIED"][1], at["XFRC_APPLIED"][1])),
+        begin,
+        state[begin:end].copy(),
         [_places.get(name, -1) for name in lanes.fields],
         without_contacts,
         lanes.slots,
@@ -183,10 +216,13 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     lanes.plan = plan
 
 
+_INPUTS = ("QFRC_APPLIED", "XFRC_APPLIED", "EQ_ACTIVE", "MOCAP_POS", "MOCAP_QUAT")  # lie together
+
+
 def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
     """{name: (begin, end)} of the parts of MuJoCo's states. They are in the order of their bits."""
     states = mujoco.mjtState
-    names = [*_core.MUJOCO_STATES, "QFRC_APPLIED", "XFRC_APPLIED"]
+    names = [*_core.MUJOCO_STATES, *_INPUTS]
     bits = {name: int(getattr(states, f"mjSTATE_{name}")) for name in names}
 
     def size(signature: int) -> int:

@@ -5,8 +5,9 @@
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART", "CTRL"};
-const char *const be_mujoco_stage_names[] = {"mj_collision",         "mj_makeConstraint",      "mj_island",
-                                             "mj_projectConstraint", "mj_referenceConstraint", "mj_fwdConstraint"};
+const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
+                                             "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
+                                             "mj_fwdConstraint"};
 const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
                                                 "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
 
@@ -54,8 +55,10 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
          BE_ARRAY_qLDiagInv, BE_ARRAY_qfrc_smooth, BE_ARRAY_qacc_smooth, BE_ARRAY_qacc_warmstart);
     if (wants & BE_WANTS_CONTACTS) {
         LEND(t, group, lane, BE_ARRAY_xpos, BE_ARRAY_xquat, BE_ARRAY_xmat, BE_ARRAY_xipos, BE_ARRAY_ximat,
-             BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat);
+             BE_ARRAY_geom_xpos, BE_ARRAY_geom_xmat, BE_ARRAY_site_xpos, BE_ARRAY_site_xmat, BE_ARRAY_cvel,
+             BE_ARRAY_cdof_dot);
     }
+    if (together->model.ntendon) together->stage[MJ_STAGE_TENDON](model, data);
     together->stage[MJ_STAGE_COLLISION](wants & BE_WANTS_CONTACTS ? model : together->without_contacts, data);
     for (int k = MJ_STAGE_MAKE; k < MJ_STAGES; k++) together->stage[k](model, data);
     together->isa->write(group, BE_ARRAY_qacc, lane, t->slot->mirror[BE_ARRAY_qacc]);
@@ -161,11 +164,10 @@ static void step_group(task *t, const float *const *actions) {
 
 /* Whether the lane can be stepped with others. */
 static int fits(const be_mujoco_source *source, const be_mujoco_lane *lane) {
+    const be_mujoco_together *together = &source->together;
     if (lane->floats == NULL || lane->ready) return 0;
-    for (int64_t j = source->together.applied_at; j < source->together.applied_end; j++) {
-        if (lane->state[j] != 0) return 0;
-    }
-    return 1;
+    const size_t bytes = (size_t)together->num_input * sizeof(double);
+    return memcmp(lane->state + together->input_at, together->input, bytes) == 0;
 }
 
 static int has_callbacks(const be_mujoco_together *together) {

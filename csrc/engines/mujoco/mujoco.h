@@ -101,6 +101,7 @@ typedef struct be_mujoco_slot {
 /* How lanes are stepped together. */
 enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
 enum {
+    MJ_STAGE_TENDON,
     MJ_STAGE_COLLISION,
     MJ_STAGE_MAKE,
     MJ_STAGE_ISLAND,
@@ -118,10 +119,11 @@ typedef struct be_mujoco_together {
     be_physics_model model;
     const void *without_contacts; /* the mjModel with contacts disabled */
     void (*stage[MJ_STAGES])(const void *model, void *data);
-    void **callback[MJ_CALLBACKS];   /* MuJoCo's variables for functions of the user's. If one is set, mj_step it is */
-    int64_t state_at[MJ_STATES];     /* where the state's parts are in be_mujoco_lane.state */
-    int64_t applied_at, applied_end; /* forces from outside, which must be 0 */
-    const int64_t *array_of;         /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
+    void **callback[MJ_CALLBACKS]; /* MuJoCo's variables for functions of the user's. If one is set, mj_step it is */
+    int64_t state_at[MJ_STATES];   /* where the state's parts are in be_mujoco_lane.state */
+    int64_t input_at, num_input;   /* what users may change in a state besides controls: forces, mocap bodies ... */
+    const double *input;           /* what it must be */
+    const int64_t *array_of;       /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is

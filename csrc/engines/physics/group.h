@@ -9,6 +9,7 @@
 #define BE_PHYSICS_SCRATCH(X)                                                                                          \
     X(body_acceleration, 6 * m->nbody) /* of mj_rne */                                                                 \
     X(body_force, 6 * m->nbody)                                                                                        \
+    X(damper, m->nv)                                                                                                   \
     X(fluid, m->nv)                                                                                                    \
     X(damped, m->nC) /* M + timestep * damping, factored */                                                            \
     X(damped_inverse, m->nv)                                                                                           \
@@ -45,10 +46,10 @@ struct be_physics_group {
     be_vd *wide_columns;
     int wide; /* 1: read `columns` */
     be_physics_job *job;
-    unsigned present;           /* bits of lanes that are stepped and have not failed */
-    int nefc[BE_PHYSICS_LANES]; /* rows of constraints of each lane */
-    unsigned left;              /* bits of lanes whose constraints are left to the caller */
-    int last;                   /* 1: this is the evaluation that arrays are kept of */
+    be_vl nefc;       /* rows of constraints of each lane */
+    unsigned present; /* bits of lanes that are stepped and have not failed */
+    unsigned left;    /* bits of lanes whose constraints are left to the caller */
+    int last;         /* 1: this is the evaluation that arrays are kept of */
     union {
         struct {
             BE_PHYSICS_ARRAYS(BE_PHYSICS_VECTOR)
@@ -131,6 +132,12 @@ void be_physics_solve(const be_physics_model *m, int first, int end, be_vd *rest
             name(g, 0);                                                                                                \
         }                                                                                                              \
     }
+
+/* The lanes of some bits, as be_mask_bits has them. */
+static inline be_vl be_lanes_of(unsigned bits) {
+    const be_vl lane = be_lane_numbers();
+    return ((lane * 0 + (int64_t)bits) >> lane & 1) != 0;
+}
 
 /* Number `index` of the model's array `name`: for each lane, and for decisions, which are the same for all lanes of a
  * group (be_physics_alike says so of their models). */

@@ -33,9 +33,11 @@
 
 /* Its whole numbers: MuJoCo's arrays, and settings from `opt`. Ours are:
  *   version     major * 1000 + minor: sums have another order from version to version
+ *   damps       1: Euler's damping is implicit
  *   always      1: each lane has constraints at any time
  *   solves      be_physics_solves: which solver there is here, for lanes whose constraints are all of known kinds
  *   jnt_shape   be_physics_shape of each joint's limit
+ *   tendon_dofs the degrees of freedom of each (fixed) tendon, in increasing order, where wrap_objid has its joints
  *   tree_dofs   where each tree of joints begins in the degrees of freedom, and their number at the end
  *   pair_geoms  two numbers for each pair of geoms that may ever touch, in the order in which MuJoCo looks at them
  *   pair_kind   be_physics_pair_kind
@@ -55,6 +57,7 @@
     X(jnt_qposadr)                                                                                                     \
     X(jnt_dofadr)                                                                                                      \
     X(jnt_limited)                                                                                                     \
+    X(jnt_actfrclimited)                                                                                               \
     X(dof_bodyid)                                                                                                      \
     X(dof_jntid)                                                                                                       \
     X(dof_parentid)                                                                                                    \
@@ -66,9 +69,14 @@
     X(site_sameframe)                                                                                                  \
     X(tendon_adr)                                                                                                      \
     X(tendon_num)                                                                                                      \
+    X(tendon_limited)                                                                                                  \
     X(wrap_objid)                                                                                                      \
+    X(actuator_trntype)                                                                                                \
     X(actuator_trnid)                                                                                                  \
+    X(actuator_gaintype)                                                                                               \
+    X(actuator_biastype)                                                                                               \
     X(actuator_ctrllimited)                                                                                            \
+    X(actuator_forcelimited)                                                                                           \
     X(M_rownnz)                                                                                                        \
     X(M_rowadr)                                                                                                        \
     X(M_colind)                                                                                                        \
@@ -76,9 +84,11 @@
     X(opt_iterations)                                                                                                  \
     X(opt_ls_iterations)                                                                                               \
     X(version)                                                                                                         \
+    X(damps)                                                                                                           \
     X(always)                                                                                                          \
     X(solves)                                                                                                          \
     X(jnt_shape)                                                                                                       \
+    X(tendon_dofs)                                                                                                     \
     X(tree_dofs)                                                                                                       \
     X(pair_geoms)                                                                                                      \
     X(pair_kind)                                                                                                       \
@@ -88,6 +98,7 @@
 
 /* Its other numbers. Those of lanes may differ. Ours are:
  *   jnt_curve      BE_CURVE numbers of each joint's limit
+ *   tendon_coefs   how far each degree of freedom of tendon_dofs moves its tendon
  *   pair_reach     for each pair, how far apart the geoms' middles, and their axes, may be when a contact begins
  *   pair_margin, pair_friction, pair_curve   of contacts */
 #define BE_PHYSICS_FLOATS(X)                                                                                           \
@@ -105,6 +116,7 @@
     X(jnt_axis)                                                                                                        \
     X(jnt_stiffness)                                                                                                   \
     X(jnt_range)                                                                                                       \
+    X(jnt_actfrcrange)                                                                                                 \
     X(jnt_margin)                                                                                                      \
     X(jnt_curve)                                                                                                       \
     X(dof_armature)                                                                                                    \
@@ -117,8 +129,16 @@
     X(site_pos)                                                                                                        \
     X(site_quat)                                                                                                       \
     X(wrap_prm)                                                                                                        \
+    X(tendon_coefs)                                                                                                    \
+    X(tendon_range)                                                                                                    \
+    X(tendon_margin)                                                                                                   \
+    X(tendon_stiffness)                                                                                                \
+    X(tendon_damping)                                                                                                  \
+    X(tendon_lengthspring)                                                                                             \
     X(actuator_ctrlrange)                                                                                              \
     X(actuator_gainprm)                                                                                                \
+    X(actuator_biasprm)                                                                                                \
+    X(actuator_forcerange)                                                                                             \
     X(actuator_gear)                                                                                                   \
     X(opt_timestep)                                                                                                    \
     X(opt_gravity)                                                                                                     \
@@ -132,7 +152,7 @@
     X(pair_friction)                                                                                                   \
     X(pair_curve)
 
-enum { /* MuJoCo's numbers for jnt_type, sameframe and integrators, which its files of models depend on */
+enum { /* MuJoCo's numbers for jnt_type, sameframe and so on, which its files of models depend on */
        BE_FREE = 0,
        BE_BALL = 1,
        BE_SLIDE = 2,
@@ -145,7 +165,9 @@ enum { /* MuJoCo's numbers for jnt_type, sameframe and integrators, which its fi
        BE_EULER = 0,
        BE_RK4 = 1,
        BE_CAPSULE = 3,
-       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm */
+       BE_AT_TENDON = 3,    /* of actuator_trntype */
+       BE_AFFINE = 1,       /* of actuator_gaintype and actuator_biastype */
+       BE_GAIN_PARAMS = 10, /* numbers per row of actuator_gainprm and actuator_biasprm */
 };
 
 /* How the impedance of a constraint depends on its position. */
@@ -236,6 +258,7 @@ typedef struct be_physics_model {
     X(ten_length, m->ntendon)                                                                                          \
     X(ten_velocity, m->ntendon)                                                                                        \
     X(actuator_length, m->nu)                                                                                          \
+    X(actuator_velocity, m->nu)                                                                                        \
     X(actuator_force, m->nu)                                                                                           \
     X(cvel, 6 * m->nbody)                                                                                              \
     X(cdof_dot, 6 * m->nv)                                                                                             \

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from batchenv import _core
-from batchenv.engines.mujoco import library, physics
+from batchenv.engines.mujoco import physics
 from helpers.mujoco import mujoco
+from helpers.together import LANES, compare
 
 MODELS = int(os.environ.get("BATCHENV_FUZZ_MODELS", "25"))
 FIRST = int(os.environ.get("BATCHENV_FUZZ_SEED", "0"))
-LANES = 8
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 pytestmark = pytest.mark.skipif(VERSION not in physics.VERSIONS, reason="this MuJoCo always takes mj_step")
 
@@ -24,7 +24,7 @@ class Model:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.joints, self.made = [], 0
+        self.joints, self.made, self.places = [], 0, []
         options = {
             "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
             "integrator": self.pick("Euler", "RK4"),
@@ -40,10 +40,15 @@ class Model:
         trees = self.pick(1, 1, 1, 1, 2)
         bodies = "".join(self.tree(3 * k) for k in range(trees))
         plane = f'<geom type="plane" size="9 9 1" {self.surface()} {self.turned(0.1) if self.chance(0.3) else ""}/>'
+        actuators, tendons = self.actuators(), self.tendons()
+        flags = ""
+        if self.chance(0.5):  # drawn last, so that seeds still have the models that they had before there were these
+            tendons += self.more_tendons()
+            actuators += self.servos()
+            flags = self.flags()
         self.text = (
-            f'<mujoco><compiler angle="radian"/><option {self.attributes(options)}/>'
-            f"<worldbody>{plane}{bodies}</worldbody>"
-            f"{self.actuators()}{self.tendons()}</mujoco>"
+            f'<mujoco><compiler angle="radian"/><option {self.attributes(options)}>{flags}</option>'
+            f"<worldbody>{plane}{bodies}</worldbody>{tendons}{actuators}</mujoco>"
         )
 
     def chance(self, share):
@@ -143,33 +148,54 @@ class Model:
         parts = "".join(f'<joint joint="{name}" coef="{self.number(-1, 1)}"/>' for name in self.joints[:2])
         return f"<tendon><fixed>{parts}</fixed></tendon>"
 
+    def more_tendons(self):
+        """With springs, dampers and limits, over any joints in any order."""
+        tendons = ""
+        for k in range(self.pick(0, 1, 2) if self.joints else 0):
+            chosen = self.rng.permutation(self.joints)[: self.rng.integers(1, 7)]
+            parts = "".join(f'<joint joint="{name}" coef="{self.number(-1, 1)}"/>' for name in chosen)
+            values = {"name": f"t{k}"}
+            if self.chance(0.5):
+                values.update(stiffness=self.number(0, 20), springlength=self.numbers(1, -0.5, 0.5))
+            if self.chance(0.3):
+                values["springlength"] = f"{self.number(-0.5, 0)} {self.number(0, 0.5)}"
+            if self.chance(0.5):
+                values["damping"] = self.number(0, 2)
+            if self.chance(0.3):
+                values.update(
+                    limited="true", range=f"{self.number(-1, 0)} {self.number(0, 1)}", margin=self.pick(0, 0.1)
+                )
+            tendons += f"<fixed {self.attributes(values)}>{parts}</fixed>"
+            self.places.append(f'tendon="t{k}"')
+        return f"<tendon>{tendons}</tendon>"
 
-def compare(model, rng):
-    """Steps the model in groups and by mj_step. Returns what differs, or "", and how many lane steps were compared."""
-    _, functions = library.load()
-    lanes = library.Lanes(model, LANES, 1, ("xpos", "cvel", "cfrc_ext", "qfrc_constraint"), together=False)
-    physics.together(lanes, mujoco, functions)
-    data = mujoco.MjData(model)
-    compared = 0
+    def servos(self):
+        """Actuators whose forces depend on where they are, at joints and tendons."""
+        places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
+        servos = ""
+        for _ in range(self.pick(1, 2, 4) if places else 0):
+            kind = self.pick("position", "velocity", "motor", "general", "damper")
+            values = {
+                "position": {"kp": self.number(0, 50), "kv": self.number(0, 2)},
+                "velocity": {"kv": self.number(0, 5)},
+                "damper": {"kv": self.number(0, 5), "ctrlrange": "0 1"},
+                "general": {
+                    **{"gaintype": self.pick("fixed", "affine"), "gainprm": self.numbers(3, -5, 5)},
+                    **{"biastype": self.pick("none", "affine"), "biasprm": self.numbers(3, -5, 0)},
+                },
+            }.get(kind, {})
+            if self.chance(0.4):
+                values["forcerange"] = f"{self.number(-3, 0)} {self.number(0, 3)}"
+            servos += f'<{kind} {places[self.rng.integers(len(places))]} gear="{self.number(-3, 3)}" '
+            servos += f"{self.attributes(values)}/>"
+        return f"<actuator>{servos}</actuator>"
 
-    def put(lane):
-        scale = rng.choice([0.02, 0.2, 1.0])
-        mujoco.mj_resetData(model, data)
-        data.qpos[:] += rng.uniform(-scale, scale, model.nq)
-        data.qvel[:] = rng.standard_normal(model.nv) * scale
-        mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
-
-    for lane in range(LANES):
-        put(lane)
-    for steps in (1, 4, 30, 2, 60, 3):
-        actions = rng.uniform(-1, 1, (LANES, model.nu)).astype(np.float32)
-        differs, unstable = lanes.source.compare(actions, steps)
-        compared += int((differs == -1).sum())
-        for lane in np.flatnonzero(differs >= 0):
-            return f"{lanes.name_of(int(differs[lane]))} of lane {lane}", compared
-        for lane in np.flatnonzero(unstable):
-            put(lane)
-    return "", compared
+    def flags(self):
+        names = [name for name in ("gravity", "eulerdamp", "limit", "contact", "constraint") if self.chance(0.1)]
+        values = {name: "disable" for name in names}
+        if self.chance(0.3):
+            values["energy"] = "enable"
+        return f"<flag {self.attributes(values)}/>"
 
 
 @pytest.mark.parametrize("isa", _core.supported_isas())
@@ -185,7 +211,7 @@ def test_random_models(isa, monkeypatch):
         if physics.reasons(mujoco, model) or model.nu == 0:
             continue
         together += 1
-        difference, count = compare(model, np.random.default_rng(seed))
+        difference, count, _ = compare(model, np.random.default_rng(seed), (1, 4, 30, 2, 60, 3))
         compared += count
         if difference:
             wrong.append((seed, difference))

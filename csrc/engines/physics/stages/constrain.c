@@ -2,6 +2,17 @@
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
+/* Lanes in which a tendon is at a limit. */
+BE_INLINE be_vl taut(const be_physics_group *g, const int wide) {
+    be_vl found = be_lane_numbers() < 0;
+    for (int i = 0; i < g->m->ntendon; i++) {
+        if (!g->m->tendon_limited[i]) continue;
+        const be_vd length = g->ten_length[i], margin = BE_K(tendon_margin, i);
+        found |= ~(length - BE_K(tendon_range, 2 * i) >= margin) | ~(BE_K(tendon_range, 2 * i + 1) - length >= margin);
+    }
+    return found;
+}
+
 /* Lanes in which a joint is at a limit. */
 BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
@@ -32,7 +43,8 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     be_zero(g->qfrc_constraint, m->nv);
     if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
-    const unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
+    unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
+    if (m->ntendon) foreign |= be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present;
     if (*m->solves == BE_SOLVES_NOTHING) {
         leave(g, limits | foreign, limits, foreign, forces);
         return;
@@ -42,12 +54,13 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
+        const unsigned ready = g->present & ~g->left;
         if (be_physics_has_pgs(m)) {
-            be_physics_pgs(g, own & ~g->left);
+            be_physics_pgs(g, own & ready);
         } else {
-            be_physics_newton(g, own & ~g->left);
+            be_physics_newton(g, own & ready);
         }
-        if (forces) be_physics_post_constraint(g, touching & ~g->left);
+        if (forces) be_physics_post_constraint(g, touching & ready);
     }
     leave(g, g->left, limits, g->left, forces);
 }

@@ -38,7 +38,7 @@ BE_INLINE void move(const be_physics_model *m, be_vd *qpos, const be_vd *velocit
 BE_INLINE const be_vd *damp(be_physics_group *g, const int wide, be_vd time) {
     const be_physics_model *m = g->m;
     int damped = 0;
-    for (int i = 0; i < m->nv; i++) damped |= BE_K1(dof_damping, i) > 0;
+    for (int i = 0; i < m->nv; i++) damped |= *m->damps && BE_K1(dof_damping, i) > 0;
     if (!damped) return g->qacc;
     be_copy(g->damped, g->M, m->nC);
     for (int i = 0; i < m->nv; i++) {
@@ -141,5 +141,9 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
         }
         be_copy(g->qacc_warmstart, g->qacc, m->nv);
     }
+    /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
+    drop_bad(g, g->qpos, m->nq);
+    drop_bad(g, g->qvel, m->nv);
+    drop_bad(g, g->qacc, m->nv);
 }
 BE_PHYSICS_STAGE(integrate)

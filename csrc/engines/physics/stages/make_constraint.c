@@ -1,5 +1,7 @@
 /* mj_makeConstraint, mj_makeImpedance and mj_referenceConstraint, for limits of joints and pyramidal contacts, of which
  * each moves one tree of joints. Lane i's rows are its own: row k of two lanes may be of different constraints. */
+#include <math.h>
+
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
@@ -33,26 +35,29 @@ static int tree_of(const be_physics_model *m, int dof) {
     return tree;
 }
 
-/* Appends a row, which moves tree `tree`, to the lanes of `here`. */
+/* Appends a row, which moves tree `tree`, to the lanes of `here`. Rows without sound numbers are not stored, because
+ * others, which will be in these lanes later, multiply what is left of them by 0: such lanes are left out. */
 BE_INLINE void append(be_physics_group *g, unsigned here, const be_vd *row, int tree, be_vd R, const curve *c,
                       be_vd inside) {
     const int64_t nv = g->m->nv;
     const be_vd velocity = be_dot(row, g->qvel, nv);
     const be_vd D = 1 / R, aref = -c->damping * velocity - c->stiffness * c->impedance * inside;
-    for (unsigned left = here; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left), k = g->nefc[lane];
+    g->present &= ~(be_mask_bits(~(be_abs(aref) < HUGE_VAL)) & here); /* it has the row's NaN, or its infinity as NaN */
+    for (unsigned left = here & g->present; left;) { /* lanes that have as many rows so far go together */
+        const int k = (int)g->nefc[__builtin_ctz(left)];
+        const be_vl mask = be_lanes_of(left) & (g->nefc == k);
+        left &= ~be_mask_bits(mask);
         if (k == BE_MAX_ROWS) {
-            g->left |= 1u << lane;
+            g->left |= be_mask_bits(mask);
             continue;
         }
-        g->nefc[lane]++;
-        const double *from = (const double *)row + lane;
-        double *to = (double *)(g->J + k * nv) + lane;
-        for (int64_t i = 0; i < nv; i++) to[i * BE_VL] = from[i * BE_VL];
-        ((double *)&g->row_tree[k])[lane] = tree;
-        ((double *)&g->D[k])[lane] = ((double *)&D)[lane];
-        ((double *)&g->R[k])[lane] = ((double *)&R)[lane];
-        ((double *)&g->aref[k])[lane] = ((double *)&aref)[lane];
+        g->nefc -= mask; /* which is -1 */
+        be_vd *to = g->J + k * nv;
+        for (int64_t i = 0; i < nv; i++) to[i] = be_select(mask, row[i], to[i]);
+        g->row_tree[k] = be_select(mask, be_set1(tree), g->row_tree[k]);
+        g->D[k] = be_select(mask, D, g->D[k]);
+        g->R[k] = be_select(mask, R, g->R[k]);
+        g->aref[k] = be_select(mask, aref, g->aref[k]);
     }
 }
 
@@ -126,7 +131,7 @@ BE_INLINE void contact(be_physics_group *g, const int wide, unsigned here, int p
     const int tree = tree_of(m, last_dof(m, to) < 0 ? last_dof(m, from) : last_dof(m, to));
     for (unsigned left = here; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
-        ((double *)&g->contact_row[k])[lane] = g->nefc[lane];
+        ((double *)&g->contact_row[k])[lane] = (double)g->nefc[lane];
     }
     jacobian(g, from, to, k);
     const be_vd inside = g->contact_dist[k] - BE_K(pair_margin, pair), friction = BE_K(pair_friction, pair);
@@ -164,11 +169,11 @@ BE_INLINE void make(be_physics_group *g, const int wide, unsigned lanes) {
 }
 
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes) {
-    memset(g->nefc, 0, sizeof g->nefc);
+    g->nefc = be_lane_numbers() * 0;
     if (g->wide) {
         make(g, 1, lanes);
     } else {
         make(g, 0, lanes);
     }
-    for (int lane = 0; lane < BE_VL; lane++) g->job->rows[lane] += g->nefc[lane];
+    for (int lane = 0; lane < BE_VL; lane++) g->job->rows[lane] += (int)g->nefc[lane];
 }

@@ -116,15 +116,12 @@ static void make_hessian(const solver *s, be_vd *restrict H) {
     }
 }
 
-/* mju_cholUpdate with row k, in lanes `changed`: adds it where it has become active, else takes it away. Returns the
- * lanes in which the matrix has lost rank. */
-static be_vl update_factor(solver *s, int k, be_vl changed) {
+/* mju_cholUpdate with one row of each lane, in s->update: adds it in lanes `plus`, and takes it away in the others.
+ * Returns the lanes in which the matrix has lost rank. */
+static be_vl update_factor(solver *s, be_vl plus) {
     const int nv = s->nv;
-    const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
-    const be_vl plus = s->active[k];
     be_vl lost = none();
     be_vd *x = s->update, *L = s->L;
-    for (int i = 0; i < nv; i++) x[i] = be_select(changed, row[i] * root, be_set1(0));
     for (int j = 0; j < nv; j++) {
         const be_vl acts = x[j] != 0;
         if (!be_any(acts)) continue;
@@ -145,12 +142,30 @@ static be_vl update_factor(solver *s, int k, be_vl changed) {
     return lost;
 }
 
-/* Brings the factor up to date after rows have changed in lanes `going`. */
+/* Brings the factor up to date after rows have changed in lanes `going`. Lanes take their changed rows in order, but
+ * each its own: they wait for the one with most changes, and not for every row that changes anywhere. */
 static void update_hessian(solver *s, const be_vl *before, be_vl going) {
+    unsigned changed[BE_MAX_ROWS], waiting = 0;
     be_vl lost = none();
-    for (int k = 0; k < s->rows; k++) {
-        const be_vl changed = (s->active[k] ^ before[k]) & going & ~lost;
-        if (be_any(changed)) lost |= update_factor(s, k, changed);
+    for (int k = 0; k < s->rows; k++) waiting |= changed[k] = be_mask_bits((s->active[k] ^ before[k]) & going);
+    while (waiting) {
+        unsigned taken = 0; /* lanes that have a row in this round */
+        be_vl plus = none();
+        be_zero(s->update, s->nv);
+        for (int k = 0; waiting & ~taken; k++) {
+            const unsigned here = changed[k] & ~taken;
+            if (!here) continue;
+            const be_vl mask = be_lanes_of(here);
+            const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
+            for (int i = 0; i < s->nv; i++) s->update[i] = be_select(mask, row[i] * root, s->update[i]);
+            plus |= s->active[k] & mask;
+            changed[k] &= ~here;
+            taken |= here;
+        }
+        lost |= update_factor(s, plus);
+        waiting = 0;
+        for (int k = 0; k < s->rows; k++) waiting |= changed[k];
+        waiting &= ~be_mask_bits(lost);
     }
     if (!be_any(lost)) return;
     make_hessian(s, s->H);
@@ -262,7 +277,7 @@ void be_physics_newton(be_physics_group *g, unsigned lanes) {
     solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
     be_vl count = be_lane_numbers();
     for (int lane = 0; lane < BE_VL; lane++) {
-        const int rows = lanes >> lane & 1 ? g->nefc[lane] : 0;
+        const int rows = lanes >> lane & 1 ? (int)g->nefc[lane] : 0;
         count[lane] = rows;
         if (rows > s.rows) s.rows = rows;
     }

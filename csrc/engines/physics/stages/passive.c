@@ -1,4 +1,4 @@
-/* mj_passive: springs and dampers of joints, and a fluid around boxes of the bodies' inertia. */
+/* mj_passive: springs and dampers of joints and of fixed tendons, and a fluid around boxes of the bodies' inertia. */
 #include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
@@ -70,6 +70,20 @@ BE_INLINE void swim(be_physics_group *g, const int wide, int i) {
     }
 }
 
+BE_INLINE void pull_tendon(be_physics_group *g, const int wide, int i) {
+    const be_physics_model *m = g->m;
+    const be_vd zero = be_set1(0), length = g->ten_length[i], stiffness = BE_K(tendon_stiffness, i);
+    const be_vd lower = BE_K(tendon_lengthspring, 2 * i), upper = BE_K(tendon_lengthspring, 2 * i + 1);
+    const be_vd beyond = be_select(length > upper, upper - length, lower - length);
+    const be_vd spring = be_select((length > upper) | (length < lower), stiffness * beyond, zero);
+    const be_vd damper = -BE_K(tendon_damping, i) * g->ten_velocity[i];
+    for (int k = m->tendon_adr[i]; k < m->tendon_adr[i] + m->tendon_num[i]; k++) {
+        const int dof = m->tendon_dofs[k];
+        g->qfrc_passive[dof] += BE_K(tendon_coefs, k) * spring;
+        g->damper[dof] += BE_K(tendon_coefs, k) * damper;
+    }
+}
+
 BE_INLINE void passive(be_physics_group *g, const int wide) {
     const be_physics_model *m = g->m;
     be_zero(g->qfrc_passive, m->nv);
@@ -80,10 +94,12 @@ BE_INLINE void passive(be_physics_group *g, const int wide) {
         g->qfrc_passive[m->jnt_dofadr[j]] = -stretch * BE_K(jnt_stiffness, j);
     }
     for (int i = 0; i < m->nv; i++) {
-        be_vd damper = be_set1(0);
-        if (BE_K1(dof_damping, i) != 0) damper = -g->qvel[i] * BE_K(dof_damping, i);
-        g->qfrc_passive[i] += damper;
+        g->damper[i] = BE_K1(dof_damping, i) != 0 ? -g->qvel[i] * BE_K(dof_damping, i) : be_set1(0);
     }
+    for (int i = 0; i < m->ntendon; i++) {
+        if (BE_K1(tendon_stiffness, i) != 0 || BE_K1(tendon_damping, i) != 0) pull_tendon(g, wide, i);
+    }
+    be_add_to(g->qfrc_passive, g->damper, m->nv);
     if (BE_K1(opt_viscosity, 0) == 0 && BE_K1(opt_density, 0) == 0) return;
     be_zero(g->fluid, m->nv);
     for (int i = 0; i < m->nbody; i++) {

@@ -27,15 +27,20 @@ typedef struct problem {
 enum { ALIGNED = sizeof(four) };
 _Static_assert(sizeof(problem) <= (BE_PHYSICS_PROBLEM - 4) * sizeof(double), "BE_PHYSICS_PROBLEM is too small");
 
-#define SPREAD(v, k) __builtin_shuffle(v, (four_bits){k, k, k, k})
+#if __has_builtin(__builtin_shufflevector) /* clang, and GCC from 12 on */
+#define SHUFFLE(v, a, b, c, d) __builtin_shufflevector(v, v, a, b, c, d)
+#else
+#define SHUFFLE(v, a, b, c, d) __builtin_shuffle(v, (four_bits){a, b, c, d})
+#endif
+#define SPREAD(v, k) SHUFFLE(v, k, k, k, k)
 
 /* mju_dot of row `row` with `v`, four times. */
 BE_INLINE four dot(const four *row, const four *v, int fours) {
     four sums = {0};
     for (int k = 0; k < fours; k++) sums += row[k] * v[k];
     const four rest = row[fours] * v[fours];
-    sums += __builtin_shuffle(sums, (four_bits){2, 3, 0, 1});
-    sums += __builtin_shuffle(sums, (four_bits){1, 0, 3, 2});
+    sums += SHUFFLE(sums, 2, 3, 0, 1);
+    sums += SHUFFLE(sums, 1, 0, 3, 2);
     return sums + (SPREAD(rest, 0) + SPREAD(rest, 1) + SPREAD(rest, 2));
 }
 
@@ -232,7 +237,7 @@ void be_physics_pgs(be_physics_group *g, unsigned lanes) {
     int count = 0;
     for (int i = 0; i < m->nv; i++) trace += g->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
     for (; lanes; lanes &= lanes - 1) {
-        const int lane = __builtin_ctz(lanes), rows = g->nefc[lane];
+        const int lane = __builtin_ctz(lanes), rows = (int)g->nefc[lane];
         if (rows == 0) continue;
         if (rows > r.count) r.count = rows;
         here |= be_lane_numbers() == lane;
