@@ -50,8 +50,8 @@ class Drawn(Translator):
     def put(self, env: Any, lane: Lane, params: Lane, action: Any) -> None:
         """Sets what the Gymnasium environment's `render` reads.
 
-        lane: one value per state field, and "elapsed_steps"; their dtypes matter, since the sine of a float32 is not
-        that of the float64. action: the lane's last, with `watches_actions`; else None.
+        lane: one value per state field, "elapsed_steps", and its number, "lane"; their dtypes matter, since the sine of
+        a float32 is not that of the float64. params: the lane's. action: its last, with `watches_actions`; else None.
         """
         raise NotImplementedError
 
@@ -97,7 +97,9 @@ class GymnasiumDrawer(Drawer):
         columns, frames = {**batch.state(), "elapsed_steps": batch.elapsed()}, []
         for i in lanes:
             action = None if self._actions is None else self._actions[i]
-            self._drawn.put(self._env, {name: column[i] for name, column in columns.items()}, params, action)
+            lane = {name: column[i] for name, column in columns.items()} | {"lane": i}
+            own = {name: value[i] if isinstance(value, np.ndarray) else value for name, value in params.items()}
+            self._drawn.put(self._env, lane, own, action)
             frames.append(self._env.render())
         return None if self._mode == "human" else tuple(frames)
 

@@ -1,4 +1,4 @@
-"""PPO with PyTorch, for ppo_cartpole.py, ppo_mujoco.py and ppo_pong.py: pip install -e ".[examples]".
+"""PPO with PyTorch, for ppo_cartpole.py, ppo_lander.py, ppo_mujoco.py and ppo_pong.py: pip install -e ".[examples]".
 
 --save FILE keeps what a run has learnt, and --resume FILE goes on from there; --eval N and --video DIR show how good
 the agent is. `--resume FILE --steps 1 --eval 16` evaluates without training any further.
@@ -10,7 +10,7 @@ import os
 import pickle
 import sys
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ def positive(text: str) -> int:
     return number
 
 
-def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
-    """The options that all PPO examples have; `defaults` replaces their defaults."""
+def argument_parser(description: str, target: float | None = None, **defaults) -> argparse.ArgumentParser:
+    """The options that all PPO examples have, and with a `target` those of `solve`; `defaults` replaces defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="seed of lanes, weights and sampling")
     parser.add_argument("--steps", type=positive, default=1_000_000, help="environment steps, of all lanes together")
@@ -69,6 +69,9 @@ def argument_parser(description: str, **defaults) -> argparse.ArgumentParser:
     )
     parser.add_argument("--eval", type=positive, metavar="N", help="afterwards play N greedy and N sampled episodes")
     parser.add_argument("--video", metavar="DIR", help="afterwards record a greedy episode")
+    if target is not None:
+        parser.add_argument("--target", type=float, default=target, help="mean return at which to stop")
+        parser.add_argument("--min-episodes", type=positive, default=100, help="least episodes in such a mean")
     parser.set_defaults(**defaults)
     return parser
 
@@ -467,3 +470,35 @@ def train_to_the_end(
         print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
     watch.report((training.update - first) * args.rollout * args.lanes)
     return stopped
+
+
+def solve(args: argparse.Namespace, task: Task) -> int:
+    """Trains a small network on a task with vectors as observations and discrete actions, until the last
+    --min-episodes episodes or more have a mean return of --target, and so have new episodes with greedy actions.
+    Returns the program's exit status: 1 if --steps were not enough."""
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.torch_threads)
+    watch = Stopwatch()
+    env, saved = prepare(args, task)
+    inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
+    agent = Discrete(mlp(inputs, choices, 0.01), mlp(inputs, 1, 1.0))
+    last = deque()
+
+    def is_solved(progress: Progress, mean: float) -> bool:
+        last.append(progress.returns)
+        while sum(map(len, last)) - len(last[0]) >= args.min_episodes:
+            last.popleft()
+        returns = np.concatenate(last)
+        if len(returns) < args.min_episodes or returns.mean() < args.target:
+            return False
+        fresh = task.make_for_evaluation(env, 64)
+        greedy = evaluate(fresh, agent, args.seed + EVALUATION_SEED, greedy=True).mean()
+        fresh.close()
+        print(f"greedy evaluation: {greedy:.1f}")
+        return bool(greedy >= args.target)
+
+    solved = train_to_the_end(Training(env, agent, args, saved), task, watch, every=1, stop=is_solved)
+    print("solved" if solved else "not solved")
+    show(task, env, agent, args)
+    env.close()
+    return 0 if solved else 1

@@ -92,14 +92,17 @@ class Contender:
         return 1e6 * spent / steps / self.lanes
 
 
-def compare(case, lanes, threads, options):
-    """{contender: (median us, median ratio to ours)}."""
-    makers = {"ours": ours}
-    if "envpool" in options.only and importlib.util.find_spec("envpool"):
-        makers["envpool"] = envpool
-    if "sync" in options.only and importlib.util.find_spec("Box2D") and lanes <= SYNC_LANES and threads == 1:
-        makers["sync"] = sync
-    contenders = {name: Contender(make, *CASES[case], lanes, threads) for name, make in makers.items()}
+def print_row(*cells):
+    print("|", " | ".join(map(str, cells)), "|", flush=True)
+
+
+def compare(makers, name_of_case, case, lanes, threads, options):
+    """Prints a row of the medians of `makers`, {contender: a function that makes its env}. case: as in CASES."""
+    contenders = {
+        name: Contender(make, *case, lanes, threads)
+        for name, make in makers.items()
+        if name != "sync" or (lanes <= SYNC_LANES and threads == 1)
+    }
     for contender in contenders.values():
         contender.run(options.warm)
     names, costs = list(contenders), {name: [] for name in contenders}
@@ -109,30 +112,41 @@ def compare(case, lanes, threads, options):
             costs[name].append(contenders[name].run(options.seconds))
     for contender in contenders.values():
         contender.env.close()
-    return {
+    found = {
         name: (statistics.median(own), statistics.median(c / o for c, o in zip(own, costs["ours"], strict=True)))
         for name, own in costs.items()
     }
+    others = [f"{found[n][0]:.3g} ({found[n][1]:.1f}x)" if n in found else "-" for n in ("envpool", "sync")]
+    clock = "processor" if threads == 1 else "wall"
+    print_row(name_of_case, lanes, threads, clock, f"{found['ours'][0]:.3g}", *others)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
-    parser.add_argument("--lanes", nargs="*", type=int, default=[64, 1024])
+def make_parser(description, cases, lanes):
+    """The options that `compare` reads, for a script with these cases."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--cases", nargs="*", choices=cases, default=list(cases))
+    parser.add_argument("--lanes", nargs="*", type=int, default=lanes)
     parser.add_argument("--threads", nargs="*", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.25, help="of a slice")
     parser.add_argument("--warm", type=float, default=0.5, help="seconds before the first round")
     parser.add_argument("--only", nargs="*", choices=("envpool", "sync"), default=("envpool", "sync"))
+    return parser
+
+
+def main():
+    parser = make_parser(__doc__.splitlines()[0], CASES, [64, 1024])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| case | lanes | threads | clock | ours, us | EnvPool, us | SyncVectorEnv, us |")
+    makers = {"ours": ours}
+    if "envpool" in options.only and importlib.util.find_spec("envpool"):
+        makers["envpool"] = envpool
+    if "sync" in options.only and importlib.util.find_spec("Box2D"):
+        makers["sync"] = sync
+    print_row("case", "lanes", "threads", "clock", "ours, us", "EnvPool, us", "SyncVectorEnv, us")
     print("|---|---:|---:|---|---:|---:|---:|")
     for case, lanes, threads in itertools.product(options.cases, options.lanes, options.threads):
-        found = compare(case, lanes, threads, options)
-        others = [f"{found[n][0]:.3g} ({found[n][1]:.1f}x)" if n in found else "-" for n in ("envpool", "sync")]
-        clock = "processor" if threads == 1 else "wall"
-        print(f"| {case} | {lanes} | {threads} | {clock} | {found['ours'][0]:.3g} | {' | '.join(others)} |", flush=True)
+        compare(makers, case, CASES[case], lanes, threads, options)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,35 @@ class Box2D(Drawn):
             body.transform = kept[ORIGIN].tolist(), float(kept[ANGLE])
 
 
+class Exhaust:
+    """The particles of a lane's exhaust, in a world of their own: the lander's is not Box2D's. They move when a picture
+    of the next step is drawn."""
+
+    def __init__(self, ground, gravity):
+        import Box2D
+
+        self.world = Box2D.b2World(gravity=(0, gravity))
+        moon = self.world.CreateStaticBody(shapes=Box2D.b2EdgeShape(vertices=[(0, 0), (600 / 30.0, 0)]))
+        for ends in itertools.pairwise(ground):
+            moon.CreateEdgeFixture(vertices=ends, density=0, friction=0.1)
+        self.ground, self.particles, self.steps = ground, [], 0
+
+    def step(self, env, blown):
+        """Makes a step in which the engines have blown this out; see the field "exhaust"."""
+        env.world, env.particles = self.world, self.particles
+        for density, (x, y, push_x, push_y, power) in zip((3.5, 0.7), blown, strict=True):
+            if power:
+                particle = env._create_particle(density, x, y, power)
+                particle.ApplyLinearImpulse((push_x, push_y), (x, y), True)
+        self.world.Step(1.0 / 50, 180, 60)
+
+
 class LunarLander(Box2D):
     """LunarLander's keywords and picture."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        self.exhaust = {}  # of lanes that have been drawn
 
     def to_core(self, keywords):
         """See `Translator.to_core`. Gives Gymnasium's advice about the wind."""
@@ -52,13 +79,21 @@ class LunarLander(Box2D):
         return keywords, None
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`. The particles of the exhaust are left out: they are bodies of Gymnasium's world."""
+        """See `Drawn.put`. Particles of the exhaust are known from steps that are drawn one after the other."""
         if env.lander is None:
             env.reset(seed=0)
+            env.first_world = env.world  # Box2D frees bodies with their world
         self.put_bodies(env.drawlist, lane["bodies"])
         height = 400 / 30.0
         ground = [(600 / 30.0 / 10 * i, float(y)) for i, y in enumerate(lane["terrain"])]
         env.sky_polys = [[a, b, (b[0], height), (a[0], height)] for a, b in itertools.pairwise(ground)]
+        exhaust, steps = self.exhaust.get(lane["lane"]), int(lane["elapsed_steps"])
+        goes_on = exhaust is not None and exhaust.ground == ground and exhaust.steps in (steps, steps - 1)
+        if not goes_on:
+            exhaust = self.exhaust[lane["lane"]] = Exhaust(ground, float(params["gravity"]))
+        if not goes_on or exhaust.steps < steps:
+            exhaust.step(env, lane["exhaust"].reshape(2, 5).tolist())
+        exhaust.steps, env.world, env.particles = steps, exhaust.world, exhaust.particles
 
 
 class Piece:

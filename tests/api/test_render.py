@@ -115,6 +115,29 @@ def test_parameters_are_drawn(env_id, params):
     np.testing.assert_array_equal(again, ours.render()[1])
 
 
+@pytest.mark.parametrize(
+    "env_id, name, values",
+    [
+        ("CartPole-v1", "length", [0.5, 0.8]),
+        ("MountainCar-v0", "goal_position", [0.5, 0.3]),
+        ("Acrobot-v1", "LINK_LENGTH_1", [0.7, 1.0]),
+    ],
+)
+def test_parameters_of_lanes_are_drawn(env_id, name, values):
+    made = [batchenv.make(env_id, 1, render_mode="rgb_array", **{name: value}) for value in values]
+    both = batchenv.make(env_id, 2, render_mode="rgb_array", **{name: values})
+    both.action_space.seed(0)
+    both.reset(seed=3)
+    for lane, env in enumerate(made):
+        env.reset(seed=3 + lane)
+    for _ in range(2):
+        actions = both.action_space.sample()
+        both.step(actions)
+        for lane, env in enumerate(made):
+            env.step(actions[lane : lane + 1])
+        assert_same_frames(both.render(), tuple(env.render()[0] for env in made))
+
+
 def test_pendulum_shows_the_clipped_action():
     ours = batchenv.make("Pendulum-v1", 2, render_mode="rgb_array", clip_actions=True)
     theirs = sync("Pendulum-v1", 2)

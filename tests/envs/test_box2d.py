@@ -14,6 +14,7 @@ pytest.importorskip("Box2D", reason="Gymnasium's environments need Box2D: pip in
 
 bipedal_walker = pytest.importorskip("gymnasium.envs.box2d.bipedal_walker")
 BipedalWalkerHeuristics = bipedal_walker.BipedalWalkerHeuristics
+Tuned = pytest.importorskip("helpers.tuned").Tuned
 
 LANES = 24
 SEED = 2**33 + 11
@@ -135,6 +136,77 @@ def test_parameters_of_lanes():
         assert_same(ours.step(actions), theirs.step(actions), f"step {step}")
 
 
+TUNED = {  # values of four lanes
+    "LunarLander-v3": {
+        "main_engine_power": [13.0, 20.0, 9.5, 0.0],
+        "side_engine_power": [0.6, 0.1, 1.7, 3.0],
+        "leg_spring_torque": [40.0, 3.0, 90.0, 0.0],
+        "initial_random": [1000.0, 1700.0, 0.0, 350.0],
+        "lander_density": [5.0, 3.3, 7.1, 12.0],
+        "leg_density": [1.0, 2.3, 0.4, 3.0],
+    },
+    "BipedalWalker-v3": {
+        "motors_torque": [80.0, 120.0, 35.5, 79.0],
+        "speed_hip": [4.0, 3.3, 7.0, 4.1],
+        "speed_knee": [6.0, 9.0, 2.7, 6.6],
+        "friction": [2.5, 0.1, 0.0, 9.0],
+        "initial_random": [5.0, 0.0, 60.0, 17.5],
+        "hull_density": [5.0, 2.3, 9.0, 1.1],
+        "leg_density": [1.0, 1.9, 0.3, 4.0],
+    },
+}
+
+
+@pytest.mark.parametrize("env_id", TUNED)
+def test_constants_of_lanes(env_id, monkeypatch):
+    """Lanes with constants of their own equal Gymnasium with these in its module, also when some change on the way."""
+    tuned, lanes = TUNED[env_id], 4
+    ours = []
+    for isa in ISAS:
+        monkeypatch.setenv("BATCHENV_ISA", isa)
+        ours.append(batchenv.make(env_id, lanes, **tuned))
+    constants = [{name: values[lane] for name, values in tuned.items()} for lane in range(lanes)]
+    theirs = SyncVectorEnv([lambda own=own: Tuned(env_id, own) for own in constants])
+    expected = theirs.reset(seed=SEED)
+    for env in ours:
+        assert_same(env.reset(seed=SEED), expected, "reset")
+    rng, ends = np.random.default_rng(0), 0
+    for step in range(240):
+        if step == 60:
+            power = "main_engine_power" if env_id == "LunarLander-v3" else "motors_torque"
+            for env in ours:
+                env.set_params(**{power: [33.0, 7.5]}, lanes=[1, 3])
+            constants[1][power], constants[3][power] = 33.0, 7.5
+        if env_id == "LunarLander-v3":
+            actions = rng.choice([0, 1, 2, 2, 3], size=lanes)
+        else:
+            actions = rng.uniform(-1, 1, (lanes, 4)).astype(np.float32)
+        expected = theirs.step(actions)
+        for env in ours:
+            assert_same(env.step(actions), expected, f"step {step}")
+        ends += int((expected[2] | expected[3]).sum())
+    assert ends > 1
+
+
+@pytest.mark.parametrize("env_id", TUNED)
+@pytest.mark.parametrize("end", [0, 1])
+def test_extreme_constants(env_id, end):
+    """Whatever they are within their ranges, and whatever follows for the solver, steps go on."""
+    ranges = {"density": (1e-3, 1e3), "speed": (1e-6, 1e6)}
+    names = list(TUNED[env_id])
+    bounds = [next((r for part, r in ranges.items() if part in name), (0, 1e6)) for name in names]
+    # One of the constants of each lane is at the end of its range; in the last lane all are.
+    lanes = len(names) + 1
+    tuned = {name: np.full(lanes, TUNED[env_id][name][0]) for name in names}
+    for lane, (name, bound) in enumerate(zip(names, bounds, strict=True)):
+        tuned[name][[lane, -1]] = bound[end]
+    env = batchenv.make(env_id, lanes, **tuned)
+    env.reset(seed=1)
+    env.action_space.seed(1)
+    for _ in range(150):
+        env.step(env.action_space.sample())
+
+
 @pytest.mark.parametrize("env_id", ["LunarLander-v3", "BipedalWalkerHardcore-v3"])
 def test_threads_of_small_stacks(env_id):
     """A step's working memory is larger than the stack of such a thread."""
@@ -168,25 +240,43 @@ def test_advice_about_the_wind():
 
 
 @pytest.mark.parametrize(
-    ("env_id", "idle"),
-    [("LunarLander-v3", 0), ("BipedalWalker-v3", (0.9, -0.4, 0.3, 0.8)), ("BipedalWalkerHardcore-v3", (0.5, 0, 1, 1))],
+    "env_id", ["LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalkerHardcore-v3"]
 )
-def test_pictures(env_id, idle, monkeypatch):
-    """Gymnasium's, but for the particles of the lander's exhaust: its engines stay off here."""
+def test_pictures(env_id, monkeypatch):
+    """Gymnasium's, with the particles of the lander's exhaust, also where they meet the ground."""
     pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    ours = batchenv.make(env_id, 2, render_mode="rgb_array")
-    theirs = [gymnasium.make(env_id, render_mode="rgb_array").unwrapped for _ in range(2)]
-    ours.reset(seed=5)
-    for lane, env in enumerate(theirs):
-        env.reset(seed=5 + lane)
-    action = np.asarray(idle, ours.single_action_space.dtype)
-    seen = set()
-    for _ in range(40):
-        for frame, env in zip(ours.render(), theirs, strict=True):
-            np.testing.assert_array_equal(frame, env.render())
+    ours = batchenv.make(env_id, 2, render_mode="rgb_array", autoreset_mode="SameStep")
+    theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, render_mode="rgb_array")] * 2, autoreset_mode="SameStep")
+    observation, _ = ours.reset(seed=5)
+    theirs.reset(seed=5)
+    rng, seen = np.random.default_rng(2), set()
+    for _ in range(130 if "Lander" in env_id else 45):
+        for frame, expected in zip(ours.render(), theirs.render(), strict=True):
+            np.testing.assert_array_equal(frame, expected)
             seen.add(frame.tobytes())
-        ours.step(np.stack([action, action]))
-        for env in theirs:
-            env.step(action)
+        if env_id == "LunarLander-v3":
+            actions = land(observation)
+        else:
+            actions = rng.uniform(-0.5, 1, ours.action_space.shape).astype(np.float32)
+        observation = ours.step(actions)[0]
+        theirs.step(actions)
     assert len(seen) > 60
+
+
+def test_pictures_of_steps_left_out(monkeypatch):
+    """Particles of steps that nobody has drawn are not seen, but those of the last step are, for as long as usual."""
+    pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    all_drawn, some_drawn = (batchenv.make("LunarLander-v3", 1, render_mode="rgb_array") for _ in range(2))
+    first = [env.reset(seed=5) for env in (all_drawn, some_drawn)]
+    assert_same(*first, "reset")
+    equal = []
+    for step in range(12):
+        for env in (all_drawn, some_drawn):
+            env.step([2 if step < 5 else 0])
+        frame = all_drawn.render()[0]
+        if step >= 4:
+            equal.append(np.array_equal(frame, some_drawn.render()[0]))
+    # A particle is drawn six times: those of steps 0 to 3 are gone after step 8.
+    assert equal == [False] * 5 + [True] * 3

@@ -43,6 +43,15 @@ def test_cartpole_says_when_it_is_not_solved():
 
 
 @needs_torch
+def test_lander():
+    """A run of a tenth of the steps learns, but not enough."""
+    result = run(EXAMPLES / "ppo_lander.py", "--steps", 60_000)
+    assert result.returncode == 1 and "not solved" in result.stdout, result.stderr
+    first, last = means(result.stdout)
+    assert first < -120 and last > first + 50
+
+
+@needs_torch
 def test_mujoco():
     pytest.importorskip("mujoco")
     result = run(EXAMPLES / "ppo_mujoco.py", "--quick")
@@ -65,7 +74,7 @@ def test_pong():
     assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
 
 
-@pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_mujoco.py", "ppo_pong.py"])
+@pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_lander.py", "ppo_mujoco.py", "ppo_pong.py"])
 def test_without_torch(name, tmp_path):
     result = run(EXAMPLES / name, PYTHONPATH=hide("torch", tmp_path))
     assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
@@ -227,7 +236,7 @@ def test_bench_training():
     assert result.returncode == 0 and re.search(r"SyncVectorEnv and batchenv: the same \d+ episodes", result.stdout)
     result = run("-c", """
 import sys, batchenv, bench_training
-bench_training.ENVS["batchenv"] = lambda lanes: batchenv.make("CartPole-v1", lanes, gravity=9.81)
+bench_training.ENVS["batchenv"] = lambda *args: batchenv.make(*args, gravity=9.81)
 sys.argv = ["bench_training.py", "--steps", "8192", "--rounds", "1"]
 sys.exit(bench_training.main())
 """, path=[EXAMPLES.parent / "tools"])  # fmt: skip

@@ -94,11 +94,32 @@ static const be_field state[] = {
 };
 _Static_assert(GROUNDS_MAX + BODIES < TREE_NODES, "owners fit into the range of links");
 
-enum { HARDCORE, FRESH_WORLD };
+enum {
+    HARDCORE,
+    FRESH_WORLD,
+    MOTORS_TORQUE,
+    SPEED_HIP,
+    SPEED_KNEE,
+    FRICTION,
+    INITIAL_RANDOM,
+    HULL_DENSITY,
+    LEG_DENSITY,
+};
 static const be_param params[] = {
     [HARDCORE] = {"hardcore", BE_PARAM_BOOL, 0, 0, 1, NULL, "stumps, stairs and pits"},
     [FRESH_WORLD] = {"fresh_world", BE_PARAM_BOOL, 0, 0, 1, NULL,
                      "each episode depends on its random numbers alone; else, as in Gymnasium, also on those before"},
+    [MOTORS_TORQUE] = {"motors_torque", BE_PARAM_FLOAT, 80.0, 0, 1e6, NULL,
+                       "torque of each joint's motor for an action of 1, N m; it is what the reward charges for"},
+    [SPEED_HIP] = {"speed_hip", BE_PARAM_FLOAT, 4.0, 1e-6, 1e6, NULL,
+                   "speed that the motors of the hips strive for, rad/s; observed speeds are divided by it"},
+    [SPEED_KNEE] = {"speed_knee", BE_PARAM_FLOAT, 6.0, 1e-6, 1e6, NULL, "the same for the knees, rad/s"},
+    [FRICTION] = {"friction", BE_PARAM_FLOAT, 2.5, 0, 1e6, NULL, "of the ground"},
+    [INITIAL_RANDOM] = {"initial_random", BE_PARAM_FLOAT, 5.0, 0, 1e6, NULL,
+                        "largest force on the hull in an episode's first step, in x, N"},
+    [HULL_DENSITY] = {"hull_density", BE_PARAM_FLOAT, 5.0, DENSITY_MIN, DENSITY_MAX, NULL, "kg/m^2"},
+    [LEG_DENSITY] = {"leg_density", BE_PARAM_FLOAT, 1.0, DENSITY_MIN, DENSITY_MAX, NULL,
+                     "of all parts of the legs, kg/m^2"},
     {0},
 };
 
@@ -108,6 +129,7 @@ static const be_param params[] = {
 typedef struct course {
     const double *height;
     const vec2 (*polygon)[4];
+    float friction;
 } course;
 
 static shape course_shape(const world *w, int index) {
@@ -118,17 +140,16 @@ static shape course_shape(const world *w, int index) {
     return (shape){.count = 2, .corner = {a, b}};
 }
 
-static float course_friction(int index) {
+static float course_friction(const world *w, int index) {
     (void)index;
-    return 2.5f;
+    return ((const course *)w->terrain)->friction;
 }
 
 static plan the_plan;
 static pthread_once_t planned = PTHREAD_ONCE_INIT;
 
-static void add_part(plan *p, int index, shape s, float density, float friction) {
+static void add_part(plan *p, int index, shape s, float friction) {
     p->shape[index] = s;
-    p->mass[index] = mass_of(&s, density);
     p->friction[index] = friction;
 }
 
@@ -141,11 +162,11 @@ static void make_plan(void) {
     p->joints = JOINTS;
     p->ground = course_shape;
     p->ground_friction = course_friction;
-    add_part(p, HULL, shape_hull(corners, 5), 5.0f, 0.1f);
+    add_part(p, HULL, shape_hull(corners, 5), 0.1f);
     const float half_leg = (float)(LEG_HEIGHT / 2);
     for (int side = 0; side < 2; side++) {
-        add_part(p, LEFT_LEG + 2 * side, shape_box((float)(LEG_WIDTH / 2), half_leg), 1.0f, 0.2f);
-        add_part(p, LEFT_FOOT + 2 * side, shape_box((float)(0.8 * LEG_WIDTH / 2), half_leg), 1.0f, 0.2f);
+        add_part(p, LEFT_LEG + 2 * side, shape_box((float)(LEG_WIDTH / 2), half_leg), 0.2f);
+        add_part(p, LEFT_FOOT + 2 * side, shape_box((float)(0.8 * LEG_WIDTH / 2), half_leg), 0.2f);
     }
     for (int j = 0; j < JOINTS; j++) {
         const int knee = joint_a[j] != HULL;
@@ -165,6 +186,9 @@ static void make_plan(void) {
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
     pthread_once(&planned, make_plan);
+    double density[BODIES];
+    for (int b = 0; b < BODIES; b++) density[b] = setup->params[b == HULL ? HULL_DENSITY : LEG_DENSITY];
+    prepare_masses(&the_plan, density, setup->constants);
     const double pi = 3.141592653589793;
     double high[SIZE] = {pi, 5, 5, 5, pi, 5, pi, 5, 5, pi, 5, pi, 5, 5}, low[SIZE];
     for (int j = 14; j < SIZE; j++) high[j] = 1;
@@ -199,7 +223,8 @@ static int32_t *leaves_of(const be_batch *batch, int64_t i) { return (int32_t *)
 
 static course course_of(const be_batch *batch, int64_t i) {
     return (course){(const double *)batch->state[TERRAIN] + i * (LENGTH + CLOUD_DRAWS),
-                    (const vec2(*)[4])((const float *)batch->state[POLYGON] + i * POLYGONS_MAX * 8)};
+                    (const vec2(*)[4])((const float *)batch->state[POLYGON] + i * POLYGONS_MAX * 8),
+                    (float)be_param_of(batch, FRICTION, i)};
 }
 
 static tree tree_of(const be_batch *batch, int64_t i) {
@@ -227,6 +252,11 @@ static void complete(const be_batch *batch, group *g, int k) {
     w->tree = &g->tree[k];
     w->leaf = leaves_of(batch, i);
     w->grounds = EDGES + status_of(batch, i)[POLYGON_COUNT];
+    put_masses(batch, i, w);
+}
+
+static double fastest(const be_batch *batch, int64_t i, int action) {
+    return be_param_of(batch, action % 2 ? SPEED_KNEE : SPEED_HIP, i);
 }
 
 /* ---- lidar ---------------------------------------------------------------------------------------- */
@@ -316,7 +346,7 @@ static void measure(const be_batch *batch, int64_t i, float *row) {
         const int knee = k % 2;
         float *out = row + (k < 2 ? 4 : 9) + 2 * knee;
         out[0] = knee ? (float)(angle + 1.0) : angle;
-        out[1] = (float)(speed / (knee ? 6.0 : 4.0));
+        out[1] = (float)(speed / fastest(batch, i, k));
     }
     row[8] = (float)touches[0];
     row[13] = (float)touches[1];
@@ -340,7 +370,7 @@ static int step_group(be_batch *batch, group *g, be_error *error) {
         collide(&g->world[k]);
         solver_put(&g->solver, k, &g->world[k], -10.0f);
     }
-    solver_run(&g->solver, &the_plan, BODIES, JOINTS, joint_a, joint_b);
+    solver_run(&g->solver, BODIES, JOINTS, joint_a, joint_b);
     for (int k = 0; k < g->count; k++) solver_get(&g->solver, k, &g->world[k]);
     for (int k = 0; k < g->count; k++) {
         const int64_t i = g->lane[k];
@@ -369,7 +399,8 @@ static double reward_of(be_batch *batch, int64_t i, const float *action, uint8_t
     const double shaping = shaping_of(batch, i);
     float reward = (float)(shaping - *last); /* NumPy computes in float32 from the first cost on */
     *last = shaping;
-    for (int j = 0; j < JOINTS; j++) reward -= (float)(0.00035 * 80) * strength(action[j]);
+    const float price = (float)(0.00035 * be_param_of(batch, MOTORS_TORQUE, i));
+    for (int j = 0; j < JOINTS; j++) reward -= price * strength(action[j]);
     const int over = status_of(batch, i)[OVER] || hull->xf.p.x < 0;
     *terminated = over || hull->xf.p.x > (LENGTH - 10) * STEP_LENGTH;
     return over ? -100.0 : (double)reward;
@@ -392,9 +423,9 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
             complete(batch, g, k);
             for (int j = 0; j < JOINTS; j++) {
                 const float action = actions[JOINTS * (i - begin) + j];
-                const float fastest = j % 2 ? 6.0f : 4.0f;
-                w->motor_speed[of_action[j]] = action > 0 ? fastest : action < 0 ? -fastest : 0.0f;
-                w->max_torque[of_action[j]] = 80.0f * strength(action);
+                const float speed = (float)fastest(batch, i, j);
+                w->motor_speed[of_action[j]] = action > 0 ? speed : action < 0 ? -speed : 0.0f;
+                w->max_torque[of_action[j]] = (float)be_param_of(batch, MOTORS_TORQUE, i) * strength(action);
             }
         }
         if (g->count == 0) continue;
@@ -505,6 +536,7 @@ static void begin_episode(be_batch *batch, group *g, int k) {
         const shape s = course_shape(w, index);
         leaf[BODIES + index] = tree_add(&t, with_margin(box_around(&s, &nowhere)), BODIES + index);
     }
+    const double push = be_param_of(batch, INITIAL_RANDOM, i);
     const double x = STEP_LENGTH * 20 / 2, y = GROUND_Y + 2 * LEG_HEIGHT;
     for (int b = 0; b < BODIES; b++) {
         const int foot = b == LEFT_FOOT || b == RIGHT_FOOT;
@@ -513,7 +545,7 @@ static void begin_episode(be_batch *batch, group *g, int k) {
         world_add_body(w, b, (float)x, (float)(b == HULL ? y : down), b == HULL ? 0.0f : (float)angle);
         leaf[b] = tree_add(&t, w->body[b].s.box, b);
     }
-    w->body[HULL].force.x = (float)be_rng_uniform(rng, -5, 5);
+    w->body[HULL].force.x = (float)be_rng_uniform(rng, -push, push);
     find_contacts(w);
 }
 

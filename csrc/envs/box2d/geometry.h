@@ -87,7 +87,6 @@ typedef struct shape {
 
 typedef struct mass {
     float inverse, inverse_inertia; /* 1 / kg, 1 / (kg m^2) about the center */
-    float value;
     vec2 center;
 } mass;
 
@@ -155,7 +154,6 @@ static inline mass mass_of(const shape *s, float density) {
     center = scale(1.0f / area, center);
     const vec2 from_origin = add(center, middle);
     inertia = density * inertia + value * (dot(from_origin, from_origin) - dot(center, center));
-    m.value = value;
     m.inverse = 1.0f / value;
     m.center = scale(m.inverse, scale(value, from_origin));
     m.inverse_inertia = 1.0f / (inertia - value * dot(m.center, m.center));

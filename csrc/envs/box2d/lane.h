@@ -5,6 +5,10 @@
 #include "batchenv.h"
 #include "substeps.h"
 
+/* The range of densities, kg/m^2: bodies far heavier than those that carry them are beyond the solver. */
+#define DENSITY_MIN 1e-3
+#define DENSITY_MAX 1e3
+
 /* The rows of one lane in the fields that all worlds have. `most` is the number of contacts that the fields can hold.
  */
 typedef struct lane_fields {
@@ -79,7 +83,7 @@ static inline void world_add_body(world *w, int index, float x, float y, float a
     *b = (body){.awake = 1, .moved = 1};
     b->s.a = angle;
     b->s.xf = (transform){{x, y}, rotation_by(angle)};
-    b->s.c = place(&b->s.xf, w->plan->mass[index].center);
+    b->s.c = place(&b->s.xf, w->mass[index].center);
     b->s.box = with_margin(box_around(&w->plan->shape[index], &b->s.xf));
 }
 
@@ -87,8 +91,41 @@ static inline void world_add_body(world *w, int index, float x, float y, float a
 static inline void plan_joint(plan *p, int j, joint_plan joint, float angle_a, float angle_b) {
     joint.reference = (float)((double)angle_b - (double)angle_a);
     p->joint[j] = joint;
-    p->arm_a[j] = sub(joint.anchor_a, p->mass[joint.a].center);
-    p->arm_b[j] = sub(joint.anchor_b, p->mass[joint.b].center);
+}
+
+/* Constants from which a lane's masses are read; see `prepare_masses`. */
+enum { INVERSE, INVERSE_INERTIA, CENTER_X, CENTER_Y, MASS_CONSTANTS };
+
+/* Fills the constants with the masses of the plan's bodies. Densities are in kg/m^2. */
+static inline void prepare_masses(const plan *p, const double *density, double *constants) {
+    for (int b = 0; b < p->bodies; b++) {
+        const mass m = mass_of(&p->shape[b], (float)density[b]);
+        double *out = constants + b * MASS_CONSTANTS;
+        out[INVERSE] = m.inverse;
+        out[INVERSE_INERTIA] = m.inverse_inertia;
+        out[CENTER_X] = m.center.x;
+        out[CENTER_Y] = m.center.y;
+    }
+}
+
+/* Gives a lane's bodies their masses. */
+static inline void put_masses(const be_batch *batch, int64_t lane, world *w) {
+    const plan *p = w->plan;
+    const double *values = batch->constants;
+    double own[MAX_BODIES * MASS_CONSTANTS];
+    if (batch->per_lane) {
+        for (int k = 0; k < p->bodies * MASS_CONSTANTS; k++) own[k] = be_constant_of(batch, k, lane);
+        values = own;
+    }
+    for (int b = 0; b < p->bodies; b++, values += MASS_CONSTANTS) {
+        w->mass[b] = (mass){
+            (float)values[INVERSE], (float)values[INVERSE_INERTIA], {(float)values[CENTER_X], (float)values[CENTER_Y]}};
+    }
+    for (int j = 0; j < p->joints; j++) {
+        const joint_plan *joint = &p->joint[j];
+        w->arm_a[j] = sub(joint->anchor_a, w->mass[joint->a].center);
+        w->arm_b[j] = sub(joint->anchor_b, w->mass[joint->b].center);
+    }
 }
 
 /* The contacts of a restored lane name each pair once: two of one pair would be more than a body can have. */

@@ -17,6 +17,8 @@
 enum { LANDER, LEFT_LEG, RIGHT_LEG, BODIES };
 enum { JOINTS = 2, CHUNKS = 11, GROUNDS = CHUNKS, PAIRS_MAX = GROUNDS * BODIES };
 
+enum { EXHAUST_DOUBLES = 5 };
+
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
     [ACTION] = {"", BE_ACTION, BE_DISCRETE(4)},
@@ -38,6 +40,7 @@ enum {
     TERRAIN,
     SHAPING,
     WIND,
+    EXHAUST,
 };
 static const be_field state[] = {
     [BODY] =
@@ -60,10 +63,25 @@ static const be_field state[] = {
     [TERRAIN] = {"terrain", BE_F64, CHUNKS, "height of the ground at x = 0, 2, ... 20"},
     [SHAPING] = {"shaping", BE_F64, 1, "the potential from whose changes rewards are made"},
     [WIND] = {"wind", BE_I64, 2, "steps of the wind's and of the turbulence's pattern", -9999, INT64_C(1) << 40},
+    [EXHAUST] = {"exhaust", BE_F64, 2 * EXHAUST_DOUBLES,
+                 "what the main engine and a side engine have blown out in the last step, for pictures: its place (x, "
+                 "y), its impulse (x, y) and the throttle, which is 0 if the engine was off"},
     {0},
 };
 
-enum { CONTINUOUS, GRAVITY, ENABLE_WIND, WIND_POWER, TURBULENCE_POWER };
+enum {
+    CONTINUOUS,
+    GRAVITY,
+    ENABLE_WIND,
+    WIND_POWER,
+    TURBULENCE_POWER,
+    MAIN_ENGINE_POWER,
+    SIDE_ENGINE_POWER,
+    LEG_SPRING_TORQUE,
+    INITIAL_RANDOM,
+    LANDER_DENSITY,
+    LEG_DENSITY,
+};
 static const be_param params[] = {
     [CONTINUOUS] = {"continuous", BE_PARAM_BOOL, 0, 0, 1, NULL,
                     "actions are the throttles of the main and of the side engines"},
@@ -73,6 +91,16 @@ static const be_param params[] = {
                     "largest force of the wind, 0 to 20 recommended"},
     [TURBULENCE_POWER] = {"turbulence_power", BE_PARAM_FLOAT, 1.5, -1e6, 1e6, NULL,
                           "largest torque of the turbulence, 0 to 2 recommended"},
+    [MAIN_ENGINE_POWER] = {"main_engine_power", BE_PARAM_FLOAT, 13.0, 0, 1e6, NULL,
+                           "impulse of the main engine in a step, as a multiple of 4/30 N s"},
+    [SIDE_ENGINE_POWER] = {"side_engine_power", BE_PARAM_FLOAT, 0.6, 0, 1e6, NULL,
+                           "impulse of a side engine in a step, as a multiple of 12/30 N s"},
+    [LEG_SPRING_TORQUE] = {"leg_spring_torque", BE_PARAM_FLOAT, 40.0, 0, 1e6, NULL,
+                           "largest torque with which the legs are spread, N m"},
+    [INITIAL_RANDOM] = {"initial_random", BE_PARAM_FLOAT, 1000.0, 0, 1e6, NULL,
+                        "largest force on the lander in an episode's first step, in x and in y, N"},
+    [LANDER_DENSITY] = {"lander_density", BE_PARAM_FLOAT, 5.0, DENSITY_MIN, DENSITY_MAX, NULL, "kg/m^2"},
+    [LEG_DENSITY] = {"leg_density", BE_PARAM_FLOAT, 1.0, DENSITY_MIN, DENSITY_MAX, NULL, "of both legs, kg/m^2"},
     {0},
 };
 
@@ -87,7 +115,10 @@ static shape moon(const world *w, int index) {
     return s;
 }
 
-static float moon_friction(int index) { return index ? 0.1f : 0.2f; }
+static float moon_friction(const world *w, int index) {
+    (void)w;
+    return index ? 0.1f : 0.2f;
+}
 
 static plan the_plan;
 static pthread_once_t planned = PTHREAD_ONCE_INIT;
@@ -105,12 +136,10 @@ static void make_plan(void) {
     p->ground = moon;
     p->ground_friction = moon_friction;
     p->shape[LANDER] = shape_hull(corners, 6);
-    p->mass[LANDER] = mass_of(&p->shape[LANDER], 5.0f);
     p->friction[LANDER] = 0.1f;
     for (int k = 0; k < 2; k++) {
         const int leg = LEFT_LEG + k, side = k ? 1 : -1;
         p->shape[leg] = shape_box((float)(2 / SCALE), (float)(8 / SCALE));
-        p->mass[leg] = mass_of(&p->shape[leg], 1.0f);
         p->friction[leg] = 0.2f;
         const int j = 1 - k;
         const joint_plan joint = {
@@ -130,6 +159,8 @@ static int prepare(be_setup *setup, be_error *error) {
         return be_fail(error, BE_ERROR_VALUE, -1, "gravity=%g must be between -12 and 0, both excluded", gravity);
     }
     pthread_once(&planned, make_plan);
+    const double *p = setup->params;
+    prepare_masses(&the_plan, (double[BODIES]){p[LANDER_DENSITY], p[LEG_DENSITY], p[LEG_DENSITY]}, setup->constants);
     const double high[] = {2.5, 2.5, 10, 10, 2 * 3.141592653589793, 10, 1, 1};
     const double low[] = {-2.5, -2.5, -10, -10, -2 * 3.141592653589793, -10, -0.0, -0.0};
     be_space_box_f32(&setup->space[OBSERVATION], 8, low, high);
@@ -172,8 +203,9 @@ static void complete(const be_batch *batch, int64_t i, world *w) {
     w->tree = NULL;
     for (int j = 0; j < JOINTS; j++) {
         w->motor_speed[j] = (float)(j ? -0.3 : 0.3);
-        w->max_torque[j] = 40.0f;
+        w->max_torque[j] = (float)be_param_of(batch, LEG_SPRING_TORQUE, i);
     }
+    put_masses(batch, i, w);
 }
 
 static int check_state(const be_batch *batch, const void *const *columns, int64_t count, be_error *error) {
@@ -211,14 +243,22 @@ static throttle throttle_continuous(const float *action) {
     return t;
 }
 
-static void apply_impulse(body *b, const mass *m, double x, double y, double at_x, double at_y) {
-    const vec2 impulse = {(float)x, (float)y}, at = {(float)at_x, (float)at_y};
+/* Blows gas out at a place, with an impulse (x, y) from which the lander gets the opposite one. */
+static void blow(world *w, double x, double y, double at_x, double at_y, double power,
+                 double exhaust[EXHAUST_DOUBLES]) {
+    body *b = &w->body[LANDER];
+    const mass *m = &w->mass[LANDER];
+    const vec2 impulse = {(float)-x, (float)-y}, at = {(float)at_x, (float)at_y};
     b->s.v = add(b->s.v, scale(m->inverse, impulse));
     b->s.w += m->inverse_inertia * cross(sub(at, b->s.c), impulse);
+    memcpy(exhaust, (double[EXHAUST_DOUBLES]){at_x, at_y, x, y, power}, EXHAUST_DOUBLES * sizeof(double));
 }
 
-static void fire(body *b, be_rng *rng, const throttle *t) {
-    const mass *m = &the_plan.mass[LANDER];
+static void fire(const be_batch *batch, int64_t i, world *w, const throttle *t) {
+    const body *b = &w->body[LANDER];
+    double *exhaust = (double *)batch->state[EXHAUST] + i * 2 * EXHAUST_DOUBLES;
+    memset(exhaust, 0, 2 * EXHAUST_DOUBLES * sizeof(double));
+    be_rng *rng = &batch->rng[i];
     double sine, cosine;
     be_math.sincos(b->s.a, &sine, &cosine);
     const double up[2] = {sine, cosine}, across[2] = {-cosine, sine};
@@ -227,13 +267,15 @@ static void fire(body *b, be_rng *rng, const throttle *t) {
     if (t->main > 0) {
         const double x = up[0] * (4 / SCALE + 2 * spread[0]) + across[0] * spread[1];
         const double y = -up[1] * (4 / SCALE + 2 * spread[0]) - across[1] * spread[1];
-        apply_impulse(b, m, -x * 13.0 * t->main, -y * 13.0 * t->main, b->s.xf.p.x + x, b->s.xf.p.y + y);
+        const double power = be_param_of(batch, MAIN_ENGINE_POWER, i);
+        blow(w, x * power * t->main, y * power * t->main, b->s.xf.p.x + x, b->s.xf.p.y + y, t->main, exhaust);
     }
     if (t->side > 0) {
         const double away = 3 * spread[1] + t->direction * 12 / SCALE;
         const double x = up[0] * spread[0] + across[0] * away, y = -up[1] * spread[0] - across[1] * away;
-        apply_impulse(b, m, -x * 0.6 * t->side, -y * 0.6 * t->side, b->s.xf.p.x + x - up[0] * 17 / SCALE,
-                      b->s.xf.p.y + y + up[1] * 14 / SCALE);
+        const double power = be_param_of(batch, SIDE_ENGINE_POWER, i);
+        blow(w, x * power * t->side, y * power * t->side, b->s.xf.p.x + x - up[0] * 17 / SCALE,
+             b->s.xf.p.y + y + up[1] * 14 / SCALE, t->side, exhaust + EXHAUST_DOUBLES);
     }
 }
 
@@ -290,11 +332,11 @@ static void step_group(be_batch *batch, group *g) {
             lander->force.x += (float)gust(&wind[0], be_param_of(batch, WIND_POWER, i));
             lander->torque += (float)gust(&wind[1], be_param_of(batch, TURBULENCE_POWER, i));
         }
-        fire(lander, &batch->rng[i], &g->throttle[k]);
+        fire(batch, i, w, &g->throttle[k]);
         collide(w);
         solver_put(&g->solver, k, w, (float)be_param_of(batch, GRAVITY, i));
     }
-    solver_run(&g->solver, &the_plan, BODIES, JOINTS, joint_a, joint_b);
+    solver_run(&g->solver, BODIES, JOINTS, joint_a, joint_b);
     for (int k = 0; k < g->count; k++) solver_get(&g->solver, k, &g->world[k]);
     for (int k = 0; k < g->count; k++) {
         solve_positions(&g->world[k]);
@@ -372,8 +414,9 @@ static void begin_episode(be_batch *batch, int64_t i, world *w) {
     world_clear(w, &the_plan);
     complete(batch, i, w);
     world_add_body(w, LANDER, (float)(WIDTH / 2), (float)HEIGHT, 0.0f);
-    w->body[LANDER].force.x = (float)be_rng_uniform(rng, -1000.0, 1000.0);
-    w->body[LANDER].force.y = (float)be_rng_uniform(rng, -1000.0, 1000.0);
+    const double push = be_param_of(batch, INITIAL_RANDOM, i);
+    w->body[LANDER].force.x = (float)be_rng_uniform(rng, -push, push);
+    w->body[LANDER].force.y = (float)be_rng_uniform(rng, -push, push);
     int64_t *wind = (int64_t *)batch->state[WIND] + 2 * i;
     wind[0] = wind[1] = 0;
     if (batch->params[ENABLE_WIND] != 0) {

@@ -38,6 +38,11 @@ BE_INLINE vf vf_set1(float x) { return x - (vf){0}; }
 BE_INLINE vf vf_min(vf a, vf b) { return vf_select(a < b, a, b); }
 BE_INLINE vf vf_max(vf a, vf b) { return vf_select(a > b, a, b); }
 
+/* A body's mass in each lane. */
+typedef struct mass_lanes {
+    vf inverse, inverse_inertia;
+} mass_lanes;
+
 /* A joint of each lane. Its mass matrix is symmetric: k11 to k33. */
 typedef struct joint_lanes {
     vf rax, ray, rbx, rby;
@@ -64,6 +69,7 @@ typedef struct contact_lanes {
 /* The worlds of some lanes, as the solver sees them. */
 typedef struct solver {
     vf vx[MAX_BODIES], vy[MAX_BODIES], w[MAX_BODIES];
+    mass_lanes mass[MAX_BODIES];
     joint_lanes joint[MAX_JOINTS];
     int slots[MAX_BODIES]; /* how many contacts the body has in the lane where it has most */
     int two[MAX_BODIES];   /* whether some contact of the body has two points */
@@ -78,9 +84,9 @@ typedef struct solver {
 /* ---- one lane in and out -------------------------------------------------------------------------- */
 
 /* Prepares a contact: `c` and `q` are its body's center and rotation. Returns how many of its points are solved. */
-static inline int contact_prepare(const plan *p, const contact *k, float friction, vec2 c, rotation q, int warm,
+static inline int contact_prepare(const world *w, const contact *k, float friction, vec2 c, rotation q, int warm,
                                   contact_lanes *out, int lane) {
-    const mass *m = &p->mass[k->body];
+    const mass *m = &w->mass[k->body];
     transform xf = {.q = q};
     xf.p = sub(c, rotate(q, m->center));
     const vec2 normal = k->m.reference_moves ? rotate(q, k->m.normal) : k->m.normal;
@@ -145,7 +151,7 @@ static inline contact_lanes *contact_slot(solver *s, int owner, int number) {
 }
 
 static inline float mixed_friction(const world *w, const contact *k) {
-    return sqrtf(w->plan->ground_friction(k->ground) * w->plan->friction[k->body]);
+    return sqrtf(w->plan->ground_friction(w, k->ground) * w->plan->friction[k->body]);
 }
 
 /* Begins a step of a lane: forces become velocities, and the last step's impulses are a first guess. */
@@ -157,7 +163,7 @@ static inline void solver_put(solver *s, int lane, world *w, float gravity) {
         b->c0 = b->s.c;
         b->a0 = b->s.a;
         b->q0 = b->s.xf.q;
-        const mass *m = &p->mass[i];
+        const mass *m = &w->mass[i];
         b->s.v.x += TIME_STEP * (m->inverse * b->force.x);
         b->s.v.y += TIME_STEP * (gravity + m->inverse * b->force.y);
         b->s.w += TIME_STEP * m->inverse_inertia * b->torque;
@@ -172,10 +178,10 @@ static inline void solver_put(solver *s, int lane, world *w, float gravity) {
             break;
         }
         slots[k->body]++;
-        const int points = contact_prepare(p, k, mixed_friction(w, k), b->s.c, b->s.xf.q, 1, out, lane);
+        const int points = contact_prepare(w, k, mixed_friction(w, k), b->s.c, b->s.xf.q, 1, out, lane);
         s->two[k->body] |= points == 2;
         const vec2 normal = {PUT(out->nx, lane), PUT(out->ny, lane)}, tangent = right_of(normal);
-        const mass *m = &p->mass[k->body];
+        const mass *m = &w->mass[k->body];
         for (int j = 0; j < points; j++) {
             const point_lanes *point = &out->point[j];
             const vec2 r = {PUT(point->rx, lane), PUT(point->ry, lane)};
@@ -188,9 +194,9 @@ static inline void solver_put(solver *s, int lane, world *w, float gravity) {
     for (int j = 0; j < p->joints; j++) {
         const joint_plan *jp = &p->joint[j];
         body *a = &w->body[jp->a], *b = &w->body[jp->b];
-        const float ma = p->mass[jp->a].inverse, mb = p->mass[jp->b].inverse;
-        const float ia = p->mass[jp->a].inverse_inertia, ib = p->mass[jp->b].inverse_inertia;
-        const vec2 ra = rotate(a->s.xf.q, p->arm_a[j]), rb = rotate(b->s.xf.q, p->arm_b[j]);
+        const float ma = w->mass[jp->a].inverse, mb = w->mass[jp->b].inverse;
+        const float ia = w->mass[jp->a].inverse_inertia, ib = w->mass[jp->b].inverse_inertia;
+        const vec2 ra = rotate(a->s.xf.q, w->arm_a[j]), rb = rotate(b->s.xf.q, w->arm_b[j]);
         joint_lanes *out = &s->joint[j];
         PUT(out->rax, lane) = ra.x;
         PUT(out->ray, lane) = ra.y;
@@ -230,6 +236,8 @@ static inline void solver_put(solver *s, int lane, world *w, float gravity) {
         PUT(s->vx[i], lane) = w->body[i].s.v.x;
         PUT(s->vy[i], lane) = w->body[i].s.v.y;
         PUT(s->w[i], lane) = w->body[i].s.w;
+        PUT(s->mass[i].inverse, lane) = w->mass[i].inverse;
+        PUT(s->mass[i].inverse_inertia, lane) = w->mass[i].inverse_inertia;
     }
 }
 
@@ -283,9 +291,9 @@ BE_INLINE joint_constants joint_constants_of(const joint_lanes *j) {
     return c;
 }
 
-BE_INLINE void joint_solve(joint_lanes *j, const joint_constants *c, velocity *a, velocity *b, const mass *mass_a,
-                           const mass *mass_b) {
-    const float ma = mass_a->inverse, ia = mass_a->inverse_inertia, mb = mass_b->inverse, ib = mass_b->inverse_inertia;
+BE_INLINE void joint_solve(joint_lanes *j, const joint_constants *c, velocity *a, velocity *b, const mass_lanes *mass_a,
+                           const mass_lanes *mass_b) {
+    const vf ma = mass_a->inverse, ia = mass_a->inverse_inertia, mb = mass_b->inverse, ib = mass_b->inverse_inertia;
     const vf zero = {0};
     /* The motor. */
     const vf old = j->motor, wanted = old + -j->motor_mass * (b->w - a->w - j->speed);
@@ -333,8 +341,8 @@ BE_INLINE vf point_speed(const point_lanes *p, const velocity *v, vf x, vf y) {
     return (v->x + -v->w * p->ry) * x + (v->y + v->w * p->rx) * y;
 }
 
-BE_INLINE void contact_solve(contact_lanes *c, velocity *v, const mass *m, int some_two) {
-    const float mb = m->inverse, ib = m->inverse_inertia;
+BE_INLINE void contact_solve(contact_lanes *c, velocity *v, const mass_lanes *m, int some_two) {
+    const vf mb = m->inverse, ib = m->inverse_inertia;
     const vf zero = {0}, nx = c->nx, ny = c->ny, tx = ny, ty = -nx;
     for (int i = 0; i < 1 + some_two; i++) {
         point_lanes *p = &c->point[i];
@@ -387,7 +395,7 @@ BE_INLINE void contact_solve(contact_lanes *c, velocity *v, const mass *m, int s
 
 /* Solves for the velocities of all lanes. `bodies` and `joints` are the plan's; as constants they let the compiler keep
  * the velocities in registers, like the numbers of the bodies that each joint connects. */
-BE_INLINE void solver_run(solver *s, const plan *p, int bodies, int joints, const int *joint_a, const int *joint_b) {
+BE_INLINE void solver_run(solver *s, int bodies, int joints, const int *joint_a, const int *joint_b) {
     velocity v[MAX_BODIES];
     joint_constants constants[MAX_JOINTS];
 #pragma GCC unroll 8
@@ -398,12 +406,12 @@ BE_INLINE void solver_run(solver *s, const plan *p, int bodies, int joints, cons
 #pragma GCC unroll 8
         for (int j = 0; j < joints; j++) {
             const int a = joint_a[j], b = joint_b[j];
-            joint_solve(&s->joint[j], &constants[j], &v[a], &v[b], &p->mass[a], &p->mass[b]);
+            joint_solve(&s->joint[j], &constants[j], &v[a], &v[b], &s->mass[a], &s->mass[b]);
         }
 #pragma GCC unroll 8
         for (int i = 0; i < bodies; i++) {
             for (int k = 0; k < s->slots[i]; k++) {
-                contact_solve(&s->contact[s->slot[i][k]], &v[i], &p->mass[i], s->two[i]);
+                contact_solve(&s->contact[s->slot[i][k]], &v[i], &s->mass[i], s->two[i]);
             }
         }
     }

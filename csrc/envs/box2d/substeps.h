@@ -33,7 +33,7 @@ static inline float contact_time(world *w, contact *c, ground_times *times) {
     const sweep s = sweep_of(b);
     const shape ground = w->plan->ground(w, c->ground);
     const mover still = {.shape = &ground};
-    const mover moving = {&w->plan->shape[c->body], &s, w->plan->mass[c->body].center};
+    const mover moving = {&w->plan->shape[c->body], &s, w->mass[c->body].center};
     const int first = ground.count > 2 && body_is_first(w, c);
     const float beta = time_of_impact(first ? moving : still, first ? still : moving);
     return beta < 1.0f ? min_f(alpha0 + (1.0f - alpha0) * beta, 1.0f) : 1.0f;
@@ -52,10 +52,10 @@ static inline void read_state(const contact_lanes *k, const velocity *v, float o
 
 /* Moves a body on from the impact, with the contacts of the island. */
 static inline void substep(world *w, solver *s, contact *const *island, int count, float alpha) {
-    const plan *p = w->plan;
     const int index = island[0]->body;
     body *b = &w->body[index];
-    const mass *m = &p->mass[index];
+    const mass *m = &w->mass[index];
+    const mass_lanes masses = {vf_set1(m->inverse), vf_set1(m->inverse_inertia)};
     vec2 c = b->s.c;
     float a = b->s.a;
     for (int round = 0; round < 20; round++) {
@@ -70,14 +70,14 @@ static inline void substep(world *w, solver *s, contact *const *island, int coun
     velocity v = {vf_set1(b->s.v.x), vf_set1(b->s.v.y), vf_set1(b->s.w)};
     for (int i = 0; i < count; i++) {
         memset(&s->contact[i], 0, sizeof s->contact[i]);
-        two |= contact_prepare(p, island[i], mixed_friction(w, island[i]), c, q, 0, &s->contact[i], 0) == 2;
+        two |= contact_prepare(w, island[i], mixed_friction(w, island[i]), c, q, 0, &s->contact[i], 0) == 2;
     }
     for (int round = 0, same = 0; round < VELOCITY_ROUNDS && !same; round++) {
         same = 1; /* a round that changes nothing would be followed by others like it */
         for (int i = 0; i < count; i++) {
             float before[7], after[7];
             read_state(&s->contact[i], &v, before);
-            contact_solve(&s->contact[i], &v, m, two);
+            contact_solve(&s->contact[i], &v, &masses, two);
             read_state(&s->contact[i], &v, after);
             same &= memcmp(before, after, sizeof before) == 0;
         }
@@ -121,7 +121,7 @@ static inline void solve_impacts(world *w, solver *s) {
         sweep_advance(b, alpha);
         b->s.c = b->c0;
         b->s.a = b->a0;
-        place_body(b, &w->plan->mass[first->body]);
+        place_body(b, &w->mass[first->body]);
         *ground_alpha = alpha;
         contact_update(w, first);
         first->has_toi = 0;

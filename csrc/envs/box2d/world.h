@@ -33,13 +33,10 @@ typedef struct plan {
     int bodies, joints;
     /* A piece of ground: its shape, which is an edge of two corners or a polygon, and its friction. */
     shape (*ground)(const struct world *w, int index);
-    float (*ground_friction)(int index);
+    float (*ground_friction)(const struct world *w, int index);
     int one_ground; /* 1 if all pieces of ground are one body, 0 if each is its own */
     shape shape[MAX_BODIES];
-    mass mass[MAX_BODIES];
     float friction[MAX_BODIES];
-    /* Of joint j: from the bodies' centers of mass to the anchors. */
-    vec2 arm_a[MAX_JOINTS], arm_b[MAX_JOINTS];
     joint_plan joint[MAX_JOINTS]; /* in the order in which the solver goes through them */
 } plan;
 
@@ -83,7 +80,9 @@ typedef struct world {
     const plan *plan;
     const void *terrain; /* for the plan's function */
     int grounds;
-    float top;           /* of the boxes of all ground */
+    mass mass[MAX_BODIES];
+    vec2 arm_a[MAX_JOINTS], arm_b[MAX_JOINTS]; /* of a joint: from the bodies' centers of mass to the anchors */
+    float top;                                 /* of the boxes of all ground */
     const tree *tree;    /* or NULL, if the order of contacts needs none: then each piece of ground is compared */
     const int32_t *leaf; /* of each body, then of each piece of ground */
     body body[MAX_BODIES];
@@ -248,7 +247,7 @@ static inline void synchronize(world *w, int index) {
     const shape *s = &w->plan->shape[index];
     transform start;
     start.q = b->q0;
-    start.p = sub(b->c0, rotate(start.q, w->plan->mass[index].center));
+    start.p = sub(b->c0, rotate(start.q, w->mass[index].center));
     const box first = box_around(s, &start), last = box_around(s, &b->s.xf);
     const box both = {{min_f(first.low.x, last.low.x), min_f(first.low.y, last.low.y)},
                       {max_f(first.high.x, last.high.x), max_f(first.high.y, last.high.y)}};
@@ -267,7 +266,7 @@ static inline void synchronize(world *w, int index) {
 
 /* Pushes a body out of the ground at each point of a contact. Returns the smallest separation, or 0. */
 static inline float push_out(const world *w, const contact *c, vec2 *center, float *angle, float strength) {
-    const mass *m = &w->plan->mass[c->body];
+    const mass *m = &w->mass[c->body];
     float smallest = 0.0f;
     for (int i = 0; i < c->m.count; i++) {
         transform xf;
@@ -311,7 +310,7 @@ static inline void advance(vec2 *c, float *a, vec2 *v, float *w, float h) {
 static inline int joint_position(world *w, int j) {
     const joint_plan *p = &w->plan->joint[j];
     body *a = &w->body[p->a], *b = &w->body[p->b];
-    const mass *ma = &w->plan->mass[p->a], *mb = &w->plan->mass[p->b];
+    const mass *ma = &w->mass[p->a], *mb = &w->mass[p->b];
     const float largest = 8.0f / 180.0f * PI_F;
     float angle_error = 0.0f;
     if (w->limit[j] != LIMIT_INACTIVE) {
@@ -331,7 +330,7 @@ static inline int joint_position(world *w, int j) {
         a->s.a -= ma->inverse_inertia * impulse;
         b->s.a += mb->inverse_inertia * impulse;
     }
-    const vec2 ra = rotate(rotation_by(a->s.a), w->plan->arm_a[j]), rb = rotate(rotation_by(b->s.a), w->plan->arm_b[j]);
+    const vec2 ra = rotate(rotation_by(a->s.a), w->arm_a[j]), rb = rotate(rotation_by(b->s.a), w->arm_b[j]);
     const vec2 c = sub(sub(add(b->s.c, rb), a->s.c), ra);
     const float ia = ma->inverse_inertia, ib = mb->inverse_inertia, m = ma->inverse + mb->inverse;
     const float k11 = m + ia * ra.y * ra.y + ib * rb.y * rb.y, k12 = -ia * ra.x * ra.y - ib * rb.x * rb.y;
@@ -368,7 +367,7 @@ static inline void solve_positions(world *w) {
     float rest = FLT_MAX;
     for (int i = 0; i < p->bodies; i++) {
         body *b = &w->body[i];
-        place_body(b, &p->mass[i]);
+        place_body(b, &w->mass[i]);
         if (b->s.w * b->s.w > ANGULAR_SLOP * ANGULAR_SLOP || dot(b->s.v, b->s.v) > 0.01f * 0.01f) {
             b->s.sleep = 0.0f;
         } else {
