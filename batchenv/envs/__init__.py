@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from batchenv._core import type_info
 from batchenv.imports import importing
 from batchenv.translator import Translator
 
@@ -29,10 +30,14 @@ TRANSLATORS = {
     },
 }
 
+# The same by family, for types of which each user may add more.
+FAMILIES = {"MiniGrid": "batchenv.envs.minigrid:MiniGrid", "BabyAI": "batchenv.envs.minigrid:MiniGrid"}
+
 
 def translator(type_name: str) -> Translator:
     """A new translator for a C type."""
-    module, colon, name = TRANSLATORS.get(type_name, "").partition(":")
+    known = TRANSLATORS.get(type_name) or FAMILIES.get(type_info(type_name)["family"], "")
+    module, colon, name = known.partition(":")
     made = Translator()
     if colon:
         with importing:

@@ -1,0 +1,103 @@
+"""Steps lanes of MuJoCo models in groups and by mj_step, and compares every number."""
+
+import numpy as np
+
+from batchenv import _core
+from batchenv.engines.mujoco import library, physics
+
+
+def always_alone():
+    """Whether this MuJoCo or CPU always takes mj_step."""
+    version = tuple(int(part) for part in library.load()[0].__version__.split(".")[:2])
+    return version not in physics.VERSIONS or len(_core.supported_isas()) == 1
+
+
+# ---- envs
+
+TOP = '<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="9 9 1"/>'
+LEG = '<body pos="0 0 .5"><joint name="a" type="slide" axis="0 0 1"/><joint name="b" axis="0 1 0"/>{}</body>'
+BALL = '<geom size=".1"/>'
+BODY = LEG.format(BALL)
+MOTOR = '<actuator><motor joint="b" ctrlrange="-1 1"/></actuator>'
+
+
+def xml(body=BODY, more="", motor=MOTOR, top=TOP):
+    return f"{top}{body}</worldbody>{motor}{more}</mujoco>"
+
+
+def how(env):
+    return env.get_attr("physics")
+
+
+def rows(env, steps, seed=1, change=None):
+    """All that a run returns."""
+    space = env.action_space
+    space.seed(seed)
+    result = [env.reset(seed=seed)[0].copy()]
+    for step in range(steps):
+        if change and step == steps // 2:
+            change(env)
+        *arrays, infos = env.step(space.sample())
+        result.extend(array.copy() for array in arrays)
+        for key in sorted(infos):
+            values = infos[key]
+            if isinstance(values, np.ndarray):
+                result.extend([row.copy() for row in values if row is not None] if values.dtype == object else [values])
+        if env.autoreset_mode.name == "DISABLED" and (arrays[2] | arrays[3]).any():
+            result.append(env.reset(options={"reset_mask": arrays[2] | arrays[3]})[0].copy())
+    return result
+
+
+def assert_like_mj_step(monkeypatch, make, steps, change=None, together=True):
+    """Runs of the env that make() makes are the same with BATCHENV_PHYSICS=0."""
+    env = make()
+    found = rows(env, steps, change=change)
+    assert any(text.startswith("together") for text in how(env)) == together, how(env)
+    monkeypatch.setenv("BATCHENV_PHYSICS", "0")
+    alone = make()
+    assert how(alone)[0] == "alone, by mj_step: BATCHENV_PHYSICS=0"
+    expected = rows(alone, steps, change=change)
+    assert len(found) == len(expected)
+    for k, (a, b) in enumerate(zip(found, expected, strict=True)):
+        assert a.tobytes() == b.tobytes(), k
+    return found
+
+
+# ---- lanes without an env
+
+LANES = 8
+
+
+def compare(model, rng, calls):
+    """Steps LANES lanes of a model in groups and by mj_step, each of the `calls` so many steps with other controls.
+
+    Returns what differs, or ""; and how many of the lanes' calls were compared, and how many were left to mj_step.
+    """
+    mujoco, functions = library.load()
+    lanes = library.Lanes(model, LANES, 1, ("xpos", "cvel", "cfrc_ext", "qfrc_constraint"), together=False)
+    physics.together(lanes, mujoco, functions)
+    data = mujoco.MjData(model)
+    low, high = np.clip(model.actuator_ctrlrange.T, -100, 100)
+    free = model.actuator_ctrllimited == 0
+    low[free], high[free] = -1, 1
+    compared = left = 0
+
+    def put(lane):
+        scale = rng.choice([0.02, 0.2, 1.0])
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] += rng.uniform(-scale, scale, model.nq)
+        data.qvel[:] = rng.standard_normal(model.nv) * scale
+        mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
+
+    for lane in range(LANES):
+        put(lane)
+    for steps in calls:
+        actions = rng.uniform(low, high, (LANES, model.nu)).astype(np.float32)
+        differs, unstable = lanes.source.compare(actions, steps)
+        compared += int((differs == -1).sum())
+        left += int((differs == -2).sum())
+        for lane in np.flatnonzero(differs >= 0):
+            return f"{lanes.name_of(int(differs[lane]))} of lane {lane}", compared, left
+        for lane in np.flatnonzero(unstable):
+            put(lane)
+    return "", compared, left
