@@ -50,8 +50,14 @@ class Functions:
         self._reset = Call(
             env, order, results.observations, lambda *seed: env.reset(seed=int(*seed) if seed else None)[0], anew=True
         )
+        # The drawer of a render mode watches each step, which goes through the env for that.
+        steps = whole.plain and env.render_mode is None
         self._step = Call(
-            env, order, results, env.step if whole.plain else lambda *leaves: env.step(whole.built(leaves))
+            env,
+            order,
+            results,
+            lambda *leaves: env.step(whole.built(leaves)),
+            steps=_core.XlaSteps(env._backend.core, results.taken) if steps else None,
         )
         self._send = Call(env, order, None, lambda *leaves: env.send(batch.built(leaves), batch.rest(leaves)))
         self._recv = Call(env, order, Results(env, env.batch_size, env_id=True), env.recv)
@@ -120,7 +126,10 @@ class Tree:
         forms: an array of each shape and dtype.
     """
 
-    plain = False  # whether what is found needs not to be taken apart
+    @property
+    def taken(self) -> Callable[[Any], list[Any]]:
+        """As of `Results`."""
+        return self.leaves
 
     def __init__(self, example: Any):
         self.forms, self._structure = jax.tree_util.tree_flatten(example)
@@ -137,7 +146,10 @@ def _of_space(space: Any, rows: int, what: str) -> Any:
     example = create_empty_array(space, rows)
     for form in jax.tree_util.tree_leaves(example):
         if not isinstance(form, np.ndarray) or form.dtype.kind not in "biuf":
-            raise TypeError(f"XLA has arrays of numbers alone, and the {what} {space} has others: convert it")
+            raise TypeError(
+                f"XLA has arrays of numbers alone, and the {what} {space} has others: "
+                "convert it, or make the env without texts (MiniGrid's has mission='tokens')"
+            )
     return example
 
 
@@ -174,7 +186,11 @@ class Actions(Tree):
 
 
 class Results:
-    """What a step of `rows` lanes returns. env_id: whether infos have it."""
+    """What a step of `rows` lanes returns. env_id: whether infos have it.
+
+    Attributes:
+        taken: `leaves`, or None if what a step returns needs not to be taken apart.
+    """
 
     def __init__(self, env: Any, rows: int, env_id: bool = False):
         self._space = env.single_observation_space
@@ -193,7 +209,8 @@ class Results:
             self._infos["_final_obs",] = flag
         if env_id:
             self._infos["env_id",] = np.empty(rows, np.int64)
-        self.plain = not self._infos and len(self.observations.forms) == 1
+        plain = not self._infos and len(self.observations.forms) == 1
+        self.taken = None if plain else self.leaves
         rewards = np.empty(rows, env.config.get("reward_dtype", "float64"))
         self.forms = [*self.observations.forms, rewards, flag, flag, *self._infos.values(), *self._final]
 
@@ -262,12 +279,20 @@ class Call:
             from it.
         function: called with arrays.
         anew: whether it takes handles of earlier calls, too.
+        steps: an XlaSteps that does the same more quickly, or None.
     """
 
-    def __init__(self, env: Any, order: _core.XlaOrder, results: Any, function: Callable[..., Any], anew: bool = False):
+    def __init__(
+        self,
+        env: Any,
+        order: _core.XlaOrder,
+        results: Any,
+        function: Callable[..., Any],
+        anew: bool = False,
+        steps: _core.XlaSteps | None = None,
+    ):
         self._results = results
-        take = None if results is None or results.plain else results.leaves
-        self._call = _core.XlaCall(env, order, function, take, anew)
+        self._call = _core.XlaCall(env, order, function, None if results is None else results.taken, anew, steps)
 
     def __call__(self, handle: Any, arguments: Sequence[Any]) -> tuple[Any, Any]:
         """Puts a call into the program that is being traced. Returns the next handle and what comes back."""

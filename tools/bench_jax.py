@@ -1,10 +1,13 @@
 """Steps per second inside of programs of JAX: env.xla(), states that are values, and peers that are installed
 (EnvPool's xla(), gymnax), beside the policy alone. In turns in one run; medians.
 
-python tools/bench_jax.py [--lanes 64 4096] [--rounds 9]
+python tools/bench_jax.py [--lanes 64 4096] [--rounds 9] [--width 64]
+
+The policy is linear or, with --width, a network with two layers of so many tanh units.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import time
@@ -17,11 +20,18 @@ import numpy as np
 
 import batchenv
 
-WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(4, 2)), jnp.float32)
 
+def policy_of(width):
+    rng, sizes = np.random.default_rng(0), [4, width, width, 2] if width else [4, 2]
+    first, *others = [jnp.asarray(rng.normal(size=pair), jnp.float32) for pair in itertools.pairwise(sizes)]
 
-def policy(observations):
-    return jnp.argmax(observations @ WEIGHTS, axis=1).astype(jnp.int32)
+    def policy(observations):
+        values = observations @ first
+        for weights in others:
+            values = jnp.tanh(values) @ weights
+        return jnp.argmax(values, axis=1).astype(jnp.int32)
+
+    return policy
 
 
 def alone(lanes):
@@ -100,7 +110,7 @@ def gymnax(lanes):
     return (state, jax.random.key(1)), observations, step
 
 
-def program(step, length):
+def program(step, policy, length):
     def one(carry, _):
         state, observations = carry
         return step(state, policy(observations)), None
@@ -112,7 +122,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lanes", type=int, nargs="+", default=[64, 4096])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--width", type=int, default=0, help="of the policy's two hidden layers; 0: it has none")
     arguments = parser.parse_args()
+    policy = policy_of(arguments.width)
     for lanes in arguments.lanes:
         length = max(50, 400_000 // lanes)
         runs, took = {}, {}
@@ -122,7 +134,7 @@ def main():
             except ImportError as missing:
                 print(f"{make.__name__}: {missing}")
                 continue
-            runs[make.__name__] = [program(step, length), (state, jnp.asarray(observations))]
+            runs[make.__name__] = [program(step, policy, length), (state, jnp.asarray(observations))]
             took[make.__name__] = []
         for k in range(arguments.rounds + 1):
             for name, run in runs.items():

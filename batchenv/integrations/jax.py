@@ -78,10 +78,9 @@ class FunctionalEnv:
         self._sizes = env._backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
         self._init_call = _core.XlaCall(self, None, self._serve_init)
-        leaves = None if self._results.plain else self._results.leaves
-        states = _core.XlaStates(env._backend.core, leaves, self._lock) if self._actions.plain else None
+        steps = _core.XlaSteps(env._backend.core, self._results.taken, self._lock) if self._actions.plain else None
         self._rollout_call = _core.XlaCall(self, None, self._serve_rollout)
-        self._step_call = _core.XlaCall(self, None, self._serve_step, states=states)
+        self._step_call = _core.XlaCall(self, None, self._serve_step, steps=steps)
 
     @property
     def closed(self) -> bool:

@@ -125,6 +125,8 @@ def register(name: str = "batchenv") -> None:
 
 
 def _narrow(observations: Any) -> Any:
+    """Texts, which have no dtype, stay as they are."""
     return nested.each(
-        lambda part: part.astype(np.float32, copy=False) if part.dtype == np.float64 else part, observations
+        lambda part: part.astype(np.float32, copy=False) if getattr(part, "dtype", None) == np.float64 else part,
+        observations,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from batchenv import nested
-from batchenv._core import Tensors
+from batchenv._core import Tensors, held_memory
 
 try:
     import torch
@@ -51,6 +52,35 @@ def tensor(array: Any) -> Any:
 
 
 tensors = Tensors(torch.Tensor, tensor).of  # of an array, or of all that are in dicts and tuples; see `tensor`
+
+
+def _counted() -> bool:
+    """Whether it can be seen who else holds a tensor, by Python's count of references, or its memory (`held_memory`).
+    This is so with PyTorch 2.13; no other release was tried."""
+    with torch.inference_mode(False), torch.enable_grad():
+        one = torch.ones(4)
+        if held_memory(one.untyped_storage()):
+            return False
+        for alias in torch.Tensor.detach, torch.Tensor.untyped_storage, torch.Tensor.numpy:
+            other = alias(one)
+            if not held_memory(one.untyped_storage()):
+                return False
+            del other
+        alone = sys.getrefcount(one)
+        graph = torch.ones(4, requires_grad=True) * one
+        return sys.getrefcount(one) == alone + 1 and graph.requires_grad and not held_memory(one.untyped_storage())
+
+
+counted = _counted()
+
+
+def renew(old: tuple[Any, ...], under: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Tensors over arrays, not of the inference mode; None if somebody uses the memory of the old ones."""
+    if any(held_memory(one.untyped_storage()) for one in old):
+        return None
+    with torch.inference_mode(False):
+        made = tuple(map(tensor, under))
+    return made if all(type(one) is torch.Tensor for one in made) else None
 
 
 def arrays(value: Any) -> Any:

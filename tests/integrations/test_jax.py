@@ -70,6 +70,7 @@ def assert_step(found, expected, lanes):
 CASES = [
     ("CartPole-v1", {"record_episode_statistics": True}),
     ("Pendulum-v1", {"max_episode_steps": 20}),
+    ("CartPole-v1", {"reward_dtype": "float32", "frame_stack": 2}),
     ("Blackjack-v1", {}),
     ("Taxi-v4", {"max_episode_steps": 20}),
     ("SyntheticNested-v0", {}),
@@ -214,6 +215,53 @@ def test_numbers_of_64_bits():
         action = np.full((3, 1), 0.3, np.float32)
         found, expected = functions.step(handle, action)[1], twin.step(action)
         assert found[1].dtype == np.float64 and np.asarray(found[1]).tobytes() == expected[1].tobytes()
+
+
+@pytest.mark.parametrize("reward_dtype", ["float32", "float64"])
+def test_what_is_normalized(reward_dtype):
+    options = {"normalize_observation": True, "normalize_reward": 0.9, "reward_dtype": reward_dtype}
+    ours, twin = (batchenv.make("Pendulum-v1", 3, **options) for _ in range(2))
+    twin.reset(seed=1)
+    functions = ours.xla()
+    handle, _ = functions.reset(functions.handle, 1)
+    step = jax.jit(functions.step)
+    for k in range(5):
+        action = np.full((3, 1), 0.1 * k, np.float32)
+        handle, found = step(handle, action)
+        assert_step(found, twin.step(action), twin)
+    assert repr(ours.normalizer) == repr(twin.normalizer)
+
+
+def test_pictures_show_what_a_program_has_done():
+    pytest.importorskip("pygame")
+    ours, twin = (batchenv.make("Pendulum-v1", 1, render_mode="rgb_array") for _ in range(2))
+    twin.reset(seed=1)
+    functions = ours.xla()
+    handle, _ = functions.reset(functions.handle, 1)
+    for action in np.float32([[[2.0]], [[-2.0]]]):  # it is drawn as an arrow
+        handle, _ = functions.step(handle, action)
+        twin.step(action)
+        assert np.array_equal(ours.render()[0], twin.render()[0])
+
+
+@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("reward_dtype", ["float32", "float64"])
+def test_many_lanes(reward_dtype, mode):
+    """Their results are written into XLA's arrays at once."""
+    ours, twin = (
+        batchenv.make("CartPole-v1", 600, reward_dtype=reward_dtype, autoreset_mode=mode, max_episode_steps=9)
+        for _ in range(2)
+    )
+    twin.reset(seed=1)
+    functions = ours.xla()
+    handle, _ = functions.reset(functions.handle, 1)
+    step, kept = jax.jit(functions.step), []
+    for k in range(12):
+        action = np.random.default_rng(k).integers(0, 2, 600)
+        handle, found = step(handle, action)
+        kept.append((found, twin.step(action)))
+    for found, expected in kept:  # later steps have left earlier results alone
+        assert_step(found, expected, twin)
 
 
 class Keeping(CartPoleEnv):

@@ -165,6 +165,50 @@ def test_every_kind_of_alias_keeps_its_values(mode):
         assert np.array_equal(now, before)
 
 
+def test_what_is_done_to_a_tensor_does_not_come_again():
+    """Tensors that nobody holds are handed out again, but not with what was done to them."""
+    env = batchenv.make("CartPole-v1", 6, env_type="torch")
+    env.reset(seed=0)
+    actions = torch.zeros(6, dtype=torch.int64)
+    changes = [lambda t: t.requires_grad_(), lambda t: t.unsqueeze_(0), lambda t: t.t_(),
+               lambda t: setattr(t, "own", 1), lambda t: setattr(t, "data", torch.zeros(6, 4)),
+               lambda t: t.set_(torch.zeros(6, 4)), lambda t: t.resize_(2, 2), lambda t: t.share_memory_()]  # fmt: skip
+    for change in changes:
+        for _ in range(5):
+            change(env.step(actions)[0])
+        for _ in range(5):
+            observations = env.step(actions)[0]
+            assert observations.shape == (6, 4) and observations.stride() == (4, 1)
+            assert not observations.requires_grad and not vars(observations)
+            assert torch.equal(observations, torch.from_numpy(env.env._backend.core.observe()))
+            del observations
+
+
+def test_tensors_come_again_when_nobody_holds_them():
+    from batchenv.integrations.tensors import counted
+
+    if not counted:
+        pytest.skip("this PyTorch does not show who holds a tensor")
+    env = batchenv.make("CartPole-v1", 6, env_type="torch")
+    env.reset(seed=0)
+    actions = torch.zeros(6, dtype=torch.int64)
+    with torch.inference_mode():
+        for _ in range(3):
+            env.step(actions)
+    first = env.step(actions)[1]
+    first.mark = True  # it is another's from now on
+    name = id(first)
+    assert not first.is_inference(), "tensors made in inference mode came again outside of it"
+    assert all(id(env.step(actions)[1]) != name for _ in range(10))
+    del first
+    for _ in range(10):
+        env.step(actions)
+    last = weakref.ref(env.step(actions)[0])
+    assert env.step(actions)[0] is last()
+    held = [env.step(actions) for _ in range(10)]
+    assert len({part.data_ptr() for result in held for part in result[:4]}) == 40
+
+
 def test_tensors_are_dropped_in_other_threads():
     env = batchenv.make("CartPole-v1", 6, env_type="torch")
     env.reset(seed=0)
