@@ -12,7 +12,7 @@ import sys
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
-from batchenv.describe import info_lines, list_lines, matching
+from batchenv.describe import families, info_lines, installed, list_lines, matching, typical
 from batchenv.registry import TABLE, lookup
 
 
@@ -21,6 +21,16 @@ def environment_id(text: str) -> str:
         return lookup(text)[0]
     except (ValueError, OSError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def environments(text: str) -> list[str]:
+    """The ids that an argument of `bench` means: one, or typical ones of a family or of all that are installed."""
+    found = families()
+    if text == "all":
+        usable = (ids for ids in found.values() if TABLE[ids[0]].extra is None or installed(TABLE[ids[0]].extra))
+        return [name for ids in usable for name in typical(ids)]
+    chosen = next((ids for family, ids in found.items() if family.lower() == text.lower()), None)
+    return [environment_id(text)] if chosen is None else typical(chosen)
 
 
 def positive_int(text: str) -> int:
@@ -51,7 +61,11 @@ def print_build() -> None:
     from batchenv.bench import environment
 
     about = environment()
-    lines = {**about["build_info"], **about["versions"], **{key: about[key] for key in ("platform", "cpu_count")}}
+    lines = {
+        **about["build_info"],
+        **about["versions"],
+        **{key: about[key] for key in ("platform", "cpu", "cpu_count")},
+    }
     for key, value in lines.items():
         print(f"{key}: {'not installed' if value is None else value}")
 
@@ -59,16 +73,19 @@ def print_build() -> None:
 def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from batchenv import bench
 
-    for path in filter(None, (options.json, options.plot)):  # before minutes of measuring, not after
+    for path in filter(None, (options.json, options.plot, options.report)):  # before minutes of measuring, not after
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
             parser.error(f"cannot write {path}: there is no folder {folder}")
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
-    ids = options.ids or batchenv.list_envs(None)
+    if options.report:
+        from batchenv import report
+    ids = [env_id for some in options.ids for env_id in some] or batchenv.list_envs(None)
     plan = []
     for env_id in dict.fromkeys(ids):
-        default = (64,) if TABLE[env_id].extra is not None else (4096,)
+        entry = TABLE[env_id]
+        default = (64,) if entry.extra is not None or entry.family == "Box2D" else (4096,)  # whose steps take long
         if env_id == "CartPole-v1" and not options.ids:
             default = (1, 64, 4096, 65536)
         plan += [(env_id, lanes) for lanes in options.lanes or default]
@@ -84,6 +101,9 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if options.plot:
         bench.plot(result["rows"], options.plot)
         print(f"wrote {options.plot}")
+    if options.report:
+        report.write(result, options.report)
+        print(f"wrote {options.report}: one file, which you can send or attach")
 
 
 def compile_file(options: argparse.Namespace) -> None:
@@ -147,20 +167,28 @@ def make_parser() -> argparse.ArgumentParser:
         "build", aliases=["doctor"], help="how batchenv was built, and what it found here: put it into bug reports"
     )
     command = commands.add_parser("bench", help="environment steps per second")
-    command.add_argument("ids", nargs="*", metavar="ID", type=environment_id, help="default: all kernels")
     command.add_argument(
-        "--compare", action="store_true", help="also EnvPool and Gymnasium's vector envs, if installed"
+        "ids",
+        nargs="*",
+        metavar="ID",
+        type=environments,
+        help="ids; or families (see `list`), of which some typical ids are measured; or all, for every family that is "
+        "installed. Default: all kernels",
+    )
+    command.add_argument(
+        "--compare", action="store_true", help="also EnvPool, ale-py's and Gymnasium's vector envs, if installed"
     )
     command.add_argument(
         "--lanes",
         type=lane_counts,
-        help="numbers of lanes (copies of the env), with commas; default 4096 (MuJoCo and Atari: 64), and "
+        help="numbers of lanes (copies of the env), with commas; default 4096 (Box2D, MuJoCo and Atari: 64), and "
         "1,64,4096,65536 for CartPole-v1 among all ids",
     )
     command.add_argument("--threads", type=positive_int, help="num_threads of batchenv; default: as make()")
     command.add_argument("--seconds", type=seconds, default=1.0, help="per program and row; default %(default)s")
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
+    command.add_argument("--report", metavar="FILE.html", help="writes table, plot and machine as one page")
     command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")
     command.add_argument("name", help="a word such as my_game: the id becomes MyGame-v0")
     command = commands.add_parser("compile", help="compiles the C file of an env, and says what its ids are")

@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import cycle, islice
 from typing import Any
 
@@ -107,6 +107,10 @@ def contestants_for(
             elif peer == "SyncVectorEnv":
                 sync = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="sync")
                 made[peer] = Contestant(sync, actions)
+            elif peer == "AtariVectorEnv":
+                if env_id.startswith("ALE/"):
+                    vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point")
+                    made[peer] = Contestant(vector, actions)
             elif env_id.startswith("CartPole"):
                 vector = gymnasium.make_vec(env_id, num_envs=lanes, vectorization_mode="vector_entry_point")
                 made["CartPoleVectorEnv"] = Contestant(vector, actions)
@@ -131,7 +135,7 @@ def _envpool(env_id: str, lanes: int, actions: list[np.ndarray]) -> Iterator[tup
         )
 
 
-PEERS = ("EnvPool", "SyncVectorEnv", "CartPoleVectorEnv")
+PEERS = ("EnvPool", "AtariVectorEnv", "SyncVectorEnv", "CartPoleVectorEnv")
 
 
 def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: bool) -> dict[str, Any]:
@@ -169,11 +173,21 @@ def environment() -> dict[str, Any]:
     return {
         "build_info": batchenv.build_info(),
         "versions": versions,
+        "cpu": cpu_name(),
         "cpu_count": os.cpu_count(),
         "machine": platform.machine(),
         "platform": platform.platform(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     }
+
+
+def cpu_name() -> str:
+    """The processor's name, as far as the system tells."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 @contextmanager
@@ -231,13 +245,13 @@ def significant(value: float) -> str:
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as aligned text: millions of steps per second of each, and batchenv's divided by each peer's."""
+def cells(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """The table's head and rows: millions of steps per second of each, and batchenv's divided by each peer's."""
     peers = list(dict.fromkeys(name for r in rows for name in PEERS if name in r["ratio"]))
     lines = [["id", "lanes", "M steps/s", "us per call", *(text for peer in peers for text in (peer, "ratio"))]]
     for r in rows:
         ours = [significant(r["steps_per_second"][OURS] / 1e6), significant(r["us_per_call"][OURS])]
-        cells = [
+        others = [
             text
             for peer in peers
             for text in (
@@ -246,7 +260,13 @@ def table(rows: list[dict[str, Any]]) -> str:
                 else ("-", "-")
             )
         ]
-        lines.append([r["id"], str(r["lanes"]), *ours, *cells])
+        lines.append([r["id"], str(r["lanes"]), *ours, *others])
+    return lines
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as aligned text."""
+    lines = cells(rows)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -8,6 +8,19 @@ import pytest
 from helpers.processes import run_python
 from helpers.project import ROOT
 
+# The pages whose code runs as it stands. Those of others need a learner, or files of the reader's.
+RUN = (
+    "index",
+    "tutorial",
+    "your-loop",
+    "python-envs",
+    "async",
+    "toy-text",
+    "box2d",
+    "atari",
+    "from-envpool",
+    "conformance",
+)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -26,18 +39,22 @@ def heading_anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/your-loop.md", "docs/python-envs.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/index.md", "docs/tutorial.md", "docs/your-loop.md", "docs/python-envs.md"]
+)
 def test_code_runs(name, tmp_path, monkeypatch):
     """One block after the other, as a reader would paste them."""
     monkeypatch.chdir(tmp_path)
     namespace, skipped = {}, []
     for line, code in blocks(ROOT / name):
         missing = [module for module in re.findall(r"^(?:import|from) (\w+)", code, re.M) if not is_there(module)]
+        if "render_mode=" in code and not is_there("pygame"):
+            missing.append("pygame")
         if "RecordVideo" in code and not (is_there("moviepy") and is_there("pygame")):
             missing.append("moviepy and pygame")
         missing += [
             module
-            for env_id, module in (("CarRacing", "Box2D"), ("minigrid:", "minigrid"))
+            for env_id, module in (("CarRacing", "Box2D"), ("minigrid:", "minigrid"), ("ALE/", "multi_agent_ale_py"))
             if env_id in code and not is_there(module)
         ]
         if missing:

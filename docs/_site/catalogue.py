@@ -1,0 +1,215 @@
+"""The site's pages of environments: one per family, with a picture of every environment, its spaces, keywords and
+infos, and its speed. All of it is read from batchenv itself while the site is built, so that it cannot fall behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from PIL import Image
+
+import batchenv
+from batchenv import _core
+from batchenv.describe import limits, space_text
+from batchenv.registry import TABLE
+
+# {family: (page, title, what the page begins with, the page that says more)}, in the order of the site.
+FAMILIES = {
+    "classic control": ("classic-control", "Classic control", "Gymnasium's five physics toys, as kernels.", None),
+    "toy text": ("toy-text", "Toy text", "Small worlds with numbered states, which tables could solve.", "toy-text"),
+    "Box2D": ("box2d", "Box2D", "A lander and a walker of jointed bodies. No library is needed.", "box2d"),
+    "MiniGrid": ("minigrid", "MiniGrid", "Rooms, keys and doors, seen from within.", "minigrid"),
+    "BabyAI": ("babyai", "BabyAI", "MiniGrid's rooms, with tasks given as sentences.", "minigrid"),
+    "MuJoCo": ("mujoco", "MuJoCo", "Gymnasium's eleven robots, several at a time in one register.", "mujoco"),
+    "Atari": ("atari", "Atari", "The Arcade Learning Environment: 104 games, some for several players.", "atari"),
+}
+STEPS, WIDTH, FRAME_MS = 60, 240, 80
+ATARI_FRAMES = 200  # random actions before a game's picture is taken: most titles are gone by then
+
+
+def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
+    """Writes the pages of all families into the folder `source`, with those pictures that are there already or, if
+    `pictures`, with all, and lists them in its environments.md. `rates`: what `python -m batchenv bench --json` has
+    written. Returns the names of environments without a picture."""
+    folder = source / "environments"
+    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    undrawn: list[str] = []
+
+    def shown(name: str, draw: Callable[[str, Path], bool]) -> str | None:
+        """The environment's picture, as seen from its page; None if it has none."""
+        path = folder / "pictures" / f"{name.replace('/', '-')}.webp"
+        if path.exists() or (pictures and draw(name, path)):
+            return f"pictures/{path.name}"
+        undrawn.append(name)
+        return None
+
+    families = sorted({entry.family for entry in TABLE.values() if entry.listed}, key=order)
+    pages = []
+    for family in families:
+        page, title, intro, more = FAMILIES.get(family, (family.lower().replace(" ", "-"), family, "", None))
+        ids = [name for name, entry in TABLE.items() if entry.listed and entry.family == family]
+        lines = [f"# {title}", "", f"{intro} Pictures show a random policy; spaces are those of one lane.", ""]
+        if more:
+            lines += [f"[More about them](../{more}.md): what is exact, what differs, and figures beside others'.", ""]
+        body = atari_gallery(ids, shown) if family == "Atari" else sections(ids, rates, shown)
+        (folder / f"{page}.md").write_text("\n".join([*lines, *body]) + "\n", encoding="utf-8")
+        pages.append((page, title, intro, len(ids)))
+    rows = [f"| [{title}](environments/{page}.md) | {count} | {intro} |" for page, title, intro, count in pages]
+    toc = ["```{toctree}", ":hidden:", "", *(f"environments/{page}" for page, *_ in pages), "```"]
+    with open(source / "environments.md", "a", encoding="utf-8") as file:
+        file.write("\n".join(["", *toc, "", "| family | ids | |", "|---|---:|---|", *rows, ""]))
+    return undrawn
+
+
+def order(family: str) -> tuple[int, str]:
+    known = list(FAMILIES)
+    return (known.index(family) if family in known else len(known), family)
+
+
+def sections(ids: list[str], rates: dict[str, Any], shown: Callable[..., str | None]) -> Iterator[str]:
+    """A section per C type, with all ids of the type."""
+    types: dict[str, list[str]] = {}
+    for name in ids:
+        types.setdefault(TABLE[name].type_name, []).append(name)
+    for type_name, names in types.items():
+        env = batchenv.make(names[0], 1)
+        yield from [f"## {type_name}", ""]
+        for name in names if len(names) <= 4 else names[:1]:
+            if picture := shown(name, draw):
+                yield f"![{name}]({picture}){{.env-picture}}"
+        yield from ["", f"observation: {spaces_text(env.single_observation_space)}  "]
+        yield from [f"action: {spaces_text(env.single_action_space)}", ""]
+        yield from ["| id | step limit | solved at | steps per second |", "|---|---:|---:|---:|"]
+        for name in names:
+            limit, threshold = TABLE[name].max_episode_steps, TABLE[name].reward_threshold
+            yield f"| `{name}` | {limit or 'none'} | {threshold or ''} | {rate(name, rates)} |"
+        yield ""
+        yield from keyword_table(type_name, TABLE[names[0]], env)
+        yield from info_table(type_name)
+
+
+def spaces_text(space: Any) -> str:
+    return (
+        ", ".join(f"`{name}` {spaces_text(part)}" for name, part in space.items())
+        if isinstance(space, gymnasium.spaces.Dict)
+        else f"`{space_text(space)}`"
+    )
+
+
+def rate(name: str, rates: dict[str, Any]) -> str:
+    """The environment's row of a benchmark, or nothing."""
+    found = [row for row in rates.get("rows", ()) if row["id"] == name]
+    return ", ".join(f"{row['steps_per_second']['batchenv']:,.0f} with {row['lanes']:,} lanes" for row in found)
+
+
+def keyword_table(type_name: str, entry: Any, env: Any) -> Iterator[str]:
+    tables = _core.type_info(type_name)
+    rows = [
+        (name, entry.kwargs.get(name, default), "", meaning)
+        for name, default, meaning in env._backend.translator.KEYWORDS
+    ]
+    for row in tables["params"]:
+        per_lane = "; may differ from lane to lane" if row["per_lane"] else ""
+        rows.append((row["name"], entry.kwargs.get(row["name"], row["default"]), limits(row) + per_lane, row["doc"]))
+    if rows:
+        yield from ["| keyword | default | values | |", "|---|---|---|---|"]
+        yield from (f"| `{a}` | `{b!r}` | {c} | {cell(d)} |" for a, b, c, d in rows)
+        yield ""
+
+
+def info_table(type_name: str) -> Iterator[str]:
+    rows = _core.type_info(type_name)["info"]
+    if rows:
+        yield from ["| info | dtype | |", "|---|---|---|"]
+        for row in rows:
+            size = f"[{row['size']}]" if row["size"] > 1 else ""
+            yield f"| `{row['name']}` | `{row['dtype']}{size}` | {cell(row['doc'])} |"
+        yield ""
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------------
+
+
+def draw(name: str, path: Path) -> bool:
+    """Draws some steps of a random policy as an animation. Returns whether the environment can be drawn."""
+    env = batchenv.make(name, 1)
+    if "rgb_array" not in env.class_metadata(name)["render_modes"]:
+        return draw_board(env, path)
+    env = batchenv.make(name, 1, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    frames = []
+    for _ in range(STEPS):
+        frames.append(shrink(env.render()[0]))
+        env.step(env.action_space.sample())
+    env.close()
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0, quality=60, method=4)
+    return True
+
+
+def draw_board(env: Any, path: Path) -> bool:
+    """Draws the observations of an environment that has no pictures, where they are a board or a place in a row."""
+    space = env.single_observation_space
+    discrete = isinstance(space, gymnasium.spaces.Discrete)
+    if not discrete and (not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 2):
+        return False
+    observations, _ = env.reset(seed=0)
+    frames = []
+    for _ in range(STEPS):
+        board = np.eye(space.n)[observations[0]][None] if discrete else observations[0]
+        grey = (255 - 200 * (board - board.min()) / max(np.ptp(board), 1e-9)).astype(np.uint8)
+        frames.append(Image.fromarray(np.kron(grey, np.ones((24, 24), np.uint8))))
+        observations = env.step(env.action_space.sample())[0]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=4 * FRAME_MS, loop=0)
+    return True
+
+
+def shrink(picture: np.ndarray) -> Image.Image:
+    image = Image.fromarray(picture)
+    return image.resize((WIDTH, round(image.height * WIDTH / image.width))) if image.width > WIDTH else image
+
+
+def atari_gallery(ids: list[str], shown: Callable[..., str | None]) -> Iterator[str]:
+    """The forms of ids, a picture per game, and the keywords."""
+    games = sorted(name for name in ids if name.startswith("ALE/"))
+    yield from ["| form of ids | games | |", "|---|---:|---|"]
+    for form, meaning in (
+        ("ALE/{}-v5", "as `gymnasium.make_vec` has them, with ale-py's preprocessing in C"),
+        ("{}NoFrameskip-v4", "a frame per step, and no preprocessing"),
+        ("{}-v5", "as EnvPool has them; two-player games among them"),
+    ):
+        start, end = form.split("{}")
+        count = sum(name.startswith(start) and name.endswith(end) and ("/" in name) == ("/" in form) for name in ids)
+        yield f"| `{form.format('Pong')}` | {count} | {meaning} |"
+    figures = [
+        [f":::{{figure}} {picture}", f":alt: {name}", f"`{name}`", ":::"]
+        for name in games
+        if (picture := shown(name, draw_game))
+    ]
+    if figures:
+        yield from ["", "::::{container} env-gallery", *(line for figure in figures for line in figure), "::::"]
+    yield from ["", "## Keywords", ""]
+    yield from keyword_table(TABLE[games[0]].type_name, TABLE[games[0]], batchenv.make(games[0], 1))
+
+
+def draw_game(name: str, path: Path) -> bool:
+    env = batchenv.make(name, 1, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(ATARI_FRAMES // 4):
+        env.step(env.action_space.sample())
+    Image.fromarray(env.render()[0]).save(path, quality=70, method=6)
+    env.close()
+    return True
+
+
+def load_rates(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
