@@ -2,10 +2,11 @@
 rewards, flags and the state of each lane's random stream after each reset and step.
 
     python tools/compare_minigrid.py [--seeds 50] [--steps 2000] [--only TEXT] [--modes NextStep,SameStep,Disabled]
-        [--policy random]
+        [--policy solver]
 
-Actions are those of a policy that solves the levels (for BabyAI minigrid's own bot), a fifth of them random; or, with
---policy random, all are random, and go forward, toggle and pick up more often than others. Seed s is that of lane s.
+Actions of even lanes are those of a policy that solves the levels (for BabyAI minigrid's own bot), a fifth of them
+random; those of odd lanes are random, and go forward, toggle and pick up more often than others. --policy takes one of
+the two for all lanes. Seed s is that of lane s.
 Exit status 1: something differs. A line per id says how many episodes ended, and how many of them were solved (a reward
 above 0).
 """
@@ -44,17 +45,21 @@ def differences(ours, theirs):
             yield name
 
 
-def compare(env_id, seeds, steps, mode, random):
-    """Returns what differs (a list of texts), how many episodes ended and how many were solved."""
+def compare(env_id, seeds, steps, mode, policies):
+    """Returns what differs (a list of texts), how many episodes ended and how many were solved. policies: of lanes with
+    even and with odd numbers."""
     ours = batchenv.make(env_id, seeds, autoreset_mode=mode)
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, disable_env_checker=True)] * seeds, autoreset_mode=mode)
     rng = np.random.default_rng(7)
     found = [f"reset: {what}" for what in differences(ours.reset(seed=0)[:1], theirs.reset(seed=0)[:1])]
     ended = solved = 0
     begun = done = np.ones(seeds, bool)
-    policy = Bot(theirs, 7, NOISE) if env_id.startswith("BabyAI-") else Solver(ours, 7, NOISE)
+    played = [lane for lane in range(seeds) if policies[lane % 2] == "solver"]
+    make_solver, env = (Bot, theirs) if env_id.startswith("BabyAI-") else (Solver, ours)
+    solver = make_solver(env, 7, NOISE, played)
     for step in range(steps):
-        actions = choose(ours, rng) if random else policy.actions(begun)
+        actions = choose(ours, rng)
+        actions[played] = solver.actions(begun)
         before = done
         result, expected = ours.step(actions), theirs.step(actions)
         found += [f"step {step}: {what}" for what in differences(result[:4], expected[:4])]
@@ -81,15 +86,16 @@ def main():
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--only", default="MiniGrid-")
     parser.add_argument("--modes", default="NextStep")
-    parser.add_argument("--policy", choices=["solver", "random"], default="solver")
+    parser.add_argument("--policy", choices=["solver", "random"])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     known = set(batchenv.list_envs(None))
     ids = [name for name in gymnasium.registry if arguments.only in name and name in known]
+    policies = [arguments.policy] * 2 if arguments.policy else ["solver", "random"]
     failed, ended, solved, start = [], 0, 0, time.time()
     for mode in map(AutoresetMode, arguments.modes.split(",")):
         for env_id in ids:
-            found, ends, wins = compare(env_id, arguments.seeds, arguments.steps, mode, arguments.policy == "random")
+            found, ends, wins = compare(env_id, arguments.seeds, arguments.steps, mode, policies)
             ended, solved = ended + ends, solved + wins
             failed += [env_id] if found else []
             print(f"{env_id} {mode.value}: {ends} episodes, {wins} solved", *found[:3], sep="; ", flush=True)

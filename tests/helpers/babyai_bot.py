@@ -25,17 +25,19 @@ class Bot:
         env: the SyncVectorEnv; it has been reset.
         seed: for random actions.
         noise: how often an action is random. Where the bot cannot go on, all are, until the episode ends.
+        lanes: for which it chooses; None: all.
     """
 
-    def __init__(self, env, seed=0, noise=0.0):
-        self.levels = [one.unwrapped for one in env.envs]
+    def __init__(self, env, seed=0, noise=0.0, lanes=None):
+        self.lanes = list(range(env.num_envs)) if lanes is None else lanes
+        self.levels = [env.envs[lane].unwrapped for lane in self.lanes]
         self.noise, self.rng = noise, np.random.default_rng(seed)
         self.bots = [BabyAIBot(level) for level in self.levels]
         self.last = [None] * len(self.levels)
 
     def actions(self, ended):
-        """One action per lane, int64 (n,). ended: bool (n,), the lanes whose episode has begun anew."""
-        for lane in np.flatnonzero(ended):
+        """One action per lane that it plays, int64. ended: bool (n,), the lanes whose episode has begun anew."""
+        for lane in np.flatnonzero(ended[self.lanes]):
             self.bots[lane], self.last[lane] = BabyAIBot(self.levels[lane]), None
         before = signal.signal(signal.SIGVTALRM, _give_up)
         try:

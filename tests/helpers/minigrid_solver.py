@@ -22,30 +22,32 @@ class Solver:
         env: the BatchEnv; it has been reset.
         seed: for the random actions of lanes for which there is no plan, and of `noise`.
         noise: how often an action is random.
+        lanes: for which it chooses; None: all.
     """
 
-    def __init__(self, env, seed=0, noise=0.0):
+    def __init__(self, env, seed=0, noise=0.0, lanes=None):
         self.env, self.noise, self.rng = env, noise, np.random.default_rng(seed)
-        self.plans = [[] for _ in range(env.num_envs)]
+        self.lanes = list(range(env.num_envs)) if lanes is None else lanes
+        self.plans = [[] for _ in self.lanes]
         self.num_actions = int(env.single_action_space.n)
 
     def actions(self, ended):
-        """One action per lane, int64 (n,). ended: bool (n,), the lanes whose episode has begun anew, or ends."""
+        """One action per lane that it plays, int64. ended: bool (n,), lanes whose episode has begun anew, or ends."""
         wanting = []
-        for lane, plan in enumerate(self.plans):
-            if ended[lane]:
+        for k, (plan, has_ended) in enumerate(zip(self.plans, ended[self.lanes], strict=True)):
+            if has_ended:
                 plan.clear()
             if not plan:
-                wanting.append(lane)
+                wanting.append(k)
         if wanting:
             names = ("grid", "agent_pos", "agent_dir", "carrying", "mission")
             values = [self.env.get_attr(name) for name in names]
-            for lane in wanting:
-                self.plans[lane] = World(*(value[lane] for value in values)).plan()
+            for k in wanting:
+                self.plans[k] = World(*(value[self.lanes[k]] for value in values)).plan()
         chosen = [plan.pop(0) if plan else int(self.rng.integers(self.num_actions)) for plan in self.plans]
-        for lane in np.flatnonzero(self.rng.random(len(chosen)) < self.noise):
-            chosen[lane] = int(self.rng.integers(self.num_actions))
-            self.plans[lane] = []
+        for k in np.flatnonzero(self.rng.random(len(chosen)) < self.noise):
+            chosen[k] = int(self.rng.integers(self.num_actions))
+            self.plans[k] = []
         return np.array([action if action < self.num_actions else FORWARD for action in chosen], np.int64)
 
 
@@ -56,6 +58,7 @@ class World:
         self.cells, self.carrying, self.mission = grid.encode(), carrying, mission
         self.start = (*place, direction)
         self.kinds = self.cells[:, :, 0]
+        self.table = self.kinds.tolist()  # single numbers are read from a list several times as fast
 
     # ---- what to do ----------------------------------------------------------------------------------------------
 
@@ -142,10 +145,10 @@ class World:
         return sum(free[k] and not free[k - 1] for k in range(8)) <= 1
 
     def is_walkable(self, x, y):
-        return bool(np.isin(self.kinds[x, y], (EMPTY, FLOOR, GOAL)) or self.is_open(x, y))
+        return self.table[x][y] in (EMPTY, FLOOR, GOAL) or self.is_open(x, y)
 
     def is_open(self, x, y):
-        return self.kinds[x, y] == DOOR and self.cells[x, y, 2] == 0
+        return self.table[x][y] == DOOR and self.cells[x, y, 2] == 0
 
     # ---- how to do it --------------------------------------------------------------------------------------------
 
@@ -195,9 +198,9 @@ class World:
     def can_enter(self, x, y):
         if not (0 <= x < self.kinds.shape[0] and 0 <= y < self.kinds.shape[1]):
             return False
-        if self.kinds[x, y] == DOOR and self.cells[x, y, 2] == 2:
+        if self.table[x][y] == DOOR and self.cells[x, y, 2] == 2:
             return self.carrying is not None and self.carrying[:2] == (KEY, int(self.cells[x, y, 1]))
-        return self.kinds[x, y] == DOOR or self.is_walkable(x, y)
+        return self.table[x][y] == DOOR or self.is_walkable(x, y)
 
     def clear_way(self, places):
         """Deals with the first thing that is in the way to one of these cells: a locked door, or an object."""
@@ -230,7 +233,7 @@ class World:
                 after = (place[0] + dx, place[1] + dy)
                 if not (0 <= after[0] < self.kinds.shape[0] and 0 <= after[1] < self.kinds.shape[1]):
                     continue
-                kind = self.kinds[after]
+                kind = self.table[after[0]][after[1]]
                 if kind in (WALL, LAVA) and after not in ends:
                     continue
                 cost = best[place] + 1
