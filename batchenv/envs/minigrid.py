@@ -236,7 +236,8 @@ class Window(Drawer):
             sheet = pygame.transform.smoothscale(sheet, (self._side, self._side))
             font = pygame.freetype.SysFont(pygame.font.get_default_font(), self.FONT_SIZE)
             place = font.get_rect(missions[lane])
-            place.center = self._side // 2, self._side - self.FONT_SIZE
+            place.center = sheet.get_rect().center
+            place.y = int(self._side - 1.5 * self.FONT_SIZE)
             font.render_to(sheet, place, missions[lane])
             self._window.blit(sheet, (0, 0))
             pygame.event.pump()

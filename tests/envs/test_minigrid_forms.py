@@ -200,6 +200,26 @@ def test_pictures(keywords):
     follow(ours, theirs, 25, look)
 
 
+@pytest.mark.parametrize("keywords", [{}, {"agent_pov": True, "screen_size": 500}])
+def test_windows(keywords, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pygame = pytest.importorskip("pygame")
+
+    def shown(env, actions):
+        env.reset(seed=3)
+        sheets = [pygame.surfarray.array3d(pygame.display.get_surface())]
+        for action in actions:
+            env.step(action)
+            sheets.append(pygame.surfarray.array3d(pygame.display.get_surface()))
+        env.close()
+        return np.array(sheets)
+
+    name, actions = "MiniGrid-GoToDoor-6x6-v0", (0, 2, 1)
+    theirs = shown(gymnasium.make(name, render_mode="human", disable_env_checker=True, **keywords), actions)
+    ours = shown(batchenv.make(name, 1, render_mode="human", **keywords), [[action] for action in actions])
+    assert np.ptp(ours, axis=0).any() and np.array_equal(ours, theirs)
+
+
 def test_videos(tmp_path):
     pytest.importorskip("moviepy")
     env = gymnasium.wrappers.vector.RecordVideo(

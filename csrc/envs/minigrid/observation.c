@@ -173,25 +173,36 @@ static mg_cell cell_at(const be_batch *batch, int64_t lane, int x, int y) {
     return ((const mg_cell *)batch->state[CELLS])[lane * batch->field_size[CELLS] + origin + y * stride + x];
 }
 
-static void put_tile(uint8_t *rgb, int columns, int x, int y, const uint8_t *tile, int side) {
-    uint8_t *row = rgb + 3 * ((int64_t)y * side * columns + (int64_t)x * side);
-    for (int k = 0; k < side; k++, row += 3 * columns, tile += 3 * side) memcpy(row, tile, (size_t)(3 * side));
+/* Puts tiles beside each other, from left to right; returns where the next row of tiles begins. */
+static inline uint8_t *put_tiles(uint8_t *rgb, const uint8_t *const *tiles, int count, int side) {
+    for (int k = 0; k < side; k++) {
+        for (int x = 0; x < count; x++, rgb += 3 * side) memcpy(rgb, tiles[x] + 3 * side * k, (size_t)(3 * side));
+    }
+    return rgb;
+}
+
+static uint8_t *put_row(uint8_t *rgb, const uint8_t *const *tiles, int count, int side) {
+    if (side == 32) return put_tiles(rgb, tiles, count, 32); /* the usual sizes, for which no memcpy is called */
+    if (side == 8) return put_tiles(rgb, tiles, count, 8);
+    return put_tiles(rgb, tiles, count, side);
 }
 
 /* The agent's view: get_pov_render. */
 static void draw_view(const be_batch *batch, int64_t lane, int side, uint8_t *rgb) {
     const int view = (int)batch->constants[VIEW];
     const uint8_t *tiles = mg_tiles(side);
+    const uint8_t *row[MG_MAX_VIEW];
     uint8_t image[3 * MG_MAX_VIEW * MG_MAX_VIEW];
     mg_write_views(batch, &lane, 1, lane, image);
-    for (int i = 0; i < view; i++) {
-        for (int j = 0; j < view; j++) {
+    for (int j = 0; j < view; j++) {
+        for (int i = 0; i < view; i++) {
             const int here = i == view / 2 && j == view - 1, lit = image[3 * (i * view + j)] != 0;
             const mg_point place = place_of(batch, lane, i, j);
             mg_cell cell = lit ? cell_at(batch, lane, place.x, place.y) : MG_EMPTY; /* what is hidden is not drawn */
             if (here) cell = ((const uint8_t *)batch->state[CARRYING])[2 * lane];
-            put_tile(rgb, view * side, i, j, mg_tile(tiles, cell, here ? 1 + MG_NORTH : 0, lit, side), side);
+            row[i] = mg_tile(tiles, cell, here ? 1 + MG_NORTH : 0, lit, side);
         }
+        rgb = put_row(rgb, row, view, side);
     }
 }
 
@@ -200,7 +211,7 @@ static void draw_grid(const be_batch *batch, int64_t lane, int side, int highlig
     const int width = (int)batch->constants[WIDTH], height = (int)batch->constants[HEIGHT];
     const int view = (int)batch->constants[VIEW];
     const int32_t *agent = (const int32_t *)batch->state[AGENT] + 2 * lane;
-    const uint8_t *tiles = mg_tiles(side);
+    const uint8_t *tiles = mg_tiles(side), *row[MG_MAX_SIDE];
     uint8_t image[3 * MG_MAX_VIEW * MG_MAX_VIEW], lit[MG_MAX_SIDE * MG_MAX_SIDE] = {0};
     if (highlight) mg_write_views(batch, &lane, 1, lane, image);
     for (int k = 0; highlight && k < view * view; k++) {
@@ -212,9 +223,9 @@ static void draw_grid(const be_batch *batch, int64_t lane, int side, int highlig
         for (int x = 0; x < width; x++) {
             const int here = x == agent[0] && y == agent[1];
             const int looks = here ? 1 + ((const int32_t *)batch->state[DIRECTION])[lane] : 0;
-            put_tile(rgb, width * side, x, y,
-                     mg_tile(tiles, cell_at(batch, lane, x, y), looks, lit[y * width + x], side), side);
+            row[x] = mg_tile(tiles, cell_at(batch, lane, x, y), looks, lit[y * width + x], side);
         }
+        rgb = put_row(rgb, row, width, side);
     }
 }
 
