@@ -2,6 +2,7 @@
 
     python tools/bench_mujoco.py [--tasks Ant Humanoid] [--lanes 16 64 256] [--threads 1 2] [--rounds 9] [--plot FILE]
     python tools/bench_mujoco.py --parts async neighbour
+    python tools/bench_mujoco.py --gait
 
 Contenders take turns, a slice of a second each, so that a busy machine slows all of them (and those of one thread on
 each CPU in turn); what is printed are medians over the rounds of the ratio "theirs / ours" of seconds a step within a
@@ -12,6 +13,8 @@ round, and our own steps per second.
 without the clock that MuJoCo's Python bindings set, as a C program would. `rollout` and `mjbatch` are called once a
 step, and compute no contact forces. The others (`envpool`, `sync`, `async`) run the tasks as they are, with their
 resets, against ours as they are.
+
+With --gait joints swing, so that bodies walk, stumble and lie; otherwise actions are random.
 
 The part `async` is recv and send of a quarter of Humanoid's lanes against our own step of all; `neighbour` is how much
 of HalfCheetah's quiet throughput is left while another process burns one core.
@@ -25,6 +28,7 @@ import multiprocessing
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -32,8 +36,11 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
 import batchenv
 from batchenv.engines.mujoco import library, tasks
+from helpers.mujoco import swing
 
 TASKS = [
     *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
@@ -59,6 +66,8 @@ def bare_library():
 def actions_of(env, lanes, dtype=np.float32):
     rng, space = np.random.default_rng(1), env.action_space
     low, high = space.low.reshape(-1)[-space.shape[-1] :], space.high.reshape(-1)[-space.shape[-1] :]
+    if actions_of.gait:
+        return [swing(low, high, lanes, step).astype(dtype) for step in range(CYCLE)]
     return [rng.uniform(low, high, (lanes, space.shape[-1])).astype(dtype) for _ in range(CYCLE)]
 
 
@@ -398,7 +407,9 @@ def main():
     parser.add_argument("--processes", type=int, default=64, help="most lanes for async, which takes a process a lane")
     parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time (one thread only)")
     parser.add_argument("--plot", help="a file for a picture of the table's ratios")
+    parser.add_argument("--gait", action="store_true", help="actions that swing")
     options = parser.parse_args()
+    actions_of.gait = options.gait
     warnings.simplefilter("ignore")
     print(f"mujoco {library.load()[0].__version__}; ours / theirs")
     for name in options.parts:

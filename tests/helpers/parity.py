@@ -43,6 +43,7 @@ class Case:
         creator: makes one of the reference's envs from the id and its keywords.
         beyond: how far continuous actions go beyond their bounds.
         hold: for how many steps each action is held.
+        policy: called with ours and the number of the step, returns the actions; None: random ones.
         starts: options of a second reset, in which every other lane is reset.
         align: for a reference whose episodes start elsewhere: called after each reset with ours, the reference and our
             observations, it brings the reference's new episodes to the state of ours. What the reset itself returned is
@@ -64,6 +65,7 @@ class Case:
     creator: Callable[..., gymnasium.Env] = make_gymnasium
     beyond: float = 1.0
     hold: int = 1
+    policy: Callable[..., np.ndarray] | None = None
     starts: dict[str, Any] | None = None
     align: Callable[..., None] | None = None
     drop: tuple[str, ...] = ()
@@ -211,7 +213,9 @@ def follow(case, ours, theirs, steps, seed=11):
     rng = np.random.default_rng(5)
     finished, rewards, begun = 0, set(), np.ones(theirs.num_envs, bool)
     for step in range(steps):
-        if step % case.hold == 0:
+        if case.policy:
+            actions = case.policy(ours[0], step)
+        elif step % case.hold == 0:
             actions = choose(ours[0], rng, step, observation, info, case.beyond)
         expected = theirs.step(actions)
         for env in ours:

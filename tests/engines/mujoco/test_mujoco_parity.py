@@ -1,6 +1,7 @@
 """MuJoCo's lanes equal `gymnasium.make(id)` bit for bit, in observations, rewards, flags, infos and attributes.
 
-BATCHENV_MUJOCO_STEPS sets the steps of every trajectory (1000 is the time limit of most); the default is short.
+BATCHENV_MUJOCO_STEPS sets the steps of every trajectory (1000 is the time limit of most), and BATCHENV_MUJOCO_LANES the
+number of lanes; the defaults are short and few.
 """
 
 import inspect
@@ -12,12 +13,12 @@ import pytest
 
 import batchenv
 from batchenv.envs import translator
-from helpers.mujoco import TASKS
+from helpers.mujoco import TASKS, swing
 from helpers.parity import MODES, Case, choose, follow
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 
-LANES = 3
+LANES = int(os.environ.get("BATCHENV_MUJOCO_LANES", "3"))
 STEPS = int(os.environ.get("BATCHENV_MUJOCO_STEPS", "70"))
 IDS = [f"{task}-{version}" for task in TASKS for version in ("v5", "v4")]
 ANY = np.inf
@@ -29,6 +30,19 @@ def test_trajectories(env_id, mode):
     limit = {} if STEPS > 1000 else {"max_episode_steps": 40}  # so that all lanes are truncated at once, too
     case = Case(env_id, both=limit)
     assert follow(case, *case.pair(LANES, mode), STEPS)[0]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
+@pytest.mark.parametrize("task", [task for task in TASKS if "Inverted" not in task])
+def test_gaits(task, mode):
+    """With steps, falls and long contacts, which random actions seldom have."""
+
+    def gait(env, step):
+        space = env.single_action_space
+        return swing(space.low, space.high, env.num_envs, step)
+
+    case = Case(f"{task}-v5", both={"max_episode_steps": 300}, policy=gait)
+    follow(case, *case.pair(LANES, mode), STEPS)
 
 
 CASES = [
