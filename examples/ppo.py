@@ -170,6 +170,13 @@ class Stopwatch:
         print(f"  stepping alone: {steps / self.parts['stepping'][0]:,.0f} steps/s")
 
 
+def each(function: Callable[..., Any], *parts: Any) -> Any:
+    """`function` of arrays, or, where observations are dicts, a dict of its results for each key's arrays."""
+    if isinstance(parts[0], dict):
+        return {key: function(*(part[key] for part in parts)) for key in parts[0]}
+    return function(*parts)
+
+
 def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)
@@ -266,7 +273,7 @@ def learn(
     agent: Discrete | Gaussian,
     optimizer: torch.optim.Optimizer,
     used: torch.Tensor,
-    observations: torch.Tensor,
+    observations: torch.Tensor | dict[str, torch.Tensor],
     actions: torch.Tensor,
     old_log_probs: torch.Tensor,
     advantages: torch.Tensor,
@@ -276,7 +283,9 @@ def learn(
     entropies = []
     for _ in range(args.epochs):
         for rows in used[torch.randperm(len(used))].split(args.minibatch):
-            log_probs, entropy, values = agent.judge(observations[rows], actions[rows])
+            log_probs, entropy, values = agent.judge(
+                each(lambda part, rows=rows: part[rows], observations), actions[rows]
+            )
             ratio = (log_probs - old_log_probs[rows]).exp()
             weight = advantages[rows]
             weight = (weight - weight.mean()) / (weight.std(correction=0) + 1e-8)
@@ -343,27 +352,29 @@ class Training:
         """Trains until args.steps steps have been made, and yields how it goes after each update."""
         env, agent, args = self.env, self.agent, self.args
         steps, lanes = args.rollout, env.num_envs
-        space, action_space = env.single_observation_space, env.single_action_space
+        action_space = env.single_action_space
         updates = -(-args.steps // (steps * lanes))
 
         # env.step writes the rollout straight into these arrays, and the tensors below share their memory.
-        obs_array = np.empty((steps + 1, lanes, *space.shape), space.dtype)
+        obs_array = each(lambda part: np.empty((steps + 1, *part.shape), part.dtype), self.observations)
         reward_array = np.empty((steps, lanes))
         terminated_array, truncated_array = np.empty((2, steps, lanes), dtype=bool)
         action_array = np.empty((steps, lanes, *action_space.shape), action_space.dtype)
-        observations, actions = torch.from_numpy(obs_array), torch.from_numpy(action_array)
+        observations, actions = each(torch.from_numpy, obs_array), torch.from_numpy(action_array)
         rewards, terminated = torch.from_numpy(reward_array), torch.from_numpy(terminated_array)
         values, log_probs = torch.empty(steps + 1, lanes), torch.empty(steps, lanes)
         # In mode NextStep the step after an episode's last one ignores its action, resets the lane and teaches nothing.
         is_reset = np.zeros((steps + 1, lanes), dtype=bool)
 
         while self.update < updates:
-            obs_array[0], is_reset[0] = self.observations, self.is_reset
+            each(lambda all_steps, first: np.copyto(all_steps[0], first), obs_array, self.observations)
+            is_reset[0] = self.is_reset
             finished = [np.empty(0)]
             for t in range(steps):
                 with watch("acting"), torch.inference_mode():
-                    actions[t], log_probs[t], values[t] = agent.act(observations[t])
-                out = obs_array[t + 1], reward_array[t], terminated_array[t], truncated_array[t]
+                    actions[t], log_probs[t], values[t] = agent.act(each(lambda part, t=t: part[t], observations))
+                after = each(lambda part, t=t: part[t + 1], obs_array)
+                out = after, reward_array[t], terminated_array[t], truncated_array[t]
                 with watch("stepping"):
                     infos = env.step(action_array[t], out=out)[-1]
                 np.logical_or(terminated_array[t], truncated_array[t], out=is_reset[t + 1])
@@ -372,17 +383,18 @@ class Training:
 
             with watch("learning"):
                 with torch.no_grad():
-                    values[steps] = agent.values(observations[steps])
+                    values[steps] = agent.values(each(lambda part: part[steps], observations))
                 done = torch.from_numpy(is_reset[1:])
                 advantages = advantages_of(values, rewards.float(), terminated, done, args.gamma, args.gae_lambda)
                 targets = advantages + values[:-1]
                 left = 1 - self.update / updates
                 self.optimizer.param_groups[0]["lr"] = args.learning_rate * left / max(1 - args.anneal_from, left)
-                rollout = observations[:-1], actions, log_probs, advantages, targets
+                rollout = actions, log_probs, advantages, targets
+                seen = each(lambda part: part[:-1].flatten(0, 1), observations)
                 used = torch.from_numpy(np.flatnonzero(~is_reset[:-1]))
-                entropy = learn(args, agent, self.optimizer, used, *(part.flatten(0, 1) for part in rollout))
+                entropy = learn(args, agent, self.optimizer, used, seen, *(part.flatten(0, 1) for part in rollout))
             self.update += 1
-            self.observations, self.is_reset = obs_array[-1].copy(), is_reset[-1].copy()
+            self.observations, self.is_reset = each(lambda part: part[-1].copy(), obs_array), is_reset[-1].copy()
             yield Progress(self.update, self.update * steps * lanes, np.concatenate(finished), entropy)
 
 
@@ -392,7 +404,7 @@ def evaluate(env: gymnasium.vector.VectorEnv, agent: Discrete | Gaussian, seed: 
     observations, _ = env.reset(seed=seed)
     returns = np.full(env.num_envs, np.nan)
     while np.isnan(returns).any():
-        rows = torch.from_numpy(observations)
+        rows = each(torch.from_numpy, observations)
         actions = agent.best(rows) if greedy else agent.act(rows)[0]
         observations, _, _, _, infos = env.step(actions.numpy())
         if "episode" in infos:
@@ -409,15 +421,15 @@ def show(task: Task, trained: batchenv.BatchEnv, agent: Discrete | Gaussian, arg
         returns = evaluate(env, agent, seed, greedy)
         env.close()
         print(
-            f"{args.eval} {'greedy' if greedy else 'sampled'} episodes: mean return {returns.mean():.1f}, "
-            f"from {returns.min():.1f} to {returns.max():.1f}"
+            f"{args.eval} {'greedy' if greedy else 'sampled'} episodes: mean return {returns.mean():.4g}, "
+            f"from {returns.min():.4g} to {returns.max():.4g}"
         )
     if args.video:
         env = task.make_for_evaluation(trained, 1, render_mode="rgb_array")
         recorder = RecordVideo(env, args.video, episode_trigger=lambda episode: episode == 0)
         (result,) = evaluate(recorder, agent, seed, greedy=True)
         recorder.close()
-        print(f"video in {args.video}: an episode with a return of {result:.1f}")
+        print(f"video in {args.video}: an episode with a return of {result:.4g}")
 
 
 class Table:
@@ -437,7 +449,7 @@ class Table:
         mean = float(np.mean(self.returns))
         self.returns.clear()
         print(
-            f"{progress.update:>6} {progress.steps:>11,} {self.episodes:>8,} {mean:>8.1f} {progress.entropy:>7.3f} "
+            f"{progress.update:>6} {progress.steps:>11,} {self.episodes:>8,} {mean:>8.4g} {progress.entropy:>7.3f} "
             f"{self.watch.wall():>7.1f}",
             flush=True,
         )
@@ -467,21 +479,42 @@ def train_to_the_end(
     if args.save:
         training.save(task.env_id)
     if means:
-        print(f"mean return at first {means[0]:.1f}, at last {means[-1]:.1f}")
+        print(f"mean return at first {means[0]:.4g}, at last {means[-1]:.4g}")
     watch.report((training.update - first) * args.rollout * args.lanes)
     return stopped
 
 
-def solve(args: argparse.Namespace, task: Task) -> int:
-    """Trains a small network on a task with vectors as observations and discrete actions, until the last
-    --min-episodes episodes or more have a mean return of --target, and so have new episodes with greedy actions.
-    Returns the program's exit status: 1 if --steps were not enough."""
+def make_vector_agent(env: batchenv.BatchEnv) -> Discrete:
+    """For observations that are vectors: two networks of two layers."""
+    inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
+    return Discrete(mlp(inputs, choices, 0.01), mlp(inputs, 1, 1.0))
+
+
+def solve(
+    args: argparse.Namespace,
+    task: Task,
+    make_agent: Callable[[batchenv.BatchEnv], Discrete] = make_vector_agent,
+    score: Callable[[np.ndarray], np.ndarray] = lambda returns: returns,
+    evaluated: int = 64,
+    greedy: bool = True,
+) -> int:
+    """Trains on a task with discrete actions, until the last --min-episodes episodes or more have a mean score of
+    --target, and so have new episodes.
+
+    Args:
+        make_agent: makes the networks for an env.
+        score: of the returns of episodes; by default the return itself.
+        evaluated: how many new episodes there are.
+        greedy: whether these take the most probable actions; otherwise actions are drawn, as in training.
+
+    Returns:
+        The program's exit status: 1 if --steps were not enough.
+    """
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)
     watch = Stopwatch()
     env, saved = prepare(args, task)
-    inputs, choices = env.single_observation_space.shape[0], int(env.single_action_space.n)
-    agent = Discrete(mlp(inputs, choices, 0.01), mlp(inputs, 1, 1.0))
+    agent = make_agent(env)
     last = deque()
 
     def is_solved(progress: Progress, mean: float) -> bool:
@@ -489,13 +522,13 @@ def solve(args: argparse.Namespace, task: Task) -> int:
         while sum(map(len, last)) - len(last[0]) >= args.min_episodes:
             last.popleft()
         returns = np.concatenate(last)
-        if len(returns) < args.min_episodes or returns.mean() < args.target:
+        if len(returns) < args.min_episodes or score(returns).mean() < args.target:
             return False
-        fresh = task.make_for_evaluation(env, 64)
-        greedy = evaluate(fresh, agent, args.seed + EVALUATION_SEED, greedy=True).mean()
+        fresh = task.make_for_evaluation(env, evaluated)
+        returns = evaluate(fresh, agent, args.seed + EVALUATION_SEED, greedy)
         fresh.close()
-        print(f"greedy evaluation: {greedy:.1f}")
-        return bool(greedy >= args.target)
+        print(f"{'greedy' if greedy else 'sampled'} evaluation: {score(returns).mean():.4g}")
+        return bool(score(returns).mean() >= args.target)
 
     solved = train_to_the_end(Training(env, agent, args, saved), task, watch, every=1, stop=is_solved)
     print("solved" if solved else "not solved")

@@ -52,6 +52,14 @@ def test_lander():
 
 
 @needs_torch
+def test_minigrid():
+    options = ("--lanes", 64, "--rollout", 32, "--minibatch", 512, "--steps", 100_000, "--min-episodes", 300)
+    result = run(EXAMPLES / "ppo_minigrid.py", "--id", "MiniGrid-Empty-Random-5x5-v0", *options, "--target", 0.92)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert float(re.findall(r"sampled evaluation: (\S+)", result.stdout)[-1]) >= 0.92
+
+
+@needs_torch
 def test_mujoco():
     pytest.importorskip("mujoco")
     result = run(EXAMPLES / "ppo_mujoco.py", "--quick")
@@ -74,7 +82,9 @@ def test_pong():
     assert parts["total"] == pytest.approx(sum(parts.values()) - parts["total"], abs=0.1) and len(parts) == 5
 
 
-@pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_lander.py", "ppo_mujoco.py", "ppo_pong.py"])
+@pytest.mark.parametrize(
+    "name", ["ppo_cartpole.py", "ppo_lander.py", "ppo_minigrid.py", "ppo_mujoco.py", "ppo_pong.py"]
+)
 def test_without_torch(name, tmp_path):
     result = run(EXAMPLES / name, PYTHONPATH=hide("torch", tmp_path))
     assert result.returncode == 1 and result.stderr.strip().endswith("pip install -e '.[examples]'")
