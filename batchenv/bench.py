@@ -289,25 +289,25 @@ def plot_problem(path: str) -> str | None:
 
 
 def plot(rows: list[dict[str, Any]], path: str) -> None:
-    """Steps per second: by number of lanes where the rows have several numbers, else by environment."""
+    """Steps per second: by number of lanes where an environment has several rows, else by environment."""
     from matplotlib.figure import Figure
 
     ids = list(dict.fromkeys(r["id"] for r in rows))
     names = [OURS, *(name for name in PEERS if any(name in r["ratio"] for r in rows))]
-    if len({r["lanes"] for r in rows}) == 1:
-        figure = Figure(figsize=(max(6, 1.6 * len(ids)), 4.5), layout="constrained")
+    if len(ids) == len(rows):
+        figure = Figure(figsize=(8, 1.2 + 0.28 * len(ids)), layout="constrained")
         axes = figure.subplots()
-        rates = {name: [r["steps_per_second"].get(name, np.nan) for r in rows] for name in names}
-        if len(names) == 1:
-            axes.bar(range(len(ids)), rates[OURS], 0.6)
-        else:  # rates differ by factors of thousands: on a logarithmic axis the length of a bar means nothing
-            for name, values in rates.items():
-                axes.plot(range(len(ids)), values, "o", label=name)
-            axes.set_yscale("log")
-            axes.grid(True, axis="y", alpha=0.3)
+        for name in names:  # points, since a bar's length says nothing on a logarithmic axis, which such factors need
+            axes.plot([r["steps_per_second"].get(name, np.nan) for r in rows], range(len(ids)), "o", label=name)
+        lanes = {r["lanes"] for r in rows}
+        labels = [f"{r['id']}, {r['lanes']:,} lanes" for r in rows] if len(lanes) > 1 else ids
+        axes.set_yticks(range(len(ids)), labels)
+        axes.set(xscale="log", xlabel="steps/s", ylim=(len(ids) - 0.5, -0.5))
+        if len(lanes) == 1:
+            axes.set_title(f"{rows[0]['lanes']:,} lanes")
+        axes.grid(True, alpha=0.3)
+        if len(names) > 1:
             axes.legend()
-        axes.set_xticks(range(len(ids)), ids, rotation=20)
-        axes.set(ylabel="steps/s", title=f"{rows[0]['lanes']} lanes")
     else:
         figure = Figure(figsize=(5 * len(ids), 4.5), layout="constrained")
         for axes, env_id in zip(figure.subplots(1, len(ids), squeeze=False)[0], ids, strict=True):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -280,6 +281,19 @@ def test_bench_writes_a_report_of_a_family(tmp_path):
     assert f"<td>numpy</td><td>{np.__version__}</td>" in page
     assert ("<svg" in page) == (importlib.util.find_spec("matplotlib") is not None)
     assert page.count("<td>") == page.count("</td>") > 30
+
+
+def test_plot_of_many_environments_grows_downwards(tmp_path):
+    """Beside each other, as many panels as `bench all` has rows made a picture of eleven metres."""
+    pytest.importorskip("matplotlib")
+    path, sizes = tmp_path / "plot.svg", []
+    for count in (2, 40):
+        row = {"ratio": {}, "steps_per_second": {bench.OURS: 1e6}}
+        rows = [{**row, "id": f"X{i}-v0", "lanes": 64 + i} for i in range(count)]
+        bench.plot(rows, str(path))
+        sizes += re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text()).groups()
+    width, height, same_width, greater_height = map(float, sizes)
+    assert width == same_width < 1000 and greater_height > 2 * height
 
 
 def test_typical_ids_are_plain_and_new():
