@@ -22,7 +22,7 @@ def turns(env, count):
 
 
 class Turn:
-    """A recv and a send of batch_size lanes."""
+    """A hundred times a recv and a send of batch_size lanes."""
 
     params = ["64/32", "4096/2048", "64/1"]
     param_names = ("lanes/batch",)
@@ -33,8 +33,8 @@ class Turn:
         self.env.async_reset()
         turns(self.env, 300)
 
-    def time_turn(self, sizes):
-        turns(self.env, 1)
+    def time_100_turns(self, sizes):
+        turns(self.env, 100)
 
     def teardown(self, sizes):
         self.env.close()

@@ -14,6 +14,7 @@ from PIL import Image
 
 import batchenv
 from batchenv import _core
+from batchenv.bench import how
 from batchenv.describe import limits, space_text
 from batchenv.registry import TABLE
 
@@ -55,7 +56,9 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
         lines = [f"# {title}", "", f"{intro} Pictures show a random policy; spaces are those of one lane.", ""]
         if more:
             lines += [f"[More about them](../{more}.md): what is exact, what differs, and figures beside others'.", ""]
-        body = atari_gallery(ids, shown) if family == "Atari" else sections(ids, rates, shown)
+        if any(rate(name, rates) for name in ids):
+            lines += [f"Speeds are from `python -m batchenv bench all` on an {rates['cpu']}. {how(rates)}", ""]
+        body = atari_gallery(ids, rates, shown) if family == "Atari" else sections(ids, rates, shown)
         (folder / f"{page}.md").write_text("\n".join([*lines, *body]) + "\n", encoding="utf-8")
         pages.append((page, title, intro, len(ids)))
     rows = [f"| [{title}](environments/{page}.md) | {count} | {intro} |" for page, title, intro, count in pages]
@@ -143,7 +146,9 @@ def draw(name: str, path: Path) -> bool:
     env = batchenv.make(name, 1)
     if "rgb_array" not in env.class_metadata(name)["render_modes"]:
         return draw_board(env, path)
-    env = batchenv.make(name, 1, render_mode="rgb_array")
+    # MuJoCo draws in any size, and without a graphics card a smaller picture takes much less time.
+    size = {"width": WIDTH, "height": WIDTH} if TABLE[name].family == "MuJoCo" else {}
+    env = batchenv.make(name, 1, render_mode="rgb_array", **size)
     env.reset(seed=0)
     env.action_space.seed(0)
     frames = []
@@ -177,8 +182,8 @@ def shrink(picture: np.ndarray) -> Image.Image:
     return image.resize((WIDTH, round(image.height * WIDTH / image.width))) if image.width > WIDTH else image
 
 
-def atari_gallery(ids: list[str], shown: Callable[..., str | None]) -> Iterator[str]:
-    """The forms of ids, a picture per game, and the keywords."""
+def atari_gallery(ids: list[str], rates: dict[str, Any], shown: Callable[..., str | None]) -> Iterator[str]:
+    """The forms of ids, the spaces of one, speeds, a picture per game, and the keywords."""
     games = sorted(name for name in ids if name.startswith("ALE/"))
     yield from ["| form of ids | games | |", "|---|---:|---|"]
     for form, meaning in (
@@ -189,6 +194,12 @@ def atari_gallery(ids: list[str], shown: Callable[..., str | None]) -> Iterator[
         start, end = form.split("{}")
         count = sum(name.startswith(start) and name.endswith(end) and ("/" in name) == ("/" in form) for name in ids)
         yield f"| `{form.format('Pong')}` | {count} | {meaning} |"
+    env = batchenv.make(games[0], 1)
+    yield from ["", f"observation: {spaces_text(env.single_observation_space)}  "]
+    yield from ["action: `Discrete(3)` to `Discrete(18)`, those that the game knows; all with `full_action_space`", ""]
+    measured = [(name, speed) for name in ids if (speed := rate(name, rates))]
+    if measured:
+        yield from ["| id | steps per second |", "|---|---:|", *(f"| `{name}` | {speed} |" for name, speed in measured)]
     figures = [
         [f":::{{figure}} {picture}", f":alt: {name}", f"`{name}`", ":::"]
         for name in games
@@ -197,7 +208,7 @@ def atari_gallery(ids: list[str], shown: Callable[..., str | None]) -> Iterator[
     if figures:
         yield from ["", "::::{container} env-gallery", *(line for figure in figures for line in figure), "::::"]
     yield from ["", "## Keywords", ""]
-    yield from keyword_table(TABLE[games[0]].type_name, TABLE[games[0]], batchenv.make(games[0], 1))
+    yield from keyword_table(TABLE[games[0]].type_name, TABLE[games[0]], env)
 
 
 def draw_game(name: str, path: Path) -> bool:

@@ -1,0 +1,119 @@
+"""Measures past commits with asv, a few benchmarks each, so that the graphs over time show something.
+
+python tools/speed_history.py --count 24           # so many commits, spread over the history up to HEAD
+python tools/speed_history.py a2821ca 6c458d9      # these
+
+Each commit is checked out in build/history, built there, and measured with this checkout's benchmarks. What has been
+measured is left as it is, so that another run goes on. Commits that do not build are named and left out.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TREE, ASV = ROOT / "build" / "history", ROOT / "asv_bench"
+# What a user asks for first. asv's patterns search in a benchmark's name with its parameters.
+BENCHMARKS = (
+    r"step\.Step\.time_step\('(CartPole|Pendulum|FrozenLake|LunarLander|MiniGrid)[^,]*, 4096\)",
+    r"step\.Step\.time_step\('(CartPole|Pendulum)[^,]*, 64\)",
+    r"step\.Call\.time_1000_calls\('(CartPole|FrozenLake)",
+    r"step\.Autoreset\.time_step\('SameStep', None\)",
+    r"mujoco\.Step\.time_step\('(HalfCheetah|Humanoid)-v5', 64, 1\)",
+    r"asynchronous\.Turn\.time_100_turns",
+    r"lanes\.Rollout\.time_128_steps\('CartPole-v1', 'rollout'\)",
+    r"lanes\.Snapshot\..*\('CartPole-v1', 4096\)",
+    r"construct\.",
+)
+ATTRIBUTES = ("rounds=1", "repeat=7", "sample_time=0.03", "warmup_time=0.1")
+
+
+def git(*words: str, where: Path = ROOT) -> str:
+    return subprocess.run(["git", *words], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def spread(count: int) -> list[str]:
+    """`count` commits of the main line, as far apart as can be, the newest among them."""
+    commits = git("rev-list", "--first-parent", "HEAD").split()
+    last = len(commits) - 1
+    return [commits[round(i * last / max(count - 1, 1))] for i in range(min(count, len(commits)))]
+
+
+def build(commit: str) -> bool:
+    """Builds a commit in TREE, where the objects of other commits lie already. Returns whether it can be imported."""
+    if not TREE.exists():
+        git("clone", "--quiet", "--shared", str(ROOT), str(TREE))
+    git("checkout", "--quiet", "--force", "--detach", commit, where=TREE)
+    for library in (TREE / "batchenv").rglob("*.so"):
+        library.unlink()
+    made = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=TREE, capture_output=True, text=True
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", "import batchenv; batchenv.make('CartPole-v1', 1)"],
+        env={**os.environ, "PYTHONPATH": str(TREE)},
+        capture_output=True,
+        text=True,
+    )
+    if tried.returncode:
+        print(f"{commit[:8]} does not build:\n{(made.stderr + tried.stderr)[-600:]}", flush=True)
+    return tried.returncode == 0
+
+
+def measure(commit: str, machine: str, prefix: list[str]) -> None:
+    command = ["asv", "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", commit, "--machine", machine]
+    command += [word for pattern in BENCHMARKS for word in ("--bench", pattern)]
+    command += [word for attribute in ATTRIBUTES for word in ("--attribute", attribute)]
+    subprocess.run([*prefix, *command], cwd=ASV, env={**os.environ, "ASV_PYTHONPATH": str(TREE)}, check=False)
+
+
+def tidy(results: Path) -> None:
+    """Gives what asv has named after the path of this Python the name of its version, and drops other paths."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for path in results.glob("*-existing-*.json"):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found.update(env_name=name, python=name.removeprefix("python"))
+        found["params"]["python"] = name.removeprefix("python")
+        target = path.with_name(f"{path.name.split('-')[0]}-{name}.json")
+        if target.exists():  # an earlier run measured other benchmarks of this commit
+            found["results"] = {**json.loads(target.read_text(encoding="utf-8"))["results"], **found["results"]}
+        target.write_text(json.dumps(found, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+        path.unlink()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commits", nargs="*", help="commits to measure")
+    parser.add_argument("--count", type=int, default=0, help="so many more, spread over the history")
+    parser.add_argument("--machine", default="two-cores", help="the machine's name in the graphs; default: %(default)s")
+    parser.add_argument("--prefix", default="", help="what asv is run under, such as 'taskset -c 1'")
+    args = parser.parse_args()
+
+    results = ASV / json.loads(without_comments(ASV / "asv.conf.json"))["results_dir"] / args.machine
+    chosen = [git("rev-parse", commit) for commit in args.commits] + (spread(args.count) if args.count else [])
+    describe = ["asv", "machine", "--yes", "--machine", args.machine]
+    subprocess.run(describe, cwd=ASV, check=True, stdout=subprocess.DEVNULL)
+    listed = results.parent / "benchmarks.json"
+    for commit in reversed(dict.fromkeys(chosen)):  # the newest last: asv keeps the last one's list of benchmarks
+        known = listed.read_bytes() if listed.exists() and commit != git("rev-parse", "HEAD") else None
+        if list(results.glob(f"{commit[:8]}-*.json")):
+            continue
+        print(f"{commit[:8]} {git('log', '-1', '--format=%cs %s', commit)}", flush=True)
+        if build(commit):
+            measure(commit, args.machine, shlex.split(args.prefix))
+            tidy(results)
+        if known is not None:
+            listed.write_bytes(known)
+    return 0
+
+
+def without_comments(path: Path) -> str:
+    return "".join(line for line in path.open(encoding="utf-8") if not line.startswith("//"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
