@@ -31,14 +31,19 @@ def main() -> int:
     sys.path.insert(0, str(DOCS / "_site"))
     import catalogue
     import files
+    import history
 
     files.copy(DOCS, SOURCE)
     rates = catalogue.load_rates(DOCS / "speeds.json")
     undrawn = catalogue.write(SOURCE, rates, pictures=not args.no_pictures)
+    history.write(SOURCE, ROOT / "asv_bench" / "results")
     if undrawn:
         print(f"{len(undrawn)} environments have no picture")
     shutil.copytree(DOCS / "_site" / "static", SOURCE / "_site" / "static", dirs_exist_ok=True)
-    return sphinx(["-c", str(DOCS), "-b", args.builder, "-W", "--keep-going", "-q", str(SOURCE), str(args.output)])
+    failed = sphinx(["-c", str(DOCS), "-b", args.builder, "-W", "--keep-going", "-q", str(SOURCE), str(args.output)])
+    if not failed and args.builder == "html":
+        history.publish(args.output / "asv", ROOT / "asv_bench")
+    return failed
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from PIL import Image
 
 import batchenv
 from batchenv import _core
-from batchenv.bench import how
+from batchenv.bench import how, significant
 from batchenv.describe import limits, space_text
 from batchenv.registry import TABLE
 
@@ -57,7 +57,7 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
         if more:
             lines += [f"[More about them](../{more}.md): what is exact, what differs, and figures beside others'.", ""]
         if any(rate(name, rates) for name in ids):
-            lines += [f"Speeds are from `python -m batchenv bench all` on an {rates['cpu']}. {how(rates)}", ""]
+            lines += [f"Speeds are from `python -m batchenv bench all` (processor: {rates['cpu']}). {how(rates)}", ""]
         body = atari_gallery(ids, rates, shown) if family == "Atari" else sections(ids, rates, shown)
         (folder / f"{page}.md").write_text("\n".join([*lines, *body]) + "\n", encoding="utf-8")
         pages.append((page, title, intro, len(ids)))
@@ -74,25 +74,56 @@ def order(family: str) -> tuple[int, str]:
 
 
 def sections(ids: list[str], rates: dict[str, Any], shown: Callable[..., str | None]) -> Iterator[str]:
-    """A section per C type, with all ids of the type."""
+    """The keywords that all types have, and a section per C type, with all ids of the type."""
     types: dict[str, list[str]] = {}
     for name in ids:
         types.setdefault(TABLE[name].type_name, []).append(name)
+    keywords = {type_name: keyword_rows(type_name, names[0]) for type_name, names in types.items()}
+    common = [row for row in next(iter(keywords.values())) if all(row in rows for rows in keywords.values())]
+    if len(types) > 1 and common:
+        yield from ["## Keywords of all", "", *keyword_table(common)]
+    else:
+        common = []
     for type_name, names in types.items():
         env = batchenv.make(names[0], 1)
         yield from [f"## {type_name}", ""]
-        for name in names if len(names) <= 4 else names[:1]:
-            if picture := shown(name, draw):
-                yield f"![{name}]({picture}){{.env-picture}}"
+        if len(names) > 1:
+            yield from gallery(names, shown, draw)
+        elif picture := shown(names[0], draw):
+            yield f"![{names[0]}]({picture}){{.env-picture}}"
         yield from ["", f"observation: {spaces_text(env.single_observation_space)}  "]
         yield from [f"action: {spaces_text(env.single_action_space)}", ""]
-        yield from ["| id | step limit | solved at | steps per second |", "|---|---:|---:|---:|"]
-        for name in names:
-            limit, threshold = TABLE[name].max_episode_steps, TABLE[name].reward_threshold
-            yield f"| `{name}` | {limit or 'none'} | {threshold or ''} | {rate(name, rates)} |"
-        yield ""
-        yield from keyword_table(type_name, TABLE[names[0]], env)
+        yield from id_table(names, rates)
+        yield from keyword_table([row for row in keywords[type_name] if row not in common])
         yield from info_table(type_name)
+
+
+def gallery(names: list[str], shown: Callable[..., str | None], draw: Callable[[str, Path], bool]) -> Iterator[str]:
+    """The pictures of several environments, with their ids."""
+    figures = [
+        [f":::{{figure}} {picture}", f":alt: {name}", f"`{name}`", ":::"]
+        for name in names
+        if (picture := shown(name, draw))
+    ]
+    if figures:
+        yield from ["", "::::{container} env-gallery", *(line for figure in figures for line in figure), "::::"]
+
+
+def id_table(names: list[str], rates: dict[str, Any]) -> Iterator[str]:
+    """The ids of a type. A column that is empty for all of them is left out."""
+    columns = {
+        "step limit": [TABLE[name].max_episode_steps or "" for name in names],
+        "solved at": [TABLE[name].reward_threshold or "" for name in names],
+        "steps per second": [rate(name, rates) for name in names],
+    }
+    columns = {title: cells for title, cells in columns.items() if any(cells)}
+    if not columns:
+        yield from [", ".join(f"`{name}`" for name in names), ""]
+        return
+    yield from [f"| id | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for name, *cells in zip(names, *columns.values(), strict=True):
+        yield f"| `{name}` | {' | '.join(map(str, cells))} |"
+    yield ""
 
 
 def spaces_text(space: Any) -> str:
@@ -106,22 +137,26 @@ def spaces_text(space: Any) -> str:
 def rate(name: str, rates: dict[str, Any]) -> str:
     """The environment's row of a benchmark, or nothing."""
     found = [row for row in rates.get("rows", ()) if row["id"] == name]
-    return ", ".join(f"{row['steps_per_second']['batchenv']:,.0f} with {row['lanes']:,} lanes" for row in found)
+    return ", ".join(f"{significant(row['steps_per_second']['batchenv'])} with {row['lanes']:,} lanes" for row in found)
 
 
-def keyword_table(type_name: str, entry: Any, env: Any) -> Iterator[str]:
-    tables = _core.type_info(type_name)
-    rows = [
-        (name, entry.kwargs.get(name, default), "", meaning)
-        for name, default, meaning in env._backend.translator.KEYWORDS
-    ]
-    for row in tables["params"]:
-        per_lane = "; may differ from lane to lane" if row["per_lane"] else ""
-        rows.append((row["name"], entry.kwargs.get(row["name"], row["default"]), limits(row) + per_lane, row["doc"]))
+def keyword_rows(type_name: str, env_id: str) -> list[tuple[str, str, str, str]]:
+    """(name, default, values, meaning) of each keyword."""
+    entry, translator = TABLE[env_id], batchenv.make(env_id, 1)._backend.translator
+    rows = [(name, repr(entry.kwargs.get(name, default)), "", text) for name, default, text in translator.KEYWORDS]
+    for row in _core.type_info(type_name)["params"]:
+        values = limits(row) + ("; by lane" if row["per_lane"] else "")
+        rows.append((row["name"], repr(entry.kwargs.get(row["name"], row["default"])), values, row["doc"]))
+    return rows
+
+
+def keyword_table(rows: list[tuple[str, str, str, str]]) -> Iterator[str]:
     if rows:
         yield from ["| keyword | default | values | |", "|---|---|---|---|"]
-        yield from (f"| `{a}` | `{b!r}` | {c} | {cell(d)} |" for a, b, c, d in rows)
+        yield from (f"| `{name}` | `{default}` | {values} | {cell(text)} |" for name, default, values, text in rows)
         yield ""
+    if any("; by lane" in values for _, _, values, _ in rows):
+        yield from ["*By lane*: the values may differ from lane to lane.", ""]
 
 
 def info_table(type_name: str) -> Iterator[str]:
@@ -200,15 +235,9 @@ def atari_gallery(ids: list[str], rates: dict[str, Any], shown: Callable[..., st
     measured = [(name, speed) for name in ids if (speed := rate(name, rates))]
     if measured:
         yield from ["| id | steps per second |", "|---|---:|", *(f"| `{name}` | {speed} |" for name, speed in measured)]
-    figures = [
-        [f":::{{figure}} {picture}", f":alt: {name}", f"`{name}`", ":::"]
-        for name in games
-        if (picture := shown(name, draw_game))
-    ]
-    if figures:
-        yield from ["", "::::{container} env-gallery", *(line for figure in figures for line in figure), "::::"]
+    yield from gallery(games, shown, draw_game)
     yield from ["", "## Keywords", ""]
-    yield from keyword_table(TABLE[games[0]].type_name, TABLE[games[0]], env)
+    yield from keyword_table(keyword_rows(TABLE[games[0]].type_name, games[0]))
 
 
 def draw_game(name: str, path: Path) -> bool:
