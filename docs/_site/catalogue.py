@@ -74,15 +74,13 @@ def order(family: str) -> tuple[int, str]:
 
 
 def sections(ids: list[str], rates: dict[str, Any], shown: Callable[..., str | None]) -> Iterator[str]:
-    """The keywords that all types have, and a section per C type, with all ids of the type."""
+    """A section per C type, with all ids of the type, and the keywords that all types have."""
     types: dict[str, list[str]] = {}
     for name in ids:
         types.setdefault(TABLE[name].type_name, []).append(name)
     keywords = {type_name: keyword_rows(type_name, names[0]) for type_name, names in types.items()}
     common = [row for row in next(iter(keywords.values())) if all(row in rows for rows in keywords.values())]
-    if len(types) > 1 and common:
-        yield from ["## Keywords of all", "", *keyword_table(common)]
-    else:
+    if len(types) == 1:
         common = []
     for type_name, names in types.items():
         env = batchenv.make(names[0], 1)
@@ -96,6 +94,8 @@ def sections(ids: list[str], rates: dict[str, Any], shown: Callable[..., str | N
         yield from id_table(names, rates)
         yield from keyword_table([row for row in keywords[type_name] if row not in common])
         yield from info_table(type_name)
+    if common:
+        yield from ["## Keywords of all", "", *keyword_table(common)]
 
 
 def gallery(names: list[str], shown: Callable[..., str | None], draw: Callable[[str, Path], bool]) -> Iterator[str]:
@@ -127,6 +127,8 @@ def id_table(names: list[str], rates: dict[str, Any]) -> Iterator[str]:
 
 
 def spaces_text(space: Any) -> str:
+    if type(space) is gymnasium.spaces.Text:
+        return "`Text`"  # its characters would fill a line
     return (
         ", ".join(f"`{name}` {spaces_text(part)}" for name, part in space.items())
         if isinstance(space, gymnasium.spaces.Dict)

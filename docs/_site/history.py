@@ -17,7 +17,7 @@ from typing import Any
 QUESTIONS = {
     "How long do eight steps of 4,096 lanes take?": r"step\.Step\.time_step\(.*, 4096\)",
     "How long do eight steps of 64 lanes take?": r"step\.Step\.time_step\(.*, 64\)",
-    "How long do a thousand calls take, each of a single lane?": r"step\.Call\.time_1000_calls",
+    "How long do a thousand calls of one lane take?": r"step\.Call\.time_1000_calls\('(CartPole|FrozenLake)-",
     "How long do eight steps of 64 MuJoCo lanes take?": r"mujoco\.Step\.time_step",
     "How long do a hundred turns of recv and send take?": r"asynchronous\.Turn\.time_100_turns",
     "How long does a rollout of 128 steps take?": r"lanes\.Rollout",
