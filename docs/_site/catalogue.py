@@ -127,8 +127,8 @@ def id_table(names: list[str], rates: dict[str, Any]) -> Iterator[str]:
 
 
 def spaces_text(space: Any) -> str:
-    if type(space) is gymnasium.spaces.Text:
-        return "`Text`"  # its characters would fill a line
+    if isinstance(space, gymnasium.spaces.Text) and "charset=" in space_text(space):
+        return "`Text`"  # its characters would fill a line, and one of them ends Markdown's code
     return (
         ", ".join(f"`{name}` {spaces_text(part)}" for name, part in space.items())
         if isinstance(space, gymnasium.spaces.Dict)
