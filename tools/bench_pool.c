@@ -1,7 +1,7 @@
 /* What the pool costs and how well it keeps its workers busy, without any env.
  *
- *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/queue/{gate,ring,stream,pool}.c \
- *         csrc/core/place/{fork,numa}.c -o bench_pool -lpthread
+ *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/{queue,place}/[a-z]*.c \
+ *         -o bench_pool -lpthread
  *     ./bench_pool [workers [rounds]]        2 workers, 5 rounds of the long comparison by default
  *
  * Work is spinning by the thread's own CPU clock, so a thread that has lost its core does no work meanwhile. */

@@ -2,13 +2,15 @@
 
 python tools/try_platforms.py [TARGET ...]     # needs pip install ziglang, which is clang for many systems
 
-Linux on aarch64 is run by qemu-aarch64-static, if it and /usr/aarch64-linux-gnu (Debian: libc6-arm64-cross) are there.
-What only compiles has never been run: README.md's table of platforms says so.
+Programs for aarch64-linux-gnu are run by qemu-aarch64-static (Debian: qemu-user-static) with the C library in
+/usr/aarch64-linux-gnu (libc6-arm64-cross), those for x86_64-windows-gnu by wine, if these are there. Neither says
+anything about speed. What only compiles and links has never been run: docs/install.md says so.
 """
 
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,21 +26,32 @@ TARGETS = (
     "x86_64-macos",
     "x86_64-windows-gnu",
 )
-SYSROOT = Path("/usr/aarch64-linux-gnu")
-EMULATOR = "qemu-aarch64-static"
-TESTS = ("test_exact_math", "test_core")
+TESTS = ("test_exact_math", "test_core", "test_async", "test_gate", "test_stream", "test_pool_loop")
+RUNNERS = {  # the command before a program, and what has to be there
+    "x86_64-linux-gnu": ([], []),
+    "aarch64-linux-gnu": (["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"], ["/usr/aarch64-linux-gnu"]),
+    "x86_64-windows-gnu": (["wine"], []),
+}
+PATIENCE = 1200  # seconds for a test in an emulator
+
+
+def compiler(target: str) -> list[str]:
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target]
 
 
 def compile_all(target: str, folder: Path) -> tuple[int, dict[str, str]]:
     """How many sources compile, and {source: its first error} of the others."""
-    compiler = f"{sys.executable} -m ziglang cc -target {target}"
     command = [sys.executable, "tests/c/objects.py", folder, "--isas", "baseline", "--with", "csrc/core/isa.c"]
     command += [f"tests/c/{name}.c" for name in TESTS]
     done = subprocess.run(
-        [*command, "--", "-O2"], cwd=ROOT, env={**os.environ, "CC": compiler}, capture_output=True, text=True
+        [*command, "--", "-O2"],
+        cwd=ROOT,
+        env={**os.environ, "CC": shlex.join(compiler(target))},
+        capture_output=True,
+        text=True,
     )
     errors: dict[str, str] = {}
-    for found in re.finditer(r"^(csrc/\S+?|tests/\S+?):\d+:\d+: (?:fatal )?error: (.*)$", done.stderr, re.MULTILINE):
+    for found in re.finditer(r"^((?:csrc|tests)/\S+?):\d+:\d+: (?:fatal )?error: (.*)$", done.stderr, re.MULTILINE):
         errors.setdefault(found[1], found[2])
     if done.returncode and not errors:
         sys.exit(f"{target}: {done.stderr[-2000:]}")
@@ -46,34 +59,29 @@ def compile_all(target: str, folder: Path) -> tuple[int, dict[str, str]]:
 
 
 def link_and_run(target: str, folder: Path, name: str) -> str:
-    """What the last line of a test's output is, or why it was not run."""
+    """The last line that a test writes, or why it was not run."""
     others = [path for path in folder.glob("*.o") if not path.name.startswith("tests-c-")]
-    program = folder / name
-    own = folder / f"tests-c-{name}.c.o"
-    libraries = [] if "macos" in target else ["-ldl"]
-    link = [
-        sys.executable,
-        "-m",
-        "ziglang",
-        "cc",
-        "-target",
-        target,
-        *others,
-        own,
-        "-o",
-        program,
-        "-lm",
-        "-lpthread",
-        *libraries,
-    ]
+    program = folder / f"{name}.exe"
+    libraries = ["-lm", "-lpthread", *(["-ldl"] if "linux" in target else [])]
+    link = [*compiler(target), *others, folder / f"tests-c-{name}.c.o", "-o", program, *libraries]
     done = subprocess.run([*map(str, link)], capture_output=True, text=True)
     if done.returncode:
         return f"does not link: {done.stderr.strip().splitlines()[0]}"
-    runner = {"aarch64-linux-gnu": [EMULATOR, "-L", str(SYSROOT)], "x86_64-linux-gnu": []}.get(target)
-    if runner is None or (runner and not (shutil.which(EMULATOR) and SYSROOT.is_dir())):
+    runner, needed = RUNNERS.get(target, (None, []))
+    if runner is None or not all(map(os.path.exists, needed)) or (runner and not shutil.which(runner[0])):
         return "links; not run"
-    done = subprocess.run([*runner, str(program)], capture_output=True, text=True)
-    return (done.stdout + done.stderr).strip().splitlines()[-1] + ("" if done.returncode == 0 else " (failed)")
+    try:
+        done = subprocess.run(
+            [*runner, str(program)],
+            env={**os.environ, "WINEDEBUG": "-all"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"not finished after {PATIENCE} s (failed)"
+    lines = (done.stdout + done.stderr).strip().splitlines() or [f"exit status {done.returncode}"]
+    return lines[-1] + ("" if done.returncode == 0 else " (failed)")
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 # Gives the C side addresses of MuJoCo's structs and functions; csrc/engines/mujoco/mujoco.h says what each is for.
 
-cdef extern from "stdlib.h" nogil:
-    void *aligned_alloc(size_t alignment, size_t size)
+cdef extern from "core/place/memory.h" nogil:
+    void *be_aligned_new(size_t alignment, size_t bytes)
+    void be_aligned_free(void *memory)
 
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
@@ -194,7 +195,7 @@ cdef class MujocoSource(Engine):
         source.sizes, source.copied = <int64_t *>self.keep(all_sizes), <uint8_t *>self.keep(copied)
         source.num_slots, source.record_size = len(slots), records.shape[1]
         source.lanes = <be_mujoco_lane *>calloc(lanes, sizeof(be_mujoco_lane))
-        source.slots = <be_mujoco_slot *>aligned_alloc(64, source.num_slots * sizeof(be_mujoco_slot))
+        source.slots = <be_mujoco_slot *>be_aligned_new(64, source.num_slots * sizeof(be_mujoco_slot))
         self.arrays = <double **>calloc((lanes + source.num_slots) * source.num_arrays, sizeof(double *))
         if not (source.lanes and source.slots and self.arrays):
             raise MemoryError(f"cannot allocate the tables of {lanes} lanes")
@@ -221,9 +222,9 @@ cdef class MujocoSource(Engine):
         self.kept.extend(slots)
 
     def __dealloc__(self):
-        free(self.groups)
+        be_aligned_free(self.groups)
         free(self.source.lanes)
-        free(self.source.slots)
+        be_aligned_free(self.source.slots)
         free(self.arrays)
 
     cdef int _set_functions(self, dict functions) except -1:
@@ -323,7 +324,7 @@ cdef class MujocoSource(Engine):
         for i in range(self.source.num_lanes):
             self.source.lanes[i].ahead = <double *>self.keep(ahead) + i * self.source.record_size
         size = chosen.bytes(&together.model)
-        self.groups = <char *>aligned_alloc(64, self.source.num_slots * size)
+        self.groups = <char *>be_aligned_new(64, self.source.num_slots * size)
         if self.groups == NULL:
             raise MemoryError(f"cannot allocate {self.source.num_slots * size} bytes for MuJoCo's lanes")
         for i in range(self.source.num_slots):

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/fp.h"
+#include "core/place/memory.h"
 #include "core/plan.h"
 #include "core/scattered.h"
 
@@ -181,7 +182,7 @@ static void deliver(void *context, const be_item *item, int64_t offset, const be
 static int make_scratch(be_async *async, scratch *own, be_error *error) {
     const size_t chunk = async->by_lane ? ENGINE_CHUNK : CHUNK;
     const size_t rows = be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, NULL);
-    own->memory = aligned_alloc(64, rows);
+    own->memory = be_aligned_new(64, rows);
     if (own->memory == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
     memset(own->memory, 0, rows);
     be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, own->memory);
@@ -191,7 +192,7 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
 /* Allocates memory on cache lines of its own. */
 static void *zeroed(size_t bytes) {
     bytes = (bytes + BE_CACHE_LINE - 1) / BE_CACHE_LINE * BE_CACHE_LINE;
-    void *memory = aligned_alloc(BE_CACHE_LINE, bytes);
+    void *memory = be_aligned_new(BE_CACHE_LINE, bytes);
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
@@ -268,17 +269,17 @@ void be_async_destroy(be_async *async) {
     if (async == NULL) return;
     be_pool_destroy(async->pool, 0);
     for (int i = 0; async->scratch && i < async->num_scratch; i++) {
-        free(async->scratch[i].memory);
+        be_aligned_free(async->scratch[i].memory);
     }
     be_scattered_destroy(async->scattered);
     free(async->buffers);
-    free(async->scratch);
+    be_aligned_free(async->scratch);
     free(async->in_flight);
     free(async->seen);
     free(async->next);
     free(async->items);
     free(async->action_memory);
-    free(async);
+    be_aligned_free(async);
 }
 
 int be_async_num_buffers(const be_async *async) { return async->num_buffers; }

@@ -2,13 +2,13 @@
 
 #include "core/episode.h"
 #include "core/fp.h"
+#include "core/place/memory.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 int be_fail(be_error *error, be_status status, int64_t lane, const char *format, ...) {
     va_list arguments;
@@ -89,7 +89,7 @@ size_t be_space_row_bytes(const be_space *space) {
 
 /* Each column starts on a cache line, with a gap of a few lines after the one before. Without the gaps, the columns of
  * a batch with a power of two of lanes would all fall into the same cache sets. The pages of a large arena come from
- * mmap untouched, so each is placed on the node of the thread that first resets its lanes (first touch), unless
+ * be_pages_new, so each is placed on the node of the thread that first resets its lanes (first touch), unless
  * be_batch_place has placed it. */
 #define COLUMN_STAGGER 320 /* never written, but readable: list_flagged may read beyond the end of a column */
 #define PADDING_LANES 64
@@ -100,15 +100,6 @@ static size_t column_bytes(int64_t num_lanes, size_t lane_bytes) {
 }
 
 static int arena_is_huge(size_t bytes) { return bytes >= (size_t)4 << 20; }
-
-static void *arena_allocate(size_t bytes) {
-    void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (arena == MAP_FAILED) return NULL;
-#ifdef MADV_HUGEPAGE
-    if (arena_is_huge(bytes)) (void)madvise(arena, bytes, MADV_HUGEPAGE);
-#endif
-    return arena;
-}
 
 /* Lays out the batch's columns from `base` on and returns the bytes used. If base is NULL, only counts them. */
 static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *placement) {
@@ -363,7 +354,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         driver->transform.intercept = driver->coefficients + size;
     }
     driver->arena_bytes = lay_out(batch, NULL, NULL);
-    driver->arena = arena_allocate(driver->arena_bytes);
+    driver->arena = be_pages_new(driver->arena_bytes, arena_is_huge(driver->arena_bytes));
     if (driver->arena == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate %zu bytes for %lld lanes", driver->arena_bytes,
                 (long long)batch->num_lanes);
@@ -396,9 +387,9 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error) {
 void be_batch_destroy(be_batch *batch) {
     if (batch == NULL) return;
     if (batch->engine && batch->type->close) batch->type->close(batch);
-    if (batch->driver->arena) munmap(batch->driver->arena, batch->driver->arena_bytes);
+    if (batch->driver->arena) be_pages_free(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
-    free(batch->driver->values);
+    be_aligned_free(batch->driver->values);
     free(batch->driver->coefficients);
     free(batch->driver->placement);
     free(batch->driver->space);
@@ -590,7 +581,7 @@ static int make_columns(be_batch *batch, const double *params, const double *con
     size_t count = 0;
     for (; batch->type->params[num_params].name; num_params++) count += columns[num_params] ? padded : BE_LANE_BLOCK;
     for (int k = 0; k < BE_MAX_CONSTANTS; k++) count += varies >> k & 1 ? padded : BE_LANE_BLOCK;
-    double *values = aligned_alloc(64, count * sizeof *values), *next = values;
+    double *values = be_aligned_new(64, count * sizeof *values), *next = values;
     if (values == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "cannot allocate params for %zu lanes", n);
     double lane_params[BE_MAX_PARAMS];
     memcpy(lane_params, params, sizeof lane_params);
@@ -618,7 +609,7 @@ static int make_columns(be_batch *batch, const double *params, const double *con
             next += size;
         }
     }
-    free(batch->driver->values);
+    be_aligned_free(batch->driver->values);
     batch->driver->values = values;
     batch->driver->values_bytes = count * sizeof *values;
     return BE_OK;
@@ -691,7 +682,7 @@ static int configure(be_batch *batch, const double *params, const double *const 
         status = make_columns(batch, params, columns, varies, error);
         if (status != BE_OK) return status;
     } else {
-        free(batch->driver->values);
+        be_aligned_free(batch->driver->values);
         batch->driver->values = NULL;
         batch->driver->values_bytes = 0;
     }

@@ -1,9 +1,10 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+#define _GNU_SOURCE /* sincos */
 #endif
 #include "libm.h"
 
-#include <dlfcn.h>
+#include "core/place/shared.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -50,14 +51,9 @@ static pointer get(const be_libm *libm, size_t offset) {
 
 static void put(size_t offset, pointer function) { memcpy((char *)&be_math + offset, &function, sizeof function); }
 
-/* The process's function of that name, or NULL: first from what Python was started with, then from the system's
- * library. */
+/* The process's function of that name, or NULL. */
 static pointer find(const char *name) {
-    void *address = dlsym(RTLD_DEFAULT, name);
-    if (address == NULL) {
-        void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL); /* never closed: be_math points into it */
-        if (library) address = dlsym(library, name);
-    }
+    void *const address = be_shared_math(name);
     pointer function;
     memcpy(&function, &address, sizeof function);
     return function;

@@ -1,37 +1,28 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
-#endif
 #include "core/library.h"
 
-#include <dlfcn.h>
+#include "core/place/shared.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- loading ---------------------------------------------------------------------------------------- */
 
-/* Makes the functions that this module exports visible to libraries that are loaded later; Python loads modules so that
- * they cannot see each other. */
-static int show_this_module(be_error *error) {
-    Dl_info here;
-    if (dladdr((void *)(uintptr_t)&be_fail, &here) && dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) {
-        return BE_OK;
-    }
-    return be_fail(error, BE_ERROR_VALUE, -1, "batchenv's own module cannot be shown to a library: %s", dlerror());
-}
-
 static int check_types(const be_library *types, const be_measures *measures, be_error *error);
 
 int be_library_load(const char *path, be_loaded *loaded, be_error *error) {
     static const char *const isas[] = {"avx512", "avx2", "baseline", "any"};
     memset(loaded, 0, sizeof *loaded);
-    if (show_this_module(error) != BE_OK) return BE_ERROR_VALUE;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return be_fail(error, BE_ERROR_VALUE, -1, "it cannot be loaded: %s", dlerror());
+    if (!be_shared_show()) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "batchenv's own module cannot be shown to a library: %s",
+                       be_shared_problem());
+    }
+    void *library = be_shared_open(path);
+    if (library == NULL) return be_fail(error, BE_ERROR_VALUE, -1, "it cannot be loaded: %s", be_shared_problem());
     for (int k = 0; k < 4; k++) {
         char symbol[32];
         snprintf(symbol, sizeof symbol, "be_library_%s", isas[k]);
-        const be_library *types = dlsym(library, symbol);
+        const be_library *types = be_shared_find(library, symbol);
         if (types == NULL) continue;
         if (types->abi != BE_ABI || types->type_bytes != sizeof(be_env_type)) {
             return be_fail(error, BE_ERROR_VALUE, -1,
@@ -41,7 +32,7 @@ int be_library_load(const char *path, be_loaded *loaded, be_error *error) {
         }
         if (types->begin == types->end) continue;
         snprintf(symbol, sizeof symbol, "be_measures_of_%s", isas[k]);
-        if (check_types(types, dlsym(library, symbol), error) != BE_OK) return error->status;
+        if (check_types(types, be_shared_find(library, symbol), error) != BE_OK) return error->status;
         loaded->parts[loaded->num_parts].isa = isas[k];
         loaded->parts[loaded->num_parts++].types = types;
     }
@@ -84,10 +75,7 @@ typedef struct place {
     be_error *error;
 } place;
 
-static int is_loaded(const void *pointer) {
-    Dl_info info;
-    return pointer != NULL && dladdr(pointer, &info) != 0;
-}
+static int is_loaded(const void *pointer) { return pointer != NULL && be_shared_holds(pointer); }
 
 static int is_text(const char *text) {
     if (!is_loaded(text)) return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/episode.h"
+#include "core/place/memory.h"
 #include "core/queue/ring.h"
 
 /* What each thread has of its own. */
@@ -21,7 +22,7 @@ struct be_scattered {
 
 be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error *error) {
     const size_t bytes = sizeof(be_scattered) + (size_t)num_parts * sizeof(part);
-    be_scattered *scattered = aligned_alloc(BE_CACHE_LINE, bytes);
+    be_scattered *scattered = be_aligned_new(BE_CACHE_LINE, bytes);
     if (scattered == NULL) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         return NULL;
@@ -59,7 +60,7 @@ void be_scattered_destroy(be_scattered *scattered) {
         be_batch_destroy(scattered->parts[i].batch);
         free(scattered->parts[i].columns);
     }
-    free(scattered);
+    be_aligned_free(scattered);
 }
 
 int be_scattered_num_parts(const be_scattered *scattered) { return scattered->num_parts; }

@@ -2,11 +2,11 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "core/place/fork.h"
+#include "core/place/signals.h"
 
 static size_t stack_size; /* of the OpenMP runtime's threads; 0: the system's own */
 
@@ -57,7 +57,7 @@ static int start(int count, size_t stack) {
     pthread_t *threads = malloc((size_t)count * sizeof *threads);
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_attr_t attributes;
-    sigset_t all, before;
+    be_signals before;
     int started = 0;
     if (threads == NULL || pthread_attr_init(&attributes) != 0) {
         free(threads);
@@ -65,13 +65,12 @@ static int start(int count, size_t stack) {
     }
     /* Fails if the size is too small; then the runtime's threads fail, too. */
     if (stack) (void)pthread_attr_setstacksize(&attributes, stack);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    be_signals_block(&before);
     pthread_mutex_lock(&mutex);
     while (started < count && pthread_create(&threads[started], &attributes, wait_for, &mutex) == 0) started++;
     pthread_mutex_unlock(&mutex);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    be_signals_restore(&before);
     pthread_attr_destroy(&attributes);
     free(threads);
     /* When threads are scarce, somebody else may take one before the runtime does, and the runtime also needs memory

@@ -415,27 +415,43 @@ typedef struct be_measures {
 #define BE_TEXT(x) BE_TEXT2(x)
 
 /* Pointers to the types of all files are gathered in one section, whose ends the linker names; those to the functions
- * that measure their tables in another. The names are short, because macOS allows 16 letters. */
+ * that measure their tables in another. The names are short, because macOS allows 16 letters. Windows names no ends,
+ * but sorts the parts of a section by what follows the $, so its first and last parts are pointers of our own. BE_ONE:
+ * what several files define the same way, of which the linker takes one. */
 #ifdef __APPLE__
+#define BE_ONE __attribute__((weak))
 #define BE_SECTION(name) section("__DATA," BE_TEXT(BE_LISTED(name)))
 #define BE_SECTION_END(which, name) __asm("section$" #which "$__DATA$" BE_TEXT(BE_LISTED(name)))
 #define BE_SECTION_ENDS(type, name)                                                                                    \
     extern type BE_LISTED(__start_##name)[] BE_SECTION_END(start, name);                                               \
     extern type BE_LISTED(__stop_##name)[] BE_SECTION_END(end, name)
+#define BE_SECTION_BEGIN(name) BE_LISTED(__start_##name)
+#elif defined(_WIN32)
+#define BE_ONE __attribute__((selectany))
+#define BE_SECTION(name) section(BE_TEXT(BE_LISTED(name)) "$b")
+#define BE_SECTION_END(type, end, name, part)                                                                          \
+    extern type BE_LISTED(end##name)[1];                                                                               \
+    BE_ONE __attribute__((used, section(BE_TEXT(BE_LISTED(name)) part))) type BE_LISTED(end##name)[1] = {0}
+#define BE_SECTION_ENDS(type, name)                                                                                    \
+    BE_SECTION_END(type, __start_, name, "$a");                                                                        \
+    BE_SECTION_END(type, __stop_, name, "$c")
+#define BE_SECTION_BEGIN(name) (BE_LISTED(__start_##name) + 1)
 #else
+#define BE_ONE __attribute__((weak))
 #define BE_SECTION(name) section(BE_TEXT(BE_LISTED(name)))
 #define BE_SECTION_ENDS(type, name)                                                                                    \
     extern type BE_LISTED(__start_##name)[] __attribute__((weak, visibility("hidden")));                               \
     extern type BE_LISTED(__stop_##name)[] __attribute__((weak, visibility("hidden")))
+#define BE_SECTION_BEGIN(name) BE_LISTED(__start_##name)
 #endif
 
 BE_SECTION_ENDS(const be_env_type *const, be_t);
 extern const be_library BE_LISTED(be_library);
-__attribute__((weak))
-const be_library BE_LISTED(be_library) = {BE_ABI, sizeof(be_env_type), BE_LISTED(__start_be_t), BE_LISTED(__stop_be_t)};
+BE_ONE const be_library BE_LISTED(be_library) = {BE_ABI, sizeof(be_env_type), BE_SECTION_BEGIN(be_t),
+                                                 BE_LISTED(__stop_be_t)};
 BE_SECTION_ENDS(be_measure *const, be_m);
 extern const be_measures BE_LISTED(be_measures_of);
-__attribute__((weak)) const be_measures BE_LISTED(be_measures_of) = {BE_LISTED(__start_be_m), BE_LISTED(__stop_be_m)};
+BE_ONE const be_measures BE_LISTED(be_measures_of) = {BE_SECTION_BEGIN(be_m), BE_LISTED(__stop_be_m)};
 
 /* BE_ENV(cartpole) = {...}; defines a type and adds it to its library's list. */
 #define BE_ENV(name)                                                                                                   \

@@ -16,8 +16,8 @@ wrap=(-Wl,--wrap={malloc,calloc,aligned_alloc,free,mmap,munmap}) # test_memory.c
 gcc "${sanitizers[@]}" "${wrap[@]}" "$build"/*.o "$build/mains/tests-c-test_memory.c.o" -o "$build/test_memory" -lm -ldl -lpthread
 "$build/test_memory"
 for isa in baseline widest; do
-    python3 tests/c/objects.py "$build/$isa" --isas $isa --only csrc/core/libm.c --with tests/c/test_exact_math.c \
-        -- -O1 "${sanitizers[@]}"
+    python3 tests/c/objects.py "$build/$isa" --isas $isa --only csrc/core/libm.c csrc/core/place/shared.c \
+        --with tests/c/test_exact_math.c -- -O1 "${sanitizers[@]}"
     gcc "${sanitizers[@]}" "$build/$isa"/*.o -o "$build/test_exact_math" -lm -ldl
     "$build/test_exact_math"
 done

@@ -32,7 +32,7 @@ static void test_ring(void) {
                     memcpy(moved, memory, size);
                     memset(memory, 0xee, size);
                     CHECK(be_ring_attach(memory, size, bytes) == NULL);
-                    free(memory);
+                    be_aligned_free(memory);
                     memory = moved;
                     CHECK(be_ring_attach(memory, size - 64, bytes) == NULL);
                     CHECK(be_ring_attach(memory, size, bytes + 1) == NULL);
@@ -48,7 +48,7 @@ static void test_ring(void) {
                 }
                 CHECK(out == in);
             }
-            free(memory);
+            be_aligned_free(memory);
         }
     }
     be_ring *ring = be_ring_init(block(be_ring_bytes(2, 8)), 2, 8, 0);
@@ -60,7 +60,7 @@ static void test_ring(void) {
     start = be_clock();
     CHECK(!be_ring_push(ring, &entry, 20 * MS));
     CHECK(be_clock() - start >= 20 * MS);
-    free(ring);
+    be_aligned_free(ring);
 }
 
 #define MAX_THREADS 8
@@ -156,7 +156,7 @@ static void test_ring_stress(void) {
             for (int i = 0; i < test.consumers; i++) pthread_join(threads[test.producers + i], NULL);
             CHECK(atomic_load(&test.popped) == all && be_ring_empty(test.ring));
             CHECK(atomic_load(&test.ring->filled.sleepers) == 0 && atomic_load(&test.ring->emptied.sleepers) == 0);
-            free(test.ring);
+            be_aligned_free(test.ring);
             free((void *)test.seen);
         }
     }
@@ -235,7 +235,7 @@ static void test_a_late_slot(void) {
         CHECK(atomic_load(&gate->sleepers) == 0);
         for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
         CHECK(be_ring_room(ring) == (push ? 0 : 2));
-        free(ring);
+        be_aligned_free(ring);
     }
 }
 

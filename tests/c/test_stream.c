@@ -49,7 +49,7 @@ static void test_stream(void) {
     CHECK(be_stream_next(stream, &none, 0, &rows) == BE_WAIT_OK && rows.batch == 3 && rows.buffer == 0);
     be_stream_clear(stream);
     CHECK(be_stream_in_flight(stream) == 0 && be_stream_next(stream, &none, -1, &rows) == BE_WAIT_STARVED);
-    free(memory);
+    be_aligned_free(memory);
 }
 
 int main(int argc, char **argv) {

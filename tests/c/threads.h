@@ -16,6 +16,7 @@
 
 #include "checks.h"
 #include "core/place/clock.h"
+#include "core/place/memory.h"
 
 #define MS INT64_C(1000000)
 #define PATIENCE (60000 * MS) /* for what must come: a failure instead of a hang */
@@ -68,7 +69,7 @@ static inline void stumble(uint64_t *state) {
 
 static inline void *block(size_t bytes) {
     CHECK(bytes && bytes % 64 == 0);
-    void *memory = aligned_alloc(64, bytes);
+    void *memory = be_aligned_new(64, bytes);
     CHECK(memory != NULL);
     return memory;
 }

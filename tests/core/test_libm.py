@@ -50,9 +50,9 @@ def foreign(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libm")
     (folder / "wrong.c").write_text(WRONG)
     (folder / "doors.c").write_text(DOORS)
-    sources = [ROOT / "csrc/core/libm.c", folder / "wrong.c", folder / "doors.c"]
+    sources = [ROOT / "csrc/core/libm.c", ROOT / "csrc/core/place/shared.c", folder / "wrong.c", folder / "doors.c"]
     # Its own be_math, not the one of batchenv: that one is global in the process once an env's file was loaded.
-    flags = ["-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic", f"-I{ROOT / 'csrc/include'}"]
+    flags = ["-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic", f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}"]
     subprocess.run([compiler, *flags, *sources, "-o", folder / "foreign.so", "-lm", "-ldl"], check=True)
     library = ctypes.CDLL(str(folder / "foreign.so"))
     for door in (library.chosen_sin, library.chosen_sincos):
@@ -148,7 +148,7 @@ FUNCTIONS = [("sin", 0), ("cos", 1), ("pow", 2), ("powf", 3), ("fmod", 4)]
 @pytest.mark.skipif("avx2" not in batchenv.build_info()["isas"], reason="the plain code calls the C library itself")
 @pytest.mark.parametrize("name, place", FUNCTIONS)
 def test_the_probe_counts_where_vectors_differ_from_the_c_library(name, place):
-    library = compiled.library("probe.c", "rng.c", "libm.c", isa="AVX2")
+    library = compiled.library("probe.c", "rng.c", "libm.c", "shared.c", isa="AVX2")
     names = ["sin", "cos", "exp", "log1p", "pow", "fmod", "remainder", "sincos", "fma", "sinf", "cosf", "powf", "fmaf"]
     table = (ctypes.c_void_p * len(names)).in_dll(library, "be_math")
     number = ctypes.c_float if name == "powf" else ctypes.c_double

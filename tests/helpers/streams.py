@@ -11,7 +11,7 @@ from helpers import compiled
 
 
 def library():
-    return compiled.library("streams.c", "rng.c", "libm.c")
+    return compiled.library("streams.c", "rng.c", "libm.c", "shared.c")
 
 
 class Stream(ctypes.Structure):

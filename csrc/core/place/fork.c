@@ -1,5 +1,13 @@
 #include "core/place/fork.h"
 
+#ifdef _WIN32 /* has no fork */
+
+void be_fork_watch(void) {}
+int be_forked(void) { return 0; }
+int be_fork_count(void) { return 0; }
+
+#else
+
 #include <pthread.h>
 
 /* How many forks there were between the first process and this one. Written only in a child, which has one thread. */
@@ -17,3 +25,5 @@ void be_fork_watch(void) {
 int be_forked(void) { return forks != 0; }
 
 int be_fork_count(void) { return forks; }
+
+#endif

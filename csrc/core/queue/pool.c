@@ -4,21 +4,18 @@
 #include "core/queue/pool.h"
 
 #include "core/place/fork.h"
+#include "core/place/memory.h"
+#include "core/place/signals.h"
+#include "core/place/thread.h"
+#include "core/queue/event.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/eventfd.h>
-#endif
 
 #define SPIN_NS 20000    /* about what putting a thread to sleep and waking it costs */
 #define SPIN_MOST 500000 /* after a parallel loop */
@@ -113,11 +110,7 @@ static void pass_on(be_pool *pool) {
 
 static void signal_event(be_pool *pool) {
     int fd = atomic_load(&pool->event_write);
-    if (fd < 0) return;
-    uint64_t one = 1;
-    ssize_t written;
-    do written = write(fd, &one, sizeof one);
-    while (written < 0 && errno == EINTR); /* EAGAIN: the descriptor is readable already */
+    if (fd >= 0) be_event_set(fd);
 }
 
 static void run_item(be_pool *pool, const be_item *item, int index) {
@@ -249,11 +242,9 @@ static void *run_worker(void *argument) {
     be_pool *pool = self->pool;
     be_spin spin = {.ns = pool->spin.ns};
     int fresh = 0;
-#ifdef __linux__
     char name[16];
     snprintf(name, sizeof name, "batchenv-%d", self->index);
-    pthread_setname_np(pthread_self(), name);
-#endif
+    be_thread_name(name);
     for (;;) {
         int state = atomic_load(&pool->state);
         be_item item;
@@ -284,32 +275,6 @@ __attribute__((format(printf, 3, 4))) static be_pool *fail(char *message, size_t
     return NULL;
 }
 
-static int pin(pthread_t thread, int cpu) {
-#ifdef __linux__
-    if (cpu < 0 || cpu >= 1 << 16) return EINVAL;
-    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
-    if (!set) return ENOMEM;
-    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-    CPU_ZERO_S(bytes, set);
-    CPU_SET_S((size_t)cpu, bytes, set);
-    int error = pthread_setaffinity_np(thread, bytes, set);
-    CPU_FREE(set);
-    return error;
-#else
-    (void)thread, (void)cpu;
-    return ENOTSUP;
-#endif
-}
-
-static int usable_cpus(void) {
-#ifdef __linux__
-    cpu_set_t set; /* fails on machines with more than 1024 CPUs; then the number of CPUs online is used */
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
-
 static void end_workers(be_pool *pool, int state) {
     atomic_store(&pool->state, state);
     be_gate_wake(&pool->items->filled, INT_MAX);
@@ -317,16 +282,11 @@ static void end_workers(be_pool *pool, int state) {
     pool->num_started = 0;
 }
 
-/* Starts the workers. Signals go to the program's own threads, except for signals that a worker causes itself, so that
- * a crash is still reported (faulthandler). Returns EAGAIN if not all threads could be started; num_started says how
- * many were. */
+/* Starts the workers. Returns EAGAIN if not all threads could be started; num_started says how many were. */
 static int start_workers(be_pool *pool, char *message, size_t size) {
     const be_pool_options *options = &pool->options;
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) sigdelset(&blocked, own[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    be_signals before;
+    be_signals_block(&before);
     int error = 0;
     for (int i = 0; i < options->num_workers && !error; i++) {
         be_worker *worker = &pool->workers[i];
@@ -339,13 +299,13 @@ static int start_workers(be_pool *pool, char *message, size_t size) {
         if (options->placement) be_block_bind(&options->placement->blocks[worker->block], worker->thread);
         if (options->num_cpus <= 0) continue;
         int cpu = options->cpus[i % options->num_cpus];
-        error = pin(worker->thread, cpu);
+        error = be_thread_pin(worker->thread, cpu);
         if (error) {
             fail(message, size, "worker %d cannot run on CPU %d: %s; name CPUs that this process may use", i, cpu,
                  strerror(error));
         }
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    be_signals_restore(&before);
     return error;
 }
 
@@ -377,7 +337,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     size_t pool_bytes = rounded(sizeof(be_pool)),
            worker_bytes = rounded((size_t)options.num_workers * sizeof(be_worker));
     unsigned char *memory =
-        aligned_alloc(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + (size_t)num_queues * ring_bytes);
+        be_aligned_new(BE_CACHE_LINE, pool_bytes + worker_bytes + stream_bytes + (size_t)num_queues * ring_bytes);
     if (!memory) return fail(message, size, "no memory for a queue of %lld items", (long long)options.max_items);
     be_fork_watch();
 
@@ -393,7 +353,7 @@ be_pool *be_pool_create(const be_pool_options *given, char *message, size_t size
     }
     pool->spin.ns = options.spin_ns == 0 ? SPIN_NS : options.spin_ns;
     pool->spin_for = pool->spin;
-    int cpus = usable_cpus();
+    int cpus = be_thread_cpus();
     pool->max_spinners = cpus > 2 ? cpus - 1 : 1;
     pool->crowded = options.num_workers >= cpus;
     pool->forks = be_fork_count();
@@ -422,10 +382,8 @@ void be_pool_destroy(be_pool *pool, int finish) {
         if (finish && pool->options.num_workers == 0) be_pool_finish(pool, 0, BE_POOL_HELP);
         end_workers(pool, finish ? FINISHING : STOPPING);
     }
-    int in = atomic_load(&pool->event_read), out = atomic_load(&pool->event_write);
-    if (in >= 0) close(in);
-    if (out >= 0 && out != in) close(out);
-    free(pool);
+    be_event_close(atomic_load(&pool->event_read), atomic_load(&pool->event_write));
+    be_aligned_free(pool);
 }
 
 int be_pool_num_workers(const be_pool *pool) { return pool->options.num_workers; }
@@ -471,10 +429,7 @@ static void lend_hand(be_pool *pool, unsigned flags, int (*enough)(const be_stre
 static void settle_event(be_pool *pool) {
     int fd = atomic_load(&pool->event_read);
     if (fd < 0) return;
-    uint64_t taken[8];
-    ssize_t got;
-    do got = read(fd, taken, sizeof taken);
-    while (got == sizeof taken || (got < 0 && errno == EINTR));
+    be_event_empty(fd);
     if (be_stream_ready(pool->stream)) signal_event(pool);
 }
 
@@ -524,16 +479,7 @@ int be_pool_eventfd(be_pool *pool) {
     int fd = atomic_load(&pool->event_read);
     if (fd >= 0) return fd;
     int ends[2];
-#ifdef __linux__
-    ends[0] = ends[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (ends[0] < 0) return -1;
-#else
-    if (pipe(ends)) return -1;
-    for (int i = 0; i < 2; i++) {
-        fcntl(ends[i], F_SETFL, O_NONBLOCK);
-        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-    }
-#endif
+    if (be_event_open(ends)) return -1;
     atomic_store(&pool->event_read, ends[0]);
     atomic_store(&pool->event_write, ends[1]);
     settle_event(pool);

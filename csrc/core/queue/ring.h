@@ -3,7 +3,7 @@
  * It lies in one block of memory that the caller provides and holds no address, so it can be mapped anywhere, also into
  * several processes at once.
  *
- *     void *memory = aligned_alloc(64, be_ring_bytes(1000, sizeof entry));
+ *     void *memory = be_aligned_new(64, be_ring_bytes(1000, sizeof entry));
  *     be_ring *ring = be_ring_init(memory, 1000, sizeof entry, 0);
  *     be_ring_push(ring, &entry, -1);         ...elsewhere...        be_ring_pop(ring, &entry, -1);
  *

@@ -45,7 +45,7 @@ static int constrain(void *context, be_physics_group *group, int lane, int wants
     const be_mujoco_together *together = &source->together;
     const void *model = t->lanes[lane]->model;
     void *data = t->slot->data;
-    if (_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
+    if (be_setjmp(t->guard->jump)) { /* an error of MuJoCo: mj_step will report it */
         source->mj_reset_data(model, data);
         return 0;
     }
@@ -137,7 +137,7 @@ static void step_group(task *t, const float *const *actions) {
     t->guard = &guard;
     t->lent = 0;
     be_mujoco_enter(source, &guard);
-    const int sound = _setjmp(guard.jump) == 0;
+    const int sound = be_setjmp(guard.jump) == 0;
     if (sound) {
         if (torn) source->mj_reset_data(t->lanes[0]->model, t->slot->data);
         be_physics_job job = {.count = t->count,
@@ -222,7 +222,7 @@ static int step_alone(const be_mujoco_source *source, int64_t lane, const float 
     for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
     be_mujoco_guard guard;
     be_mujoco_enter(source, &guard);
-    const int failed = _setjmp(guard.jump) != 0;
+    const int failed = be_setjmp(guard.jump) != 0;
     if (!failed) be_mujoco_call_step(source, handles, slot, steps, wants_forces(source));
     be_mujoco_leave(source);
     const int unstable = be_mujoco_take_unstable(source, slot) >= 0;

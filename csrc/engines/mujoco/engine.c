@@ -106,7 +106,7 @@ static void learn_log(const be_mujoco_source *source) {
     be_mujoco_guard g;
     present = &g;
     source->set_log(on_log_trial);
-    if (_setjmp(g.jump) == 0) source->mju_error("%s", LOG_TRIAL);
+    if (be_setjmp(g.jump) == 0) source->mju_error("%s", LOG_TRIAL);
     source->set_log(NULL);
     present = NULL;
 }
@@ -223,7 +223,7 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     be_mujoco_guard g;
     be_mujoco_enter(source, &g);
     volatile int resets = 0;
-    const int failed = _setjmp(g.jump);
+    const int failed = be_setjmp(g.jump);
     if (!failed) {
         if (torn) source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
         call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);

@@ -2,9 +2,8 @@
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
-#include <setjmp.h>
-
 #include "core/batch.h"
+#include "core/place/jump.h"
 #include "engines/mujoco/mujoco.h"
 
 /* MuJoCo's error handler must not return, and the default one ends the process. This one jumps out of the call, as

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "batchenv.h"
+#include "core/place/clock.h"
 
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {
@@ -64,20 +65,14 @@ static void digest(be_batch *b, int64_t i, int64_t action) {
     total[i] = (int64_t)((x ^ x >> 32) & UINT32_MAX);
 }
 
-static double now_us(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
 /* The cost is CPU time, because no work is done while another program has the core. Reading that clock is a system call
  * of a microsecond, so it is read at the beginning, and again when the time would be over if the thread had the core
  * all the while. */
 static void work(double us) {
-    const double end = now_us(CLOCK_THREAD_CPUTIME_ID) + us;
-    for (double left = us; left > 0; left = end - now_us(CLOCK_THREAD_CPUTIME_ID)) {
-        const double until = now_us(CLOCK_MONOTONIC) + left;
-        while (now_us(CLOCK_MONOTONIC) < until) {
+    const int64_t ns = (int64_t)(us * 1e3), end = be_thread_clock() + ns;
+    for (int64_t left = ns; left > 0; left = end - be_thread_clock()) {
+        const int64_t until = be_clock() + left;
+        while (be_clock() < until) {
         }
     }
 }

@@ -6,10 +6,10 @@
  * the ROM's digest, modes and difficulties are looked up before they are set, and states are loaded only if they carry
  * the digest that save() gave them.
  */
+#include "core/place/shared.h"
 #include "engines/atari/ale_fast/ale_fast.h"
 #include "engines/atari/emulator.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,24 +81,24 @@ static ale_machine *ale_of(const be_emulator *emulator) { return ((const machine
 
 static int open_library(const char *path, be_error *error) {
     if (ale.handle) return BE_OK;
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = be_shared_open(path);
     if (handle == NULL) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s cannot be opened (%.300s): pip install multi-agent-ale-py", path,
-                       dlerror());
+                       be_shared_problem());
     }
     const char *missing = NULL;
 #define FIND(type, name, parameters)                                                                                   \
-    *(void **)&ale.name = dlsym(handle, #name);                                                                        \
+    *(void **)&ale.name = be_shared_find(handle, #name);                                                               \
     if (ale.name == NULL) missing = #name;
     ALE_FUNCTIONS(FIND)
 #undef FIND
     static const char *const palettes[] = {"_ZN3ale11NTSCPaletteE", "_ZN3ale10PALPaletteE", "_ZN3ale12SECAMPaletteE"};
     for (int i = 0; i < BE_NUM_PALETTES; i++) {
-        ale.palettes[i] = dlsym(handle, palettes[i]);
+        ale.palettes[i] = be_shared_find(handle, palettes[i]);
         if (ale.palettes[i] == NULL) missing = palettes[i];
     }
     if (missing) {
-        dlclose(handle);
+        be_shared_close(handle);
         return be_fail(error, BE_ERROR_VALUE, -1, "%s has no %s: pip install multi-agent-ale-py==0.1.12", path,
                        missing);
     }
