@@ -13,9 +13,9 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None  # importing it here w
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs torch: pip install -e '.[examples]'")
 
 
-def run(*command, PYTHONPATH=None):
+def run(*command, PYTHONPATH=None, path=()):
     # An example finds its neighbours beside itself, whatever the other tests ask of Python.
-    return python(*command, PYTHONPATH=PYTHONPATH or first_on_path(), PYTHONSAFEPATH=None)
+    return python(*command, PYTHONPATH=PYTHONPATH or first_on_path(*path), PYTHONSAFEPATH=None)
 
 
 def means(output):
