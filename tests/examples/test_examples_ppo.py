@@ -116,7 +116,6 @@ def test_video_says_what_is_missing_before_training(module, tmp_path):
         ("ppo_pong.py", ["--id", "CartPole-v1"], "observations must be of shape (4, 84, 84), not (4,)"),
         ("ppo_mujoco.py", ["--id", "CartPole-v1"], "observations must be vectors, and actions continuous"),
         ("ppo_mujoco.py", ["--id", "CartPole-v7"], "no environment 'CartPole-v7' in batchenv"),
-        ("ppo_cartpole.py", ["--lanes", "8"], "at least 500 times --min-episodes"),
         ("ppo_cartpole.py", ["--save", "no/such/folder/file"], "its folder does not exist"),
         ("ppo_cartpole.py", ["--resume", "no/such/file"], "is not a file that --save wrote"),
         ("ppo_cartpole.py", ["--resume", __file__], "is not a file that --save wrote"),
