@@ -31,7 +31,7 @@ def write(source: Path, results: Path) -> None:
     """Appends a graph per question to the folder's over-time.md, and the link to asv's pages if asv is installed."""
     points = list(read(results))
     lines = [f"The graphs show {len({date for date, *_ in points})} commits, each at the time at which it was made."]
-    if importlib.util.find_spec("asv") is not None:
+    if can_publish():
         lines += ["", '<a href="asv/index.html">asv\'s own pages</a> have every figure, and the commit of each point.']
     if importlib.util.find_spec("matplotlib") is not None:
         for number, (question, pattern) in enumerate(QUESTIONS.items()):
@@ -88,8 +88,13 @@ def label(name: str) -> str:
     return verb if function.endswith(("snapshot", "restore")) else params.partition(",")[0].strip("')") or verb
 
 
+def can_publish() -> bool:
+    """Whether asv can write its own pages: it reads the commits, which a source distribution does not have."""
+    return importlib.util.find_spec("asv") is not None and (Path(__file__).parents[2] / ".git").exists()
+
+
 def publish(folder: Path, asv: Path) -> None:
-    """Writes asv's own pages into `folder`."""
-    if importlib.util.find_spec("asv") is not None:
+    """Writes asv's own pages into `folder`, where it can."""
+    if can_publish():
         command = [sys.executable, "-m", "asv", "publish", "--no-pull", "--html-dir", str(folder.resolve())]
         subprocess.run(command, cwd=asv, check=True, stdout=subprocess.DEVNULL)
