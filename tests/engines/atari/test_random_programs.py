@@ -118,9 +118,8 @@ def polling(seed):
 @pytest.fixture(scope="module")
 def player(tmp_path_factory):
     """tests/c/play_ale.c, compiled."""
-    return compiled.program(
-        tmp_path_factory.mktemp("player"), ["-O1"], "tests/c/play_ale.c", "csrc/engines/atari/ale*/*.c"
-    )
+    sources = "tests/c/play_ale.c", "csrc/engines/atari/ale*/*.c", "csrc/core/place/shared.c"
+    return compiled.program(tmp_path_factory.mktemp("player"), ["-O1"], *sources)
 
 
 @pytest.mark.parametrize("make", [program, polling])
