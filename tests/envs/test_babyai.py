@@ -87,6 +87,23 @@ def test_keywords(what):
     play(case_of(name, **keywords), 40)
 
 
+@pytest.mark.parametrize("name", ["SynthLoc-v0", "BossLevel-v0"])
+def test_each_lane_has_its_own_probability_of_a_locked_room(name):
+    case, shares = case_of(name), [0.0, 1.0, 0.4, 0.6, 1.0, 0.0]
+    ours = batchenv.make(case.env_id, len(shares), locked_room_prob=shares)
+    theirs = gymnasium.vector.SyncVectorEnv(
+        [lambda share=share: gymnasium.make(case.env_id, locked_room_prob=share) for share in shares]
+    )
+    follow(case, ours, theirs, 20, 3)
+    assert_streams_same(ours, theirs)
+    shares.reverse()
+    ours.set_params(locked_room_prob=shares)
+    for env, share in zip(theirs.envs, shares, strict=True):
+        env.unwrapped.locked_room_prob = share
+    follow(case, ours, theirs, 20, 4)
+    assert_streams_same(ours, theirs)
+
+
 @pytest.mark.parametrize("name", SOLVED)
 def test_levels_are_solved_alike(name):
     """The reference's bot acts, and some of its actions are replaced by random ones."""
