@@ -479,7 +479,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             gymnasium.error.ResetNeeded: before the first reset.
         """
         self._check_open()
-        chosen = lane_indices(lanes, self.num_envs)
+        chosen = range(self.num_envs) if lanes is None else lane_indices(lanes, self.num_envs)
         if self.render_mode is None:
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None

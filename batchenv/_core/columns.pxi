@@ -23,14 +23,6 @@ cdef dict _state(be_batch *batch):
     return columns
 
 
-cdef object _picture(be_batch *batch, int64_t lane):
-    cdef int rows, columns
-    batch.type.picture(batch, lane, &rows, &columns, NULL)
-    cdef cnp.ndarray rgb = np.empty((rows, columns, 3), np.uint8)
-    batch.type.picture(batch, lane, &rows, &columns, <uint8_t *>cnp.PyArray_DATA(rgb))
-    return rgb
-
-
 cdef dict _rng_state(const be_rng *rng):
     return {
         "bit_generator": "PCG64",

@@ -202,7 +202,7 @@ class Pictures(Drawer):
 
     def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
         """A picture per lane: uint8 (height, width, 3)."""
-        return tuple(self._batch.picture(lane) for lane in lanes)
+        return tuple(map(self._batch.picture, lanes))
 
 
 class Window(Drawer):

@@ -200,6 +200,24 @@ def test_pictures(keywords):
     follow(ours, theirs, 25, look)
 
 
+def test_pictures_that_are_held_are_not_drawn_over():
+    env = batchenv.make(IDS[1], 3, render_mode="rgb_array")
+    env.reset(seed=0)
+    whole, _, part = env.render()[0], env.render()[1], env.render()[2][5:]
+    expected = whole.copy(), part.copy()
+    for lanes in (None, 1, None):  # of memory that nobody holds, too
+        env.step(env.action_space.sample())
+        shown = env.render(lanes)
+        assert not any(np.may_share_memory(picture, held) for picture in shown for held in (whole, part))
+    assert np.array_equal(whole, expected[0]) and np.array_equal(part, expected[1])
+    other = batchenv.make(IDS[1], 2, render_mode="rgb_array", tile_size=9)
+    other.reset(seed=0)
+    before = other.render()
+    env.render()
+    again = other.render()
+    assert all(np.array_equal(*pair) and not np.may_share_memory(*pair) for pair in zip(before, again, strict=True))
+
+
 @pytest.mark.parametrize("keywords", [{}, {"agent_pov": True, "screen_size": 500}])
 def test_windows(keywords, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")

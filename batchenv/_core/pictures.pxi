@@ -1,0 +1,56 @@
+# Pictures that C types draw, and the memory that they are drawn into.
+
+cimport numpy as cnp
+from libc.stdlib cimport free, malloc
+
+cdef enum:
+    MOST_SPARES = 1024
+    MOST_SPARE_BYTES = 1 << 25
+
+# Memory of pictures that nobody holds any more, all of one size. Where many lanes are drawn at a time, the C library
+# gives such memory back to the operating system and takes it again, which costs ten times the drawing.
+cdef void *_spares[MOST_SPARES]
+cdef int _num_spares = 0
+cdef size_t _spare_size = 0
+
+
+cdef class _PictureMemory:
+    """What a picture is drawn into; the array holds it."""
+    cdef void *data
+    cdef size_t size
+
+    def __cinit__(self, size_t size):
+        global _num_spares, _spare_size
+        if size != _spare_size:
+            while _num_spares:
+                _num_spares -= 1
+                free(_spares[_num_spares])
+            _spare_size = size
+        self.size = size
+        if _num_spares:
+            _num_spares -= 1
+            self.data = _spares[_num_spares]
+        else:
+            self.data = malloc(size)
+        if self.data == NULL:
+            raise MemoryError(f"out of memory for a picture of {size} bytes")
+
+    def __dealloc__(self):
+        global _num_spares
+        if self.data != NULL and self.size == _spare_size and _num_spares < MOST_SPARES and (
+                (_num_spares + 1) * self.size <= MOST_SPARE_BYTES):
+            _spares[_num_spares] = self.data
+            _num_spares += 1
+        else:
+            free(self.data)
+
+
+cdef object _picture(be_batch *batch, int64_t lane):
+    cdef int rows, columns
+    batch.type.picture(batch, lane, &rows, &columns, NULL)
+    cdef cnp.npy_intp[3] shape = [rows, columns, 3]
+    cdef _PictureMemory memory = _PictureMemory(<size_t>3 * rows * columns)
+    batch.type.picture(batch, lane, &rows, &columns, <uint8_t *>memory.data)
+    rgb = cnp.PyArray_SimpleNewFromData(3, shape, cnp.NPY_UINT8, memory.data)
+    cnp.set_array_base(rgb, memory)
+    return rgb
