@@ -1,5 +1,6 @@
 """What the documentation shows runs, and its links lead somewhere."""
 
+import importlib.metadata
 import importlib.util
 import re
 import types
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 
 import batchenv
-from helpers.processes import run_python
+from helpers.processes import python, run_python
 from helpers.project import ROOT
 
-# The pages whose code is run, one block after the other. That of conformance.md is not: it shows how other vector envs
-# fail, and some of them never return.
+# The pages whose code is run, one block after the other. Those of your-own-env.md are in tests/compiler, those of
+# conformance.md below.
 RUN = [
     *("README.md", "index", "tutorial", "your-loop", "python-envs", "async", "learners", "jax", "from-envpool"),
     *("toy-text", "minigrid", "box2d", "mujoco", "atari"),
@@ -92,6 +93,33 @@ def test_code_runs(name, tmp_path, monkeypatch):
     if not ran:
         assert left_out, f"{page.name} has no code"
         pytest.skip("; ".join(left_out))
+
+
+def faults():
+    """What conformance.md shows of other vector envs: (package, line, code, what it prints)."""
+    page = ROOT / "docs" / "conformance.md"
+    printed = re.findall(r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    for (line, code), expected in zip(blocks(page), printed, strict=True):
+        package = next((name for name in ("envpool", "ale_py") if name in code), "gymnasium")
+        yield pytest.param(package, code, expected, id=f"{package}, line {line}")
+
+
+@pytest.mark.parametrize("package, code, expected", list(faults()))
+def test_other_vector_envs_fail_as_shown(package, code, expected):
+    """In the versions that the page names: others may have been mended."""
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    for needed in {package, "gymnasium"}:
+        if not is_there(needed):
+            pytest.skip(f"{needed} is not installed")
+        (shown,) = re.findall(rf"\b{needed.replace('_', '-')}\s+(\d[\d.]*\d)", page, re.IGNORECASE)
+        if importlib.metadata.version(needed) != shown:
+            pytest.skip(f"the page is about {needed} {shown}")
+    done = python("-W", "ignore", "-c", code)
+    killed = re.match(r"killed by signal (\d+): (.*)\n", expected)
+    if killed:
+        assert -done.returncode == int(killed[1]) and killed[2] in done.stderr, done.stderr
+    else:
+        assert done.stdout == expected, done.stderr
 
 
 def is_there(module):
