@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 
 SCOPE = (
-    "batchenv has in C: classic control, toy text, Box2D, Atari and Gymnasium's MuJoCo tasks "
+    "batchenv has in C: classic control, toy text, Box2D, MiniGrid and BabyAI, Atari and Gymnasium's MuJoCo tasks "
     "(`python -m batchenv list`), and MuJoCo models of your own (batchenv.make_mujoco); and it steps every environment "
     "in Python that is registered with Gymnasium, or that batchenv.make_python is given"
 )
