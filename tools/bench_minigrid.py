@@ -2,10 +2,12 @@
 
     python tools/bench_minigrid.py [--cases Empty DoorKey] [--lanes 64 4096] [--threads 1 2] [--rounds 7] [--only sync]
     python tools/bench_minigrid.py --stages
+    python tools/bench_minigrid.py --pictures [--cases DoorKey BossLevel] [--rounds 15]
 
 Contenders take turns with random actions, as in bench_box2d.py, which says what is printed. EnvPool is left out where
 it is not installed, and SyncVectorEnv where minigrid is not. --stages prints instead what parts of a step take, from
-the differences between levels and views, on one thread, in nanoseconds of processor time.
+the differences between levels and views, on one thread, in nanoseconds of processor time. --pictures prints what
+`env.render()` takes for a lane, of one and of eight lanes, whose pictures are not kept, and what minigrid's takes.
 """
 
 import importlib.util
@@ -62,12 +64,45 @@ def print_stages(lanes=4096):
         print(f"| {case} | {' | '.join(costs)} |", flush=True)
 
 
+def microseconds(run, seconds=0.02):
+    """What a call of `run` takes, by the clock."""
+    start, calls = time.perf_counter(), 0
+    while time.perf_counter() < start + seconds:
+        run()
+        calls += 1
+    return 1e6 * (time.perf_counter() - start) / calls
+
+
+def print_pictures(cases, rounds):
+    """Medians of pictures in turns, and of the ratio of each turn."""
+    import gymnasium
+    import minigrid  # noqa: F401  (registers the ids)
+
+    print("| case | lanes | env.render(), us a lane | minigrid, us | ratio |\n|---|---:|---:|---:|---:|")
+    for case, lanes in itertools.product(cases, (1, 8)):
+        env = batchenv.make(CASES[case], lanes, render_mode="rgb_array")
+        env.reset(seed=0)
+        singles = [gymnasium.make(CASES[case], render_mode="rgb_array", disable_env_checker=True) for _ in range(lanes)]
+        for lane, single in enumerate(singles):
+            single.reset(seed=lane)
+        if not all(np.array_equal(*pair) for pair in zip(env.render(), [one.render() for one in singles], strict=True)):
+            raise SystemExit(f"{case}: pictures differ")
+        took = [(microseconds(env.render) / lanes, microseconds(singles[0].render)) for _ in range(rounds)]
+        mine, theirs = map(statistics.median, zip(*took, strict=True))
+        ratio = statistics.median(b / a for a, b in took)
+        print(f"| {case} | {lanes} | {mine:.1f} | {theirs:.0f} | {ratio:.0f} |", flush=True)
+
+
 def main():
     """Measures what the command line asks for."""
     parser = make_parser(__doc__.splitlines()[0], CASES, [64, 4096])
     parser.add_argument("--stages", action="store_true")
+    parser.add_argument("--pictures", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.pictures:
+        print_pictures(options.cases, options.rounds)
+        return
     if options.stages:
         print_stages()
         return

@@ -239,6 +239,10 @@ cdef extern from "core/moments.h" nogil:
     void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
     void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
 
+cdef extern from "core/place/memory.h" nogil:
+    void *be_aligned_new(size_t alignment, size_t bytes)
+    void be_aligned_free(void *memory)
+
 cdef extern from "core/place/numa.h" nogil:
     enum:
         BE_MAX_NODES

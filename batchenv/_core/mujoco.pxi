@@ -1,9 +1,5 @@
 # Gives the C side addresses of MuJoCo's structs and functions; csrc/engines/mujoco/mujoco.h says what each is for.
 
-cdef extern from "core/place/memory.h" nogil:
-    void *be_aligned_new(size_t alignment, size_t bytes)
-    void be_aligned_free(void *memory)
-
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES

@@ -1,7 +1,6 @@
 # Pictures that C types draw, and the memory that they are drawn into.
 
 cimport numpy as cnp
-from libc.stdlib cimport free, malloc
 
 cdef enum:
     MOST_SPARES = 1024
@@ -24,14 +23,15 @@ cdef class _PictureMemory:
         if size != _spare_size:
             while _num_spares:
                 _num_spares -= 1
-                free(_spares[_num_spares])
+                be_aligned_free(_spares[_num_spares])
             _spare_size = size
         self.size = size
         if _num_spares:
             _num_spares -= 1
             self.data = _spares[_num_spares]
         else:
-            self.data = malloc(size)
+            # Lines of the cache, of which aligned_alloc wants whole ones: a picture is a fifth slower across them.
+            self.data = be_aligned_new(64, (size + 63) // 64 * 64)
         if self.data == NULL:
             raise MemoryError(f"out of memory for a picture of {size} bytes")
 
@@ -42,7 +42,7 @@ cdef class _PictureMemory:
             _spares[_num_spares] = self.data
             _num_spares += 1
         else:
-            free(self.data)
+            be_aligned_free(self.data)
 
 
 cdef object _picture(be_batch *batch, int64_t lane):

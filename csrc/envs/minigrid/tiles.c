@@ -148,8 +148,10 @@ const uint8_t *mg_tiles(int side) {
     static uint8_t *made[MG_MAX_TILE + 1]; /* never freed: lanes of any batch may use them */
     uint8_t *tiles = __atomic_load_n(&made[side], __ATOMIC_ACQUIRE);
     if (tiles != NULL) return tiles;
-    tiles = calloc(10 * 256, (size_t)(3 * side * side)); /* pages of cells that do not exist are never touched */
-    if (tiles == NULL) return NULL;
+    /* Pages of cells that do not exist are never touched. */
+    uint8_t *memory = calloc(1, 10 * 256 * (size_t)(3 * side * side) + 63);
+    if (memory == NULL) return NULL;
+    tiles = memory + (-(uintptr_t)memory & 63); /* a vector of a tile then lies in one line of the cache */
     for (int kind = MG_EMPTY; kind < MG_NUM_KINDS; kind++) {
         const int agents = 1u << kind & (MG_WALKABLE | MG_CARRIABLE) ? 5 : 1;
         for (int which = 0; which < MG_NUM_COLORS * agents * 2; which++) {
@@ -160,6 +162,6 @@ const uint8_t *mg_tiles(int side) {
     }
     uint8_t *none = NULL;
     if (__atomic_compare_exchange_n(&made[side], &none, tiles, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return tiles;
-    free(tiles); /* another thread was quicker */
+    free(memory); /* another thread was quicker */
     return none;
 }
