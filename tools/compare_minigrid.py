@@ -17,7 +17,6 @@ above 0).
 import argparse
 import functools
 import multiprocessing
-import signal
 import sys
 import time
 import warnings
@@ -35,6 +34,7 @@ import batchenv
 from helpers.babyai_bot import Bot
 from helpers.minigrid_solver import Solver
 from helpers.parity import choose
+from helpers.patience import OutOfTime, at_most
 
 MODES = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 PATIENCE = 20  # seconds of processor time, for a level of the reference
@@ -101,19 +101,11 @@ class Ours:
 
 def begins(env):
     """Whether one of the reference's environments can be reset. In some states of the stream it goes on for ever."""
-
-    def give_up(*_):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
     try:
-        env.reset()
-    except (TimeoutError, RecursionError):
+        with at_most(PATIENCE):
+            env.reset()
+    except (OutOfTime, RecursionError):
         return False
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
     return True
 
 
@@ -137,11 +129,13 @@ def compare(env_id, seeds, steps, policies):
         actions[played] = solver.actions(done)
         expected = theirs.step(actions)[:4]
         try:
-            found += [f"step {step}: {what}" for what in ours.step(actions, expected)]
+            found.extend(f"step {step}: {what}" for what in ours.step(actions, expected))
         except batchenv.LaneError as error:
             stuck = error.env_id.tolist()
             if "no level could be generated" not in str(error) or any(begins(theirs.envs[lane]) for lane in stuck):
                 raise
+            if found:  # in another mode, which was stepped before
+                break
             left_out = [seeds[lane] for lane in stuck]
             *result, more = compare(env_id, [seed for seed in seeds if seed not in left_out], steps, policies)
             return *result, left_out + more

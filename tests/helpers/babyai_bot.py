@@ -1,21 +1,13 @@
 """minigrid's own bot as a policy for a SyncVectorEnv of BabyAI's levels, so that instructions are met and done, which
 random actions hardly ever do."""
 
-import signal
-
 import numpy as np
 from minigrid.utils.baby_ai_bot import BabyAIBot
 
+from helpers.patience import at_most
+
 PATIENCE = 2  # seconds of processor time for one action: in levels such as UnlockToUnlock the bot may go on for ever
 WEIGHTS = (0.12, 0.12, 0.33, 0.15, 0.10, 0.16, 0.02)  # of random actions: most of them should get somewhere
-
-
-class OutOfTime(Exception):
-    """The bot has not found an action."""
-
-
-def _give_up(*_):
-    raise OutOfTime
 
 
 class Bot:
@@ -39,22 +31,15 @@ class Bot:
         """One action per lane that it plays, int64. ended: bool (n,), the lanes whose episode has begun anew."""
         for lane in np.flatnonzero(ended[self.lanes]):
             self.bots[lane], self.last[lane] = BabyAIBot(self.levels[lane]), None
-        before = signal.signal(signal.SIGVTALRM, _give_up)
-        try:
-            for lane in range(len(self.levels)):
-                self.last[lane] = self._action(lane)
-        finally:
-            signal.signal(signal.SIGVTALRM, before)
+        for lane in range(len(self.levels)):
+            self.last[lane] = self._action(lane)
         return np.array(self.last, np.int64)
 
     def _action(self, lane):
         if self.bots[lane] is not None and self.rng.random() >= self.noise:
             try:
-                signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
-                action = int(self.bots[lane].replan(self.last[lane]))
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-                return action
+                with at_most(PATIENCE):
+                    return int(self.bots[lane].replan(self.last[lane]))
             except Exception:  # it raises AssertionError and others where it does not know what to do
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
                 self.bots[lane] = None
         return int(self.rng.choice(len(WEIGHTS), p=WEIGHTS))
