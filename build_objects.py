@@ -188,9 +188,10 @@ class Builder:
 
     # ---- compiling
 
-    def generate(self):
+    @classmethod
+    def generate(cls):
         """_core.pyx to C."""
-        if self.is_generated():
+        if cls.is_generated():
             return
         check_tools()
         from Cython.Build import cythonize

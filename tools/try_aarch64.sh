@@ -33,7 +33,7 @@ mkdir -p "$work/include/aarch64-linux-gnu" "$work/source"
 ln -sfn "$work/debian/usr/include/aarch64-linux-gnu/python3.13" "$work/include/aarch64-linux-gnu/python3.13"
 git -C "$root" archive HEAD | tar x -C "$work/source"
 cd "$work/source"
-python3 -c 'from build_objects import Builder; Builder.generate(Builder)' # Cython, not in the emulator
+python3 -c 'from build_objects import Builder; Builder.generate()' # Cython, not in the emulator
 
 # Programs for aarch64 start by themselves in a namespace of its own, those that Python starts, too.
 cat >"$work/inside.sh" <<'END_INSIDE'
