@@ -55,6 +55,7 @@ def readers_own(folder):
     return {"batchenv": batchenv, "np": np, "args": args, "actions": np.zeros((256, 1))}
 
 
+CONFORMANCE = ROOT / "docs" / "conformance.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -96,18 +97,19 @@ def test_code_runs(name, tmp_path, monkeypatch):
 
 
 def faults():
-    """What conformance.md shows of other vector envs: (package, line, code, what it prints)."""
-    page = ROOT / "docs" / "conformance.md"
-    printed = re.findall(r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    for (line, code), expected in zip(blocks(page), printed, strict=True):
+    """What conformance.md shows of other vector envs: a list of (package, code, what it prints)."""
+    printed = re.findall(r"^```text\n(.*?)^```", CONFORMANCE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    found = []
+    for (line, code), expected in zip(blocks(CONFORMANCE), printed, strict=True):
         package = next((name for name in ("envpool", "ale_py") if name in code), "gymnasium")
-        yield pytest.param(package, code, expected, id=f"{package}, line {line}")
+        found.append(pytest.param(package, code, expected, id=f"{package}, line {line}"))
+    return found
 
 
-@pytest.mark.parametrize("package, code, expected", list(faults()))
+@pytest.mark.parametrize("package, code, expected", faults())
 def test_other_vector_envs_fail_as_shown(package, code, expected):
     """In the versions that the page names: others may have been mended."""
-    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    page = CONFORMANCE.read_text(encoding="utf-8")
     for needed in {package, "gymnasium"}:
         if not is_there(needed):
             pytest.skip(f"{needed} is not installed")
