@@ -176,8 +176,11 @@ class Transforms:
                 env = wrappers.DtypeObservation(env, self.core["dtype"])
             if "frame_stack" in self.core:
                 env = wrappers.FrameStackObservation(env, self.core["frame_stack"])
-        except (ValueError, TypeError) as refusal:
-            raise type(refusal)(f"{made[0]} does not suit observations of {raw}: {refusal}") from None
+        except (ValueError, TypeError, AssertionError) as refusal:
+            # Old releases of Gymnasium assert, some without a word.
+            kind = ValueError if isinstance(refusal, AssertionError) else type(refusal)
+            why = str(refusal) or f"Gymnasium {gymnasium.__version__} refuses it"
+            raise kind(f"{made[0]} does not suit observations of {raw}: {why}") from None
         space = env.observation_space
         if self.normalize:
             if not isinstance(space, spaces.Box):

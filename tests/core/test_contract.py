@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 import batchenv
 from helpers import ids
+from helpers.parity import make_gymnasium
 
 
 def sync(env_id, lanes, **kwargs):
@@ -160,7 +161,7 @@ def test_gymnasium_registration():
 @pytest.mark.parametrize("env_id", [*ids.IN_GYMNASIUM, *ids.SAMPLE])
 def test_single_env(env_id):
     check_env(gymnasium.make(f"batchenv/{env_id}").unwrapped, skip_render_check=True)
-    ours, theirs = gymnasium.make(f"batchenv/{env_id}"), gymnasium.make(env_id)
+    ours, theirs = gymnasium.make(f"batchenv/{env_id}"), make_gymnasium(env_id)
     np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
     ours.action_space.seed(3)
     for _ in range(300):

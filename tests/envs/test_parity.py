@@ -4,14 +4,10 @@ every instruction set.
 BATCHENV_PARITY_STEPS sets the steps of every case (64 lanes each); the default keeps the suite short.
 """
 
-import dataclasses
-import inspect
 import os
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.envs.registration import load_env_creator
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
 import batchenv
@@ -21,7 +17,6 @@ LANES = 64
 STEPS = int(os.environ.get("BATCHENV_PARITY_STEPS", "330"))  # 64 x 330 > 20,000
 SEED = 2**33 + 11
 NEAR = {"low": 0.3, "high": 0.5}  # some lanes start near the goal, so that arrivals are seen
-OLD = tuple(map(int, gymnasium.__version__.split(".")[:2])) < (1, 4)
 WIDE = ["HSFFFFFFFFS", "FFHFFXFFHFF", "FSFFFFHFFFG"]
 MANY_STARTS = ["SSSSS", "FHGHF", "SSSSS"]  # sums of a tenth miss 1 by a rounding
 
@@ -108,23 +103,10 @@ CASES = {
 }
 
 
-def lacks(case):
-    """What an older Gymnasium does not have of this case; None: nothing."""
-    if case.env_id not in gymnasium.registry:
-        return case.env_id
-    known = inspect.signature(load_env_creator(gymnasium.spec(case.env_id).entry_point)).parameters
-    missing = case.both.keys() - known.keys() - {"max_episode_steps"}
-    return f"the keyword {', '.join(missing)} of {case.env_id}" if missing else None
-
-
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("name", CASES)
 def test_trajectories(name, mode, monkeypatch):
     case, ours = CASES[name], []
-    if OLD and (missing := lacks(case)):
-        pytest.skip(f"Gymnasium {gymnasium.__version__} does not have {missing}")
-    if OLD and case.env_id.startswith("FrozenLake"):
-        case = dataclasses.replace(case, drop=("prob",))  # 1/3, of which newer releases have another last bit
     for isa in batchenv.build_info()["isas"]:
         monkeypatch.setenv("BATCHENV_ISA", isa)
         ours.append(case.make(LANES, mode))

@@ -120,10 +120,10 @@ def test_transforms(case, transform):
     """Built-in transforms are Gymnasium's wrappers over Discrete and Tuple spaces as well."""
     env_id, kwargs = ONE_OF_EACH[case]
     keywords, wrap = STACKED[transform]
-    single = gymnasium.make(env_id, disable_env_checker=True, max_episode_steps=9, **kwargs)
+    single = make_gymnasium(env_id, max_episode_steps=9, **kwargs)
     try:
         wrap(single)
-    except TypeError:
+    except (TypeError, AssertionError):  # the latter in old releases
         with pytest.raises(TypeError, match=rf"{next(iter(keywords))}: .* several parts \('0', '1', '2'\)"):
             batchenv.make(env_id, 5, max_episode_steps=9, **keywords, **kwargs)
         return

@@ -16,6 +16,7 @@ from batchenv._core import Infos
 from batchenv.text import Texts
 
 MODES = list(AutoresetMode)
+OLD = tuple(map(int, gymnasium.__version__.split(".")[:2])) < (1, 4)  # lacks ids and keywords, and asserts
 
 
 def make_gymnasium(env_id: str, **kwargs):
@@ -26,7 +27,15 @@ def make_gymnasium(env_id: str, **kwargs):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(mujoco, "__version__", "2.3.7")
             return gymnasium.make(env_id, disable_env_checker=True, **kwargs)
-    env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+    try:
+        env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+    except (TypeError, gymnasium.error.UnregisteredEnv) as problem:
+        if not OLD:
+            raise
+        pytest.skip(f"Gymnasium {gymnasium.__version__} cannot be compared with: {problem}")
+    if OLD and env_id.startswith("FrozenLake"):  # it has 1/3 to both sides, too, which differs in the last bit
+        for ways in (ways for actions in env.unwrapped.P.values() for ways in actions.values() if len(ways) == 3):
+            ways[::2] = [((1 - 1 / 3) / 2, *way[1:]) for way in ways[::2]]
     return FloatProb(env) if env_id.startswith(("FrozenLake", "CliffWalking")) else env
 
 
