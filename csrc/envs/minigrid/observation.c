@@ -174,7 +174,7 @@ static mg_cell cell_at(const be_batch *batch, int64_t lane, int x, int y) {
 }
 
 /* Compilers copy with memcpy in vectors of 16 bytes, which takes longer. */
-typedef uint8_t pixels __attribute__((vector_size(32), aligned(1)));
+typedef uint8_t pixels __attribute__((vector_size(32), aligned(1), may_alias));
 
 /* Puts tiles beside each other, from left to right; returns where the next row of tiles begins. */
 static inline uint8_t *put_tiles(uint8_t *rgb, const uint8_t *const *tiles, int count, int side) {
