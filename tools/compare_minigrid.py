@@ -167,6 +167,8 @@ def main():
         for name in gymnasium.registry
         if arguments.only in name and name in known and name.startswith(("MiniGrid-", "BabyAI-"))
     ]
+    if not ids:
+        parser.error(f"--only {arguments.only}: this is in the name of no level of MiniGrid or BabyAI")
     policies = [arguments.policy] * 2 if arguments.policy else ["solver", "random"]
     failed, ended, solved, start = [], 0, 0, time.time()
     task = functools.partial(compare, seeds=list(range(arguments.seeds)), steps=arguments.steps, policies=policies)
