@@ -350,29 +350,37 @@ cdef class Batch:
     cdef object _step(self, actions, out, bint checked=False):
         """checked: `out` is as `Layout.check_out` returns it."""
         cdef be_rows arrays
-        cdef be_call call
         cdef Output output
-        cdef dict info
-        self.calls.require_reset("env.step()")
-        self.queue.refuse_in_flight("step()", NULL)
-        self._check_stage()
-        self.actions.read(actions, self.num_lanes, NULL, &arrays)
+        self._begin_step(actions, &arrays)
         output = self.outputs.next()
         if out is not None:
             if not checked:
                 out = self.layout.check_out(out, self.actions.sources(actions), (self.num_lanes,))
             output = output.into(out)
-        self._point(output, &arrays)
+        info = self._finish_step(output, &arrays)
+        return output.observed(), output.reward, output.terminated, output.truncated, info
+
+    cdef int _begin_step(self, object actions, be_rows *arrays) except -1:
+        """Reads the actions of a step, and raises what keeps the lanes from being stepped."""
+        self.calls.require_reset("env.step()")
+        self.queue.refuse_in_flight("step()", NULL)
+        self._check_stage()
+        self.actions.read(actions, self.num_lanes, NULL, arrays)
+        return 0
+
+    cdef dict _finish_step(self, Output output, be_rows *arrays):
+        """Steps the lanes into `output`, and returns infos."""
+        cdef be_call call
+        self._point(output, arrays)
         if self.autoreset == BE_DISABLED:
             self._refuse_pending(NULL, self.num_lanes, "stepping", "no lane has been stepped")
-        be_call_init(&call, BE_STEP, self.batch, self.isa_table, &arrays)
+        be_call_init(&call, BE_STEP, self.batch, self.isa_table, arrays)
         self._run(&call)
         if self.layout.stage is not None or self.layout.treats_rewards:
             output.counted = False
             output.treat_step(None)
         self._note_failures()
-        info = output.step_infos(&arrays, call.finished != 0)
-        return output.observed(), output.reward, output.terminated, output.truncated, info
+        return output.step_infos(arrays, call.finished != 0)
 
     def step_some(self, actions, env_id, out=None, const uint8_t[::1] resets=None):
         """Like `step`, but only for the lanes listed in `env_id`: returns a row for each of them, in that order, and

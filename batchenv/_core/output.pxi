@@ -102,16 +102,19 @@ cdef class Output:
         for k in range(self.layout.num_more):
             if not be_unshared(PyList_GET_ITEM(self.more, k)):
                 return False
+        if self.lanes is not None and not be_unshared(<PyObject *>self.lanes):
+            return False
+        return self.free_infos() and self.intact()
+
+    cdef bint free_infos(self) noexcept:
+        """Nobody else holds the arrays that go into infos."""
+        cdef int k
         for k in range(self.layout.num_infos):
             if not (be_unshared(PyList_GET_ITEM(self.infos, k)) and be_unshared(PyList_GET_ITEM(self.masks, k))):
                 return False
-        if self.episode_return is not None and not (
-                be_unshared(<PyObject *>self.episode_return) and be_unshared(<PyObject *>self.episode_length)
-                and be_unshared(<PyObject *>self.episode_seconds)):
-            return False
-        if self.lanes is not None and not be_unshared(<PyObject *>self.lanes):
-            return False
-        return self.intact()
+        return self.episode_return is None or (
+            be_unshared(<PyObject *>self.episode_return) and be_unshared(<PyObject *>self.episode_length)
+            and be_unshared(<PyObject *>self.episode_seconds))
 
     cdef bint intact(self):
         """Users may have changed what can be changed in place: dtype, shape, writability."""

@@ -150,43 +150,53 @@ cdef inline bint _held(PyObject *storage, size_t address, int more) noexcept:
 cdef class Spare:
     """The arrays of a step and tensors over them, to be used again when nobody else holds their memory."""
 
-    cdef tuple arrays, tensors
+    cdef Output output  # these arrays; nobody is handed any of them
+    cdef tuple tensors  # over its observations, rewards, terminations and truncations
     cdef tuple attributes  # what users have set on each of the tensors; None: `Tensors.renew` has not seen them
     cdef tuple storages  # of each tensor
     cdef size_t[4] addresses  # of these
 
+    cdef tuple arrays(self):
+        """Those under the tensors."""
+        cdef Output output = self.output
+        return output.observation, output.reward, output.terminated, output.truncated
+
     cdef bint unshared(self) noexcept:
-        """Nobody else holds the tensors, be it as a part of a graph of autograd. Their memory may be held."""
+        """Nobody else holds the tensors, be it as a part of a graph of autograd, or infos. Their memory may be held."""
         cdef int k
         for k in range(4):
             if not be_unshared(PyTuple_GET_ITEM(self.tensors, k)):
                 return False
-        return True
+        return self.output.free_infos()
 
     cdef bint intact(self, const DlExchange *exchange) except -1:
         """Nobody else holds their memory, and they are as they were made."""
-        cdef cnp.ndarray array
-        cdef DlTensor seen
-        cdef int64_t stride
-        cdef int k, i
+        cdef int k
         for k in range(4):
-            if _held(PyTuple_GET_ITEM(self.storages, k), self.addresses[k], 0) or <dict>self.attributes[k]:
+            if (_held(PyTuple_GET_ITEM(self.storages, k), self.addresses[k], 0)
+                    or len(<dict>PyTuple_GET_ITEM(self.attributes, k))):
                 return False
-            tensor, array = self.tensors[k], self.arrays[k]
-            exchange.look(<void *>tensor, &seen)
-            if (<char *>seen.data + seen.byte_offset != cnp.PyArray_DATA(array)
-                    or seen.ndim != cnp.PyArray_NDIM(array) or seen.bits != 8 * cnp.PyArray_ITEMSIZE(array)
-                    or seen.code != _code_of(cnp.PyArray_TYPE(array))):
-                return False
-            stride = 1
-            for i in range(seen.ndim - 1, -1, -1):
-                if (seen.shape[i] != cnp.PyArray_DIM(array, i)
-                        or (seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride)):
-                    return False
-                stride *= seen.shape[i]
-            if seen.code == DL_FLOAT and tensor.requires_grad:
-                return False
-        return True
+        return (_as_made(exchange, PyTuple_GET_ITEM(self.tensors, 0), self.output.observation)
+                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 1), self.output.reward)
+                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 2), self.output.terminated)
+                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 3), self.output.truncated))
+
+
+cdef bint _as_made(const DlExchange *exchange, PyObject *tensor, cnp.ndarray array) except -1:
+    """Whether a tensor shows all of a contiguous array, and wants no gradients."""
+    cdef DlTensor seen
+    cdef int64_t stride = 1
+    cdef int i
+    exchange.look(tensor, &seen)
+    if (<char *>seen.data + seen.byte_offset != cnp.PyArray_DATA(array) or seen.ndim != cnp.PyArray_NDIM(array)
+            or seen.bits != 8 * cnp.PyArray_ITEMSIZE(array) or seen.code != _code_of(cnp.PyArray_TYPE(array))):
+        return False
+    for i in range(seen.ndim - 1, -1, -1):
+        if (seen.shape[i] != cnp.PyArray_DIM(array, i)
+                or (seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride)):
+            return False
+        stride *= seen.shape[i]
+    return seen.code != DL_FLOAT or not (<object>tensor).requires_grad
 
 
 @cython.final
@@ -252,47 +262,58 @@ cdef class Tensors:
 
     cdef tuple step_batch(self, actions):
         """`step` of the batch, which is held."""
-        cdef Spare spare = self.find()
+        cdef be_rows arrays
+        cdef Spare spare
+        cdef dict infos
         cdef tuple result
-        result = self.batch._step(actions, None if spare is None else spare.arrays, True)
-        infos = self.of_infos(result[4]) if result[4] else result[4]
-        if spare is None:
-            spare = Spare.__new__(Spare)
-            spare.arrays = result[:4]
-            spare.tensors = self.of(spare.arrays)
-            if len(self.sets) < MAX_POOL:
-                self.sets.append(spare)
-            else:  # all are held, by a user who stores every step: forget the oldest
-                self.turn = (self.turn + 1) % MAX_POOL
-                self.sets[self.turn] = spare
-        result = (*spare.tensors, infos)
+        self.batch._begin_step(actions, &arrays)
+        spare = self.find()
+        infos = self.batch._finish_step(spare.output, &arrays)
+        if infos:
+            infos = self.of_infos(infos)
+        result = spare.tensors[0], spare.tensors[1], spare.tensors[2], spare.tensors[3], infos
         if self.batch.failed is not None:
             self.batch.deliver(result)
         return result
 
     cdef Spare find(self):
-        """One that can be used again, or None."""
+        """One that can be used again, or a new one. It stays among these."""
         cdef Spare spare
-        cdef int i, k
+        cdef int i
         for i in range(len(self.sets)):
             spare = <Spare>PyList_GET_ITEM(self.sets, i)
             if not spare.unshared():
                 continue
-            if spare.attributes is None:
-                # A user who keeps all tensors never gets here. Those that were made in inference mode are not for
-                # everything, so that others take their place.
-                found = self.renew(spare.tensors, spare.arrays)
-                if found is not None:
-                    spare.tensors = found
-                    spare.storages = tuple([tensor.untyped_storage() for tensor in spare.tensors])
-                    for k in range(4):
-                        spare.addresses[k] = spare.storages[k]._cdata
-                    spare.attributes = tuple([tensor.__dict__ for tensor in spare.tensors])
-            if spare.attributes is not None and spare.intact(self.exchange):
-                return spare
-            del self.sets[i]
-            return None
-        return None
+            if spare.attributes is None and not self.renewed(spare) or not spare.intact(self.exchange):
+                del self.sets[i]
+                break
+            return spare
+        spare = Spare.__new__(Spare)
+        spare.output = _new_output(self.batch.layout, self.batch.num_lanes)
+        spare.tensors = self.of(spare.arrays())
+        if len(self.sets) < MAX_POOL:
+            self.sets.append(spare)
+        else:  # all are held, by a user who stores every step: forget the oldest
+            self.turn = (self.turn + 1) % MAX_POOL
+            self.sets[self.turn] = spare
+        return spare
+
+    cdef bint renewed(self, Spare spare) except -1:
+        """Gives other tensors to one whose tensors nobody else holds; False if somebody uses their memory.
+
+        A user who keeps all tensors never gets here. Those that were made in inference mode are not for everything, so
+        that others take their place.
+        """
+        cdef int k
+        found = self.renew(spare.tensors, spare.arrays())
+        if found is None:
+            return False
+        spare.tensors = found
+        spare.storages = tuple([tensor.untyped_storage() for tensor in spare.tensors])
+        for k in range(4):
+            spare.addresses[k] = spare.storages[k]._cdata
+        spare.attributes = tuple([tensor.__dict__ for tensor in spare.tensors])
+        return True
 
     cdef tuple of_step(self, tuple result):
         """The four results of a step and its infos."""
