@@ -8,7 +8,7 @@ sb3: Stable-Baselines3's VecEnv of batchenv, DummyVecEnv and, where it is instal
 less than the others: observations, rewards, dones, and infos with "TimeLimit.truncated" alone.
 torch: env_type="torch" against the arrays that it is made of, on one thread.
 torchrl: TorchRL's collector over env_type="torchrl", and over TorchRL's SerialEnv where that has at most 64 lanes.
-"quick" is with the collector's options device="cpu" and track_traj_ids=False.
+"quick" is with the collector's option track_traj_ids=False.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def torchrl(env_id, lanes, turns, seconds):
     if lanes <= 64:
         makers["SerialEnv"] = lambda: SerialEnv(lanes, lambda: GymEnv(env_id))
     ways = {}
-    for kind, options in ("", {}), (", quick", {"device": "cpu", "track_traj_ids": False}):
+    for kind, options in ("", {}), (", quick", {"track_traj_ids": False}):
         for name, make in makers.items():
             batches = iter(Collector(make(), None, frames_per_batch=32 * lanes, total_frames=-1, **options))
             next(batches)

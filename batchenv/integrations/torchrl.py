@@ -26,7 +26,7 @@ from batchenv.integrations.wrapper import check_env
 _DONE = ("done", "terminated", "truncated")
 
 
-def spec_of(space: spaces.Space, lanes: int, device: torch.device) -> TensorSpec:
+def spec_of(space: spaces.Space, lanes: int, device: torch.device | None) -> TensorSpec:
     """TorchRL's spec of what `lanes` lanes have, of the space of one. Discrete values are numbers, not one-hot.
 
     Raises:
@@ -97,7 +97,8 @@ class TorchRLBatchEnv(EnvBase):
 
     Args:
         env: the BatchEnv.
-        device: "cpu", "cuda", or one GPU such as "cuda:0".
+        device: "cpu", "cuda", or one GPU such as "cuda:0". None: tensors are the CPU's, and TensorDicts and specs name
+            no device, as those of TorchRL's own environments; collectors then need no copies of them.
 
     Raises:
         ValueError: another autoreset mode; a batch_size; `copy=False`, as collectors keep what they get; a space that
@@ -107,17 +108,18 @@ class TorchRLBatchEnv(EnvBase):
     DEFAULTS = {**TorchBatchEnv.DEFAULTS, "autoreset_mode": AutoresetMode.SAME_STEP}
     KEYWORDS = TorchBatchEnv.KEYWORDS
 
-    def __init__(self, env: BatchEnv, device: Any = "cpu"):
+    def __init__(self, env: BatchEnv, device: Any = None):
         check_env(
             env,
             same_step="with env_type='torchrl': TorchRL asks for the reset of a lane in the step that ends its episode",
             together="with env_type='torchrl', which steps all lanes together",
             copy="with env_type='torchrl': collectors keep what steps return",
         )
-        lanes = TorchBatchEnv(env, device)
-        super().__init__(device=lanes.device, batch_size=torch.Size([env.num_envs]))
+        lanes = TorchBatchEnv(env, "cpu" if device is None else device)
+        device = None if device is None else lanes.device
+        super().__init__(device=device, batch_size=torch.Size([env.num_envs]))
         self.env, self._lanes = env, lanes
-        count, device = env.num_envs, lanes.device
+        count = env.num_envs
         observation = spec_of(env.single_observation_space, count, device)
         self._named = isinstance(observation, Composite)
         taken = {"action", "reward", "next", *_DONE} & set(observation.keys()) if self._named else ()
@@ -192,8 +194,8 @@ class TorchRLBatchEnv(EnvBase):
         if special or self.__dict__.get("_compiled_step_and_maybe_reset") is not None:
             return super().step_and_maybe_reset(tensordict)
         self._assert_tensordict_shape(tensordict)
-        if tensordict.device != self.device and not self._is_here(tensordict):
-            tensordict = tensordict.to(self.device)
+        if tensordict.device != self._lanes.device and not self._is_here(tensordict):
+            tensordict = tensordict.to(self._lanes.device)
         preset = tensordict.get("next", None)
         result, ended = self._stepped(tensordict)
         if preset is not None:  # what a policy has put there, such as the state of its memory
@@ -213,7 +215,7 @@ class TorchRLBatchEnv(EnvBase):
     def _is_here(self, tensordict: TensorDictBase) -> bool:
         """Whether a TensorDict without a device has its action on the CPU and the env is there, too. Collectors give
         such ones, and `to` takes as long as several steps."""
-        if tensordict.device is not None or self.device.type != "cpu":
+        if tensordict.device is not None or self._lanes.device.type != "cpu":
             return False
         action = tensordict.get("action")
         return isinstance(action, torch.Tensor) and action.device.type == "cpu"
@@ -244,7 +246,7 @@ class TorchRLBatchEnv(EnvBase):
         return observations if self._named else {"observation": observations}
 
     def _not_done(self) -> dict[str, torch.Tensor]:
-        flags = torch.zeros((len(_DONE), self.num_envs, 1), dtype=torch.bool, device=self.device)
+        flags = torch.zeros((len(_DONE), self.num_envs, 1), dtype=torch.bool, device=self._lanes.device)
         return dict(zip(_DONE, flags.unbind(0), strict=True))
 
     def _tensordict(

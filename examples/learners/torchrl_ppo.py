@@ -26,7 +26,7 @@ import batchenv
 from common import compare, options, rate
 
 ID = "CartPole-v1"
-QUICK = {"device": "cpu"}  # without a device, each step's TensorDict is copied
+QUICK = {}
 if "track_traj_ids" in signature(Collector).parameters:
     QUICK["track_traj_ids"] = False  # nothing here asks which trajectory a step belongs to
 

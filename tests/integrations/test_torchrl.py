@@ -14,7 +14,7 @@ pytest.importorskip("torchrl")
 from tensordict import TensorDict  # noqa: E402
 from tensordict.nn import TensorDictModule  # noqa: E402
 from torchrl.data import Bounded, Categorical, Composite, Unbounded  # noqa: E402
-from torchrl.envs import GymWrapper, RewardSum, StepCounter, TransformedEnv, check_env_specs  # noqa: E402
+from torchrl.envs import GymEnv, GymWrapper, RewardSum, StepCounter, TransformedEnv, check_env_specs  # noqa: E402
 
 from batchenv.integrations.torchrl import TorchRLBatchEnv  # noqa: E402
 
@@ -244,6 +244,24 @@ def test_collector(wrapped):
         assert torch.equal(later[~ended], last[~ended]) and (later[ended] != last[ended]).any(1).all()
         assert (later[ended].abs() <= 0.05).all()  # a start state
     plain.close()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_device_unless_one_is_named(monkeypatch):
+    """As TorchRL's own environments have it: its collector then copies no TensorDict from device to device."""
+    env, named = made("CartPole-v1"), made("CartPole-v1", device="cpu")
+    assert env.device is env.reset().device is env.observation_spec.device is GymEnv("CartPole-v1").device is None
+    assert named.device == named.reset().device == named.action_spec.device == torch.device("cpu")
+    of_cpu = named.rand_action(named.reset())
+    assert env.step(of_cpu.clone())["next", "observation"].shape == (5, 4)
+    moves = []
+    to = TensorDict.to
+    monkeypatch.setattr(TensorDict, "to", lambda data, *args, **kwargs: moves.append(args) or to(data, *args, **kwargs))
+    for one, expected in (env, 0), (named, 7):
+        collector = Collector(one, None, frames_per_batch=5 * 7, total_frames=5 * 7)
+        moves.clear()
+        assert [batch.shape for batch in collector] == [(5, 7)] and len(moves) == expected
+        collector.shutdown()
 
 
 @pytest.mark.parametrize("shape", [None, (3,)])
