@@ -236,20 +236,11 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 
-static void call_reset(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
-                       int forces) {
-    (void)times, (void)forces;
-    source->mj_reset_data(lane->model, slot->data);
-    store_state(source, lane, slot);
-}
-
-/* Resets the data first, because mj_forward does not touch what only other functions compute, and that would be another
- * lane's. */
+/* Starts an episode with the lane's qpos and qvel. */
 static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          int64_t times, int forces) {
     (void)times, (void)forces;
     source->mj_reset_data(lane->model, slot->data);
-    load_state(source, lane, slot);
     memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
     memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
     source->mj_forward(lane->model, slot->data);
@@ -352,15 +343,10 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     }
 }
 
-int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error) {
+int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
-    return guarded(batch, lane, call_reset, 1, 0, &unstable, error);
-}
-
-int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error) {
-    int unstable;
     return guarded(batch, lane, call_forward, 1, 0, &unstable, error);
 }
 
@@ -368,8 +354,6 @@ int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_
     const be_mujoco_source *source = be_mujoco_of(batch);
     const be_mujoco_lane *handles = be_mujoco_lane_of(batch, lane);
     be_rng *rng = &batch->rng[lane];
-    int status = be_mujoco_clear(batch, lane, error);
-    if (status != BE_OK) return status;
     for (int64_t j = 0; j < source->num_qpos; j++) {
         handles->arrays[MJ_QPOS][j] = source->init_qpos[j] + be_rng_uniform(rng, -scale, scale);
     }
@@ -377,7 +361,7 @@ int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_
         const double noise = normal ? scale * be_rng_standard_normal(rng) : be_rng_uniform(rng, -scale, scale);
         handles->arrays[MJ_QVEL][j] = source->init_qvel[j] + noise;
     }
-    return be_mujoco_forward(batch, lane, error);
+    return be_mujoco_begin(batch, lane, error);
 }
 
 void be_mujoco_clear_info(const be_batch *batch, int64_t lane, const be_rows *rows) {

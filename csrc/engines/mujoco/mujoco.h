@@ -242,12 +242,11 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
 int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int unstable_info, int contact_forces,
                       be_error *error);
 
-/* To start an episode: be_mujoco_clear (mj_resetData); then the caller writes qpos and qvel; then be_mujoco_forward
- * (mj_forward). */
-int be_mujoco_clear(be_batch *batch, int64_t lane, be_error *error);
-int be_mujoco_forward(be_batch *batch, int64_t lane, be_error *error);
+/* Starts an episode with the qpos and qvel that the caller has written into the lane's arrays: mj_resetData, then
+ * mj_forward. */
+int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error);
 
-/* Both, for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
+/* The same for the most common start: init_qpos + uniform(-scale, scale), and init_qvel + the same or, with `normal`,
  * init_qvel + scale * standard_normal(). */
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error);
 

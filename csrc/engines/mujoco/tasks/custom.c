@@ -32,15 +32,15 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
     const double qpos_noise = be_param_of(b, POSITION_NOISE, lane), qvel_noise = be_param_of(b, VELOCITY_NOISE, lane);
     be_mujoco_clear_info(b, lane, rows);
-    int status = be_mujoco_clear(b, lane, error);
-    if (status != BE_OK) return status;
+    memcpy(arrays[MJ_QPOS], source->init_qpos, (size_t)source->num_qpos * sizeof(double));
+    memcpy(arrays[MJ_QVEL], source->init_qvel, (size_t)source->num_qvel * sizeof(double));
     for (int64_t j = 0; qpos_noise > 0 && j < source->num_qpos; j++) {
         arrays[MJ_QPOS][j] += be_rng_uniform(&b->rng[lane], -qpos_noise, qpos_noise);
     }
     for (int64_t j = 0; qvel_noise > 0 && j < source->num_qvel; j++) {
         arrays[MJ_QVEL][j] += be_rng_uniform(&b->rng[lane], -qvel_noise, qvel_noise);
     }
-    return be_mujoco_forward(b, lane, error);
+    return be_mujoco_begin(b, lane, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 

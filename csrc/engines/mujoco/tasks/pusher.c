@@ -53,8 +53,6 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
     be_mujoco_clear_info(b, lane, rows);
-    int status = be_mujoco_clear(b, lane, error);
-    if (status != BE_OK) return status;
     double object[2];
     do {
         object[0] = be_rng_uniform(rng, -0.3, 0);
@@ -65,7 +63,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     qpos[nq - 2] = qpos[nq - 1] = 0;
     for (int64_t j = 0; j < nv; j++) qvel[j] = source->init_qvel[j] + be_rng_uniform(rng, -0.005, 0.005);
     memset(qvel + nv - 4, 0, 4 * sizeof *qvel);
-    return be_mujoco_forward(b, lane, error);
+    return be_mujoco_begin(b, lane, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 

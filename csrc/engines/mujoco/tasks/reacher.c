@@ -54,8 +54,6 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     const int64_t nq = source->num_qpos, nv = source->num_qvel;
     be_rng *rng = &b->rng[lane];
     be_mujoco_clear_info(b, lane, rows);
-    int status = be_mujoco_clear(b, lane, error);
-    if (status != BE_OK) return status;
     for (int64_t j = 0; j < nq; j++) qpos[j] = be_rng_uniform(rng, -0.1, 0.1) + source->init_qpos[j];
     double goal[2];
     do {
@@ -64,7 +62,7 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
     memcpy(qpos + nq - 2, goal, sizeof goal);
     for (int64_t j = 0; j < nv; j++) qvel[j] = source->init_qvel[j] + be_rng_uniform(rng, -0.005, 0.005);
     qvel[nv - 2] = qvel[nv - 1] = 0;
-    return be_mujoco_forward(b, lane, error);
+    return be_mujoco_begin(b, lane, error);
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
