@@ -17,8 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPIN_NS 20000    /* about what putting a thread to sleep and waking it costs */
-#define SPIN_MOST 500000 /* after a parallel loop */
+#define SPIN_NS 20000     /* about what putting a thread to sleep and waking it costs */
+#define SPIN_LEAST 100000 /* after a parallel loop */
+#define SPIN_MOST 500000
 #define SPIN_SHARE 4     /* after a parallel loop: 1/4 of the time that this thread worked in it */
 #define PUBLISH_EVERY 32 /* while submitting, workers are told after every so many items */
 #define WAKE_AT_ONCE 4   /* workers that wake up wake further ones, since the system call takes time for each of them */
@@ -146,12 +147,15 @@ static int help(be_pool *pool) {
 
 /* ---- the parallel loop ------------------------------------------------------------------------------ */
 
-/* A thread that has done its part waits for the others, or for the next loop. It spins longer after longer loops, where
- * the time matters less. */
+/* A thread that has done its part waits for the others, or for the next loop. Loops come one after the other, so it
+ * spins for at least as long as a caller may need between two of them: to sleep and to be woken costs both threads more
+ * than the few microseconds that the system calls take. It spins longer after longer loops, where the time matters
+ * less.
+ */
 static int64_t spin_after(const be_pool *pool, int64_t start) {
     const int64_t part = (be_clock() - start) / SPIN_SHARE;
     if (pool->options.spin_ns < 0) return pool->spin.ns;
-    return part < pool->spin.ns ? pool->spin.ns : part < SPIN_MOST ? part : SPIN_MOST;
+    return part < SPIN_LEAST ? SPIN_LEAST : part < SPIN_MOST ? part : SPIN_MOST;
 }
 
 static int run_for(be_pool *pool, int index, int fresh, be_spin *spin) {

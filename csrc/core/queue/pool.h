@@ -31,9 +31,9 @@
  *
  * `worker` is 0..num_workers-1, or num_workers in the thread that called into the pool.
  *
- * Workers without work spin for some microseconds (after a loop, for up to a quarter of the time that it took them) and
- * then sleep, so an idle pool uses no CPU time. They inherit the CPU affinity of the thread that creates the pool, and
- * leave all signals to other threads.
+ * Workers without work spin for some microseconds (after a loop, for a tenth of a millisecond, or a quarter of the time
+ * that it took them) and then sleep, so an idle pool uses no CPU time. They inherit the CPU affinity of the thread that
+ * creates the pool, and leave all signals to other threads.
  *
  * Only one of the functions below may run at a time: use a single caller, or a lock. Functions that wait take a timeout
  * in ns (below 0: wait forever; 0: only look) and lose nothing when it passes, so a caller who has to look at signals
