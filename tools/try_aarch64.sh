@@ -7,7 +7,9 @@
 # module; what is there is used again. The C compiler is this machine's cross compiler, Python and the tests run in
 # qemu. Needs mmdebstrap, qemu-user-static and gcc-aarch64-linux-gnu (Debian), this Python with Cython and pip, and a
 # kernel that lets users have namespaces. The emulator is some ten to fifty times slower than a machine, so that a test
-# that starts processes takes minutes. It says nothing about speed.
+# that starts processes takes minutes; a TEST may also be a single one, such as
+# "tests/envs/test_parity.py::test_trajectories[Pendulum-v1-NextStep]", and BATCHENV_PARITY_STEPS=60,
+# BATCHENV_MUJOCO_STEPS=45 and PYTEST_ADDOPTS="-k ..." leave out more. It says nothing about speed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "${1:?a folder}"
@@ -24,8 +26,8 @@ if [ ! -e "$work/packages/numpy" ]; then
     platforms=()
     for glibc in 2_28 2_27 2_17; do platforms+=(--platform "manylinux_${glibc}_aarch64"); done
     python3 -m pip install -q --target "$work/packages" "${platforms[@]}" --platform manylinux2014_aarch64 \
-        --python-version 3.13 --only-binary=:all: numpy gymnasium mujoco minigrid pettingzoo pytest hypothesis packaging \
-        cloudpickle dm-env cython 'setuptools>=77'
+        --python-version 3.13 --only-binary=:all: numpy gymnasium mujoco imageio minigrid pettingzoo pytest hypothesis \
+        packaging cloudpickle dm-env cython 'setuptools>=77'
 fi
 
 # The system's headers of Python alone: the cross compiler has the C library's own.
