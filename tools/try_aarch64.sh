@@ -8,8 +8,8 @@
 # qemu. Needs mmdebstrap, qemu-user-static and gcc-aarch64-linux-gnu (Debian), this Python with Cython and pip, and a
 # kernel that lets users have namespaces. The emulator is some ten to fifty times slower than a machine, so that a test
 # that starts processes takes minutes; a TEST may also be a single one, such as
-# "tests/envs/test_parity.py::test_trajectories[Pendulum-v1-NextStep]", and BATCHENV_PARITY_STEPS=60,
-# BATCHENV_MUJOCO_STEPS=45 and PYTEST_ADDOPTS="-k ..." leave out more. It says nothing about speed.
+# "tests/envs/test_parity.py::test_trajectories[Acrobot-v1-NextStep]", and BATCHENV_PARITY_STEPS=60 (Pendulum's episodes
+# need more than 200), BATCHENV_MUJOCO_STEPS=45 and PYTEST_ADDOPTS="-k ..." leave out more. It says nothing about speed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "${1:?a folder}"
@@ -46,7 +46,8 @@ echo ":aarch64:M::\x7fELF\x02\x01\x01\x00$zeros\x02\x00\xb7\x00:\xff\xff\xff\xff
 exec "$@"
 END_INSIDE
 emulated() { # with the cross compiler, for tests that compile C
-    CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX="$work/debian" PYTHONHOME="$work/debian/usr" \
+    # Python keeps what it has compiled of itself, even if the user has said no: every start would take a minute longer.
+    PYTHONDONTWRITEBYTECODE='' CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX="$work/debian" PYTHONHOME="$work/debian/usr" \
         PYTHONPATH="$work/source:$work/packages" unshare -r -m bash "$work/inside.sh" "$work/debian/usr/bin/python3.13" "$@"
 }
 LDSHARED="aarch64-linux-gnu-gcc -shared" CFLAGS="-I$work/include" BATCHENV_REQUIRE_OPENMP=1 \
