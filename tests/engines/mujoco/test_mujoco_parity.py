@@ -10,11 +10,12 @@ import os
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv.envs import translator
-from helpers.mujoco import TASKS, swing
-from helpers.parity import MODES, Case, choose, follow
+from helpers.mujoco import TASKS, mujoco, swing
+from helpers.parity import MODES, Case, choose, follow, make_gymnasium
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 
@@ -100,6 +101,30 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.env_id)
 def test_keywords(case):
     follow(case, *case.pair(LANES), STEPS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_models_of_their_own(task):
+    """Each lane has a body, joints, a ground and a gravity of its own."""
+    env_id, rng = f"{task}-v5", np.random.default_rng(3)
+    ours = batchenv.make(env_id, LANES)
+    model = ours.get_attr("model")[0]
+    masses = model.body_mass * rng.uniform(0.7, 1.3, (LANES, 1))
+    damping = model.dof_damping * rng.uniform(0.5, 2, (LANES, 1))
+    friction = model.geom_friction * rng.uniform(0.3, 2, (LANES, 1, 1))
+    gravity = model.opt.gravity * rng.uniform(0.8, 1.2, (LANES, 1)) + [0, 0.3, 0]
+    ours.set_params(body_mass=masses, dof_damping=damping, geom_friction=friction, gravity=gravity)
+
+    def changed(lane):
+        env = make_gymnasium(env_id)
+        model = env.unwrapped.model
+        model.body_mass[:], model.dof_damping[:] = masses[lane], damping[lane]
+        model.geom_friction[:], model.opt.gravity[:] = friction[lane], gravity[lane]
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        return env
+
+    theirs = SyncVectorEnv([lambda lane=lane: changed(lane) for lane in range(LANES)])
+    follow(Case(env_id), ours, theirs, STEPS)
 
 
 @pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Humanoid-v5", "InvertedPendulum-v4"])
