@@ -245,7 +245,7 @@ cdef class Tensors:
             return tuple([self.of(part) for part in value])
         return value
 
-    def step(self, actions):
+    cpdef step(self, actions):
         """What `call` returns, as tensors. It is here because Python's calls and attributes would take longer."""
         if self.batch is not None:
             self.batch.calls.begin()
@@ -351,3 +351,30 @@ cdef class Tensors:
             if rows is not None:
                 told["final_rows"] = self.of(rows)
         return told
+
+
+cdef class TensorSteps:
+    """A base class of an env whose `step` needs no code in Python for a plain step of all lanes."""
+
+    cdef Tensors plain  # what makes such a step; None: `_step` makes all of them
+
+    def _step_by(self, Tensors plain):
+        self.plain = plain
+
+    def step(self, actions, env_id=None, *, out=None):
+        """Takes one action per lane.
+
+        Args:
+            actions, env_id: as `BatchEnv.step` takes them; tensors, on the env's device or on the CPU.
+            out: four tensors of the env's device to write into, any of which may be None, as `BatchEnv.step` takes
+                arrays. They are returned.
+
+        Returns:
+            as `BatchEnv.step`; infos are tensors, too.
+
+        Raises:
+            As `BatchEnv.step`.
+        """
+        if env_id is None and out is None and self.plain is not None:
+            return self.plain.step(actions)
+        return self._step(actions, env_id, out)

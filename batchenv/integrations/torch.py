@@ -8,7 +8,7 @@ from typing import Any
 from gymnasium import spaces
 
 from batchenv import nested
-from batchenv._core import Tensors
+from batchenv._core import Tensors, TensorSteps
 from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 from batchenv.integrations.ferry import Ferry, Streams
@@ -18,7 +18,7 @@ from batchenv.results import converted, final_rows
 from batchenv.rollout import Rollout
 
 
-class TorchBatchEnv(Wrapper):
+class TorchBatchEnv(TensorSteps, Wrapper):
     """A BatchEnv that takes tensors and returns tensors; `.env` is the BatchEnv, and attributes not found here are
     looked up there.
 
@@ -59,7 +59,8 @@ class TorchBatchEnv(Wrapper):
         direct = counted and reads_tensors and env.render_mode is None and not again
         batch = env._backend.core if direct else None
         self._tensors = Tensors(torch.Tensor, tensor, rows_of, again, step, batch, renew)
-        self._quick = self._tensors.step if self._ferry is None else None
+        if self._ferry is None:
+            self._step_by(self._tensors)
 
     def __reduce__(self) -> Any:
         return type(self), (self.env, self.device)
@@ -81,24 +82,8 @@ class TorchBatchEnv(Wrapper):
             options = {name: arrays(value) for name, value in options.items()}
         return converted(self._told, self.env.reset, arrays(env_id), seed=seed, options=options)
 
-    def step(self, actions: Any, env_id: Any = None, *, out: Any = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Takes one action per lane.
-
-        Args:
-            actions, env_id: as `BatchEnv.step` takes them; tensors, on the env's device or on the CPU.
-            out: four tensors of the env's device to write into, any of which may be None, as `BatchEnv.step` takes
-                arrays. They are returned.
-
-        Returns:
-            as `BatchEnv.step`; infos are tensors, too.
-
-        Raises:
-            As `BatchEnv.step`.
-        """
-        if env_id is None and out is None:
-            quick = self._quick  # attributes take long in a class with __getattr__
-            if quick is not None:
-                return quick(actions)
+    def _step(self, actions: Any, env_id: Any, out: Any) -> Any:
+        """`step` of some lanes, with `out`, or on a GPU; others are TensorSteps' own."""
         if self._ferry is not None:
             return self._step_away(actions, env_id, out)
         return self._step_into(arrays(actions), arrays(env_id), out)

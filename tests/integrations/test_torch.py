@@ -461,7 +461,8 @@ def ferried(env_id, lanes=5, **keywords):
     """An env that goes the way of a GPU's, whose device is the CPU, and one of arrays."""
     ours, plain = pair(env_id, lanes, **keywords)
     streams = Watched()
-    ours._ferry, ours._quick = Ferry(ours.env, torch.device("cpu"), streams), None
+    ours._ferry = Ferry(ours.env, torch.device("cpu"), streams)
+    ours._step_by(None)
     return ours, plain, streams
 
 
@@ -528,7 +529,8 @@ def test_some_lanes_and_python_on_the_way_of_a_gpu():
     ours.reset(seed=0), plain.reset(seed=0)
     equal(ours.step(torch.tensor([1, 0]), torch.tensor([4, 2]))[:4], plain.step(np.array([1, 0]), [4, 2])[:4])
     env = batchenv.make_python(Pairs, 3, workers="serial", env_type="torch", autoreset_mode="SameStep")
-    env._ferry, env._quick = Ferry(env.env, torch.device("cpu"), Watched()), None
+    env._ferry = Ferry(env.env, torch.device("cpu"), Watched())
+    env._step_by(None)
     env.reset(seed=0)
     for step in range(1, 7):
         observations, *_, infos = env.step(torch.zeros(3, dtype=torch.int64))
