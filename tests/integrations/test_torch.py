@@ -220,6 +220,21 @@ def test_tensors_are_dropped_in_other_threads():
     assert len(places) <= 2  # nothing is held any more
 
 
+def test_infos_may_be_held_alone():
+    """Also where all else that a step returned is gone, so that its tensors are handed out again."""
+    env = batchenv.make("Taxi-v4", 4, env_type="torch", record_episode_statistics=True, max_episode_steps=5, seed=0)
+    env.reset()
+    kept, copies = [], []
+    for step in range(30):
+        infos = env.step(torch.full((4,), step % 6))[4]
+        statistics = infos.get("episode", {}).get("r")
+        kept.append((infos["action_mask"], infos["_action_mask"], statistics))
+        copies.append(tuple(None if one is None else one.clone() for one in kept[-1]))
+    assert any(statistics is not None for *_, statistics in kept)
+    for held, copied in zip(kept, copies, strict=True):
+        assert all(one is other or torch.equal(one, other) for one, other in zip(held, copied, strict=True))
+
+
 def test_a_held_result_frees_its_memory():
     env = batchenv.make("CartPole-v1", 6, env_type="torch")
     env.reset(seed=0)
