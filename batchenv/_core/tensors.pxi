@@ -57,11 +57,21 @@ cdef const DlExchange *_exchange_of(type kind) except? NULL:
     return exchange if exchange.major == 1 else NULL
 
 
+cdef inline bint _contiguous(const DlTensor *seen) noexcept:
+    """Row by row, without gaps."""
+    cdef int64_t stride = 1
+    cdef int i
+    for i in range(seen.ndim - 1, -1, -1):
+        if seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride:
+            return False
+        stride *= seen.shape[i]
+    return True
+
+
 cdef const void *_look_at_integers(const DlExchange *exchange, object tensor, int64_t rows, tuple shape, int *bytes):
     """The memory of a tensor of int32 or int64, shape (rows, *shape), that is contiguous and in the CPU's memory; or
     NULL. bytes: those of an element. Integers have no gradients, so nobody has to be told that these are lost."""
     cdef DlTensor seen
-    cdef int64_t stride = 1
     cdef int i, ndim = 1 + len(shape)
     try:
         exchange.look(<void *>tensor, &seen)
@@ -71,12 +81,11 @@ cdef const void *_look_at_integers(const DlExchange *exchange, object tensor, in
         return NULL
     if seen.code != DL_INT or seen.vector_lanes != 1 or (seen.bits != 32 and seen.bits != 64) or seen.ndim != ndim:
         return NULL
-    for i in range(ndim - 1, -1, -1):
+    for i in range(ndim):
         if seen.shape[i] != (rows if i == 0 else <int64_t>shape[i - 1]):
             return NULL
-        if seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride:
-            return NULL
-        stride *= seen.shape[i]
+    if not _contiguous(&seen):
+        return NULL
     bytes[0] = seen.bits // 8
     if seen.data == NULL or (<size_t>seen.data + seen.byte_offset) % <size_t>bytes[0]:
         return NULL
@@ -185,18 +194,15 @@ cdef class Spare:
 cdef bint _as_made(const DlExchange *exchange, PyObject *tensor, cnp.ndarray array) except -1:
     """Whether a tensor shows all of a contiguous array, and wants no gradients."""
     cdef DlTensor seen
-    cdef int64_t stride = 1
     cdef int i
     exchange.look(tensor, &seen)
     if (<char *>seen.data + seen.byte_offset != cnp.PyArray_DATA(array) or seen.ndim != cnp.PyArray_NDIM(array)
             or seen.bits != 8 * cnp.PyArray_ITEMSIZE(array) or seen.code != _code_of(cnp.PyArray_TYPE(array))):
         return False
-    for i in range(seen.ndim - 1, -1, -1):
-        if (seen.shape[i] != cnp.PyArray_DIM(array, i)
-                or (seen.shape[i] > 1 and seen.strides != NULL and seen.strides[i] != stride)):
+    for i in range(seen.ndim):
+        if seen.shape[i] != cnp.PyArray_DIM(array, i):
             return False
-        stride *= seen.shape[i]
-    return seen.code != DL_FLOAT or not (<object>tensor).requires_grad
+    return _contiguous(&seen) and (seen.code != DL_FLOAT or not (<object>tensor).requires_grad)
 
 
 @cython.final

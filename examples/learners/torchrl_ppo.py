@@ -26,9 +26,8 @@ import batchenv
 from common import compare, options, rate
 
 ID = "CartPole-v1"
-QUICK = {}
-if "track_traj_ids" in signature(Collector).parameters:
-    QUICK["track_traj_ids"] = False  # nothing here asks which trajectory a step belongs to
+# Nothing here asks which trajectory a step belongs to.
+QUICK = {"track_traj_ids": False} if "track_traj_ids" in signature(Collector).parameters else {}
 
 
 def network(size, outputs):

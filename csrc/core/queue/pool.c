@@ -155,7 +155,8 @@ static int help(be_pool *pool) {
 static int64_t spin_after(const be_pool *pool, int64_t start) {
     const int64_t part = (be_clock() - start) / SPIN_SHARE;
     if (pool->options.spin_ns < 0) return pool->spin.ns;
-    return part < SPIN_LEAST ? SPIN_LEAST : part < SPIN_MOST ? part : SPIN_MOST;
+    const int64_t least = pool->options.spin_ns > 0 ? pool->spin.ns : SPIN_LEAST;
+    return part < least ? least : part < SPIN_MOST ? part : SPIN_MOST;
 }
 
 static int run_for(be_pool *pool, int index, int fresh, be_spin *spin) {

@@ -236,9 +236,10 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 
-/* Starts an episode with the lane's qpos and qvel. */
-static void call_forward(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                         int64_t times, int forces) {
+/* Starts an episode with the lane's qpos and qvel. Resets the data first, because mj_forward does not touch what only
+ * other functions compute, and that would be another lane's. */
+static void call_begin(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot, int64_t times,
+                       int forces) {
     (void)times, (void)forces;
     source->mj_reset_data(lane->model, slot->data);
     memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
@@ -347,7 +348,7 @@ int be_mujoco_begin(be_batch *batch, int64_t lane, be_error *error) {
     int unstable;
     be_mujoco_drop_ahead(batch, lane);
     ((int64_t *)batch->state[FINGERPRINT])[lane] = be_mujoco_of(batch)->fingerprint;
-    return guarded(batch, lane, call_forward, 1, 0, &unstable, error);
+    return guarded(batch, lane, call_begin, 1, 0, &unstable, error);
 }
 
 int be_mujoco_start(be_batch *batch, int64_t lane, double scale, int normal, be_error *error) {
