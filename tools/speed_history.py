@@ -2,9 +2,12 @@
 
 python tools/speed_history.py --count 24           # so many commits, spread over the history up to HEAD
 python tools/speed_history.py a2821ca 6c458d9      # these
+python tools/speed_history.py --count 24 --again   # once more, to keep the lower figures
 
 Each commit is checked out in build/history, built there, and measured with this checkout's benchmarks. What has been
-measured is left as it is, so that another run goes on. Commits that do not build are named and left out.
+measured is left as it is, so that another run goes on; with --again it is measured once more, and the lower of both
+figures is kept, because other programs on a machine only add to a time. Commits that do not build are named and left
+out.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from asv.machine import Machine, MachineCollection
 
@@ -32,7 +36,7 @@ BENCHMARKS = (
     r"lanes\.Snapshot\..*\('CartPole-v1', 4096\)",
     r"construct\.",
 )
-ATTRIBUTES = ("rounds=1", "repeat=7", "sample_time=0.03", "warmup_time=0.1")
+ATTRIBUTES = ("rounds=1", "repeat=25", "sample_time=0.03", "warmup_time=0.1")
 
 
 def git(*words: str, where: Path = ROOT) -> str:
@@ -82,16 +86,40 @@ def tidy(results: Path) -> None:
         found.update(env_name=name, python=name.removeprefix("python"))
         found["params"]["python"] = name.removeprefix("python")
         target = path.with_name(f"{path.name.split('-')[0]}-{name}.json")
-        if target.exists():  # an earlier run measured other benchmarks of this commit
-            found["results"] = {**json.loads(target.read_text(encoding="utf-8"))["results"], **found["results"]}
+        if target.exists():  # an earlier run
+            earlier = json.loads(target.read_text(encoding="utf-8"))["results"]
+            for benchmark, row in found["results"].items():
+                keep_lower(row, earlier.get(benchmark, [None]))
+            found["results"] = {**earlier, **found["results"]}
         target.write_text(json.dumps(found, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
         path.unlink()
+
+
+def keep_lower(row: list[Any], earlier: list[Any]) -> None:
+    """Puts what `earlier` has of a benchmark into `row`, for those parameters for which its figure is lower."""
+    if not earlier[0] or row[1:3] != earlier[1:3]:  # nothing, or another version of the benchmark
+        return
+    values = row[0] or [None] * len(earlier[0])
+    better = [i for i, (old, new) in enumerate(zip(earlier[0], values, strict=True)) if not_above(old, new)]
+    for column, old in enumerate(earlier):
+        if column == 1 or not isinstance(old, list):  # the parameters; when and how long
+            continue
+        row += [None] * (column + 1 - len(row))
+        row[column] = row[column] or [None] * len(old)
+        for i in better:
+            row[column][i] = old[i]
+
+
+def not_above(old: float | None, new: float | None) -> bool:
+    """Whether `old` is a figure (neither None, a failure, nor NaN, left out) that is not above the new one, if any."""
+    return old is not None and old == old and (new is None or not new < old)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commits", nargs="*", help="commits to measure")
     parser.add_argument("--count", type=int, default=0, help="so many more, spread over the history")
+    parser.add_argument("--again", action="store_true", help="measure once more, and keep the lower figures")
     parser.add_argument("--machine", default="two-cores", help="the machine's name in the graphs; default: %(default)s")
     parser.add_argument("--prefix", default="", help="what asv is run under, such as 'taskset -c 1'")
     args = parser.parse_args()
@@ -104,7 +132,7 @@ def main() -> int:
     listed = results.parent / "benchmarks.json"
     for commit in reversed(dict.fromkeys(chosen)):  # the newest last: asv keeps the last one's list of benchmarks
         known = listed.read_bytes() if listed.exists() and commit != git("rev-parse", "HEAD") else None
-        if list(results.glob(f"{commit[:8]}-*.json")):
+        if not args.again and list(results.glob(f"{commit[:8]}-*.json")):
             continue
         print(f"{commit[:8]} {git('log', '-1', '--format=%cs %s', commit)}", flush=True)
         if build(commit):

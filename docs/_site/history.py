@@ -69,7 +69,8 @@ def plot(points: list[tuple[datetime.datetime, str, float]], span: list[datetime
         axes.plot(*zip(*line, strict=True), "o-", markersize=4, label=label(name))
     memory = "mem_" in points[0][1]
     axes.set(ylabel="bytes" if memory else "seconds", yscale="linear" if memory else "log")
-    axes.set_ylim(bottom=0 if memory else None)
+    if memory:
+        axes.set_ylim(0, 1.1 * max(value for *_, value in points))
     margin = (span[1] - span[0]) / 40 + datetime.timedelta(minutes=1)
     axes.set_xlim(span[0] - margin, span[1] + margin)
     axes.xaxis.set_major_locator(locator := AutoDateLocator())
