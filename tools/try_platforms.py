@@ -32,7 +32,7 @@ RUNNERS = {  # the command before a program, and what has to be there
     "aarch64-linux-gnu": (["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"], ["/usr/aarch64-linux-gnu"]),
     "x86_64-windows-gnu": (["wine"], []),
 }
-PATIENCE = 1200  # seconds for a test in an emulator
+PATIENCE = 3600  # seconds for a test in an emulator: test_core takes some twenty minutes there
 
 
 def compiler(target: str) -> list[str]:
