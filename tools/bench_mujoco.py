@@ -14,7 +14,8 @@ without the clock that MuJoCo's Python bindings set, as a C program would. `roll
 step, and compute no contact forces. The others (`envpool`, `sync`, `async`) run the tasks as they are, with their
 resets, against ours as they are.
 
-With --gait joints swing, so that bodies walk, stumble and lie; otherwise actions are random.
+With --gait joints swing, so that bodies walk, stumble and lie; otherwise actions are random. With --warm 100 the former
+begin a hundred steps after a reset, when bodies have fallen.
 
 The part `async` is recv and send of a quarter of Humanoid's lanes against our own step of all; `neighbour` is how much
 of HalfCheetah's quiet throughput is left while another process burns one core.
@@ -272,6 +273,7 @@ def slices(contenders, seconds):
 def same_physics(task, lanes, threads, options, clock):
     """Ratios to contenders that step the same states: no resets, and the same number of steps for all."""
     ours = Ours(task, lanes, threads, endless=True)
+    ours.run(options.warm)
     contenders = {"ours": ours}
     if "bare" in options.only:
         contenders["bare"] = Bare(task, ours, threads)
@@ -407,6 +409,7 @@ def main():
     parser.add_argument("--processes", type=int, default=64, help="most lanes for async, which takes a process a lane")
     parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time (one thread only)")
     parser.add_argument("--plot", help="a file for a picture of the table's ratios")
+    parser.add_argument("--warm", type=int, default=0, help="steps before contenders of the same physics begin")
     parser.add_argument("--gait", action="store_true", help="actions that swing")
     options = parser.parse_args()
     actions_of.gait = options.gait
