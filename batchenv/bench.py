@@ -43,13 +43,18 @@ class Contestant:
 
     def __init__(self, env: Any, actions: list[np.ndarray], seed: int | None = 0):
         self.env, self.calls, self._actions = env, 1, cycle(actions)
-        env.reset(seed=seed)
+        # A lane may fail, such as in a level that cannot be generated; the others are reset, and are stepped below.
+        with suppress(batchenv.LaneError):
+            env.reset(seed=seed)
 
     def run(self, calls: int) -> float:
         step, actions = self.env.step, islice(self._actions, calls)
         start = time.perf_counter()
         for action in actions:
-            result = step(action)  # held until the next step returns, as a training loop holds it
+            try:
+                result = step(action)  # held until the next step returns, as a training loop holds it
+            except batchenv.LaneError as error:
+                result = error.result
         elapsed = time.perf_counter() - start
         del result
         return elapsed

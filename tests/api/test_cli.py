@@ -199,6 +199,22 @@ def test_the_exit_status_is_that_of_the_process():
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("env_id", "lanes", "options"),
+    [
+        ("Synthetic-v0", 4, {"fail_step": 3, "fail_lane": 1}),  # in a step
+        ("BabyAI-SynthS5R2-v0", 4096, {}),  # in the reset
+    ],
+)
+def test_bench_goes_on_where_a_lane_fails(env_id, lanes, options):
+    env = batchenv.make(env_id, lanes, **options)
+    with pytest.raises(batchenv.LaneError):
+        env.reset(seed=0)
+        for _ in range(20):
+            env.step(np.zeros(lanes, int))
+    assert bench.Contestant(env, [np.zeros(lanes, int)]).run(20) > 0
+
+
 def test_bench_prints_a_table_and_writes_json(tmp_path):
     path = tmp_path / "bench.json"
     result = run("bench", "CartPole-v1", "--seconds", "0.02", "--lanes", "4", "--threads", "1", "--json", path)
