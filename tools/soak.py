@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,28 @@ import batchenv
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 REPORT_S = 20.0
+TEAM = 3  # the most threads that a batch has here
 WAIT = 60  # seconds after which a batch that does not come is an error
 
 
+class Resources(NamedTuple):
+    memory: int  # resident bytes
+    workers: int  # threads of batchenv's pools
+    others: int  # threads that are not: OpenMP begins them with its first parallel loop, and ends them as it likes
+    files: int
+
+
 def resources():
-    """Resident bytes, threads, open files."""
     gc.collect()
     with open("/proc/self/statm") as file:
         resident = int(file.read().split()[1]) * PAGE
-    return resident, len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")) - 1  # the listing's own
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/self/task/{thread}/comm") as file:
+            names.append(file.read())
+    workers = sum(name.startswith("batchenv-") for name in names)
+    files = len(os.listdir("/proc/self/fd")) - 1  # the listing's own
+    return Resources(resident, workers, len(names) - workers, files)
 
 
 class Traffic:
@@ -145,7 +159,7 @@ def run_traffic(seconds, report):
     envs = [
         Traffic(rng, "CartPole-v1", 256, watched=False, batch_size=64, num_threads=2),
         Traffic(rng, "CartPole-v1", 1000, batch_size=1000, num_threads=2, record_episode_statistics=True),
-        Traffic(rng, "Synthetic-v0", 64, batch_size=16, num_threads=3, **uneven),
+        Traffic(rng, "Synthetic-v0", 64, batch_size=16, num_threads=TEAM, **uneven),
         Traffic(rng, "Synthetic-v0", 9, batch_size=1, num_threads=2, autoreset_mode="SameStep", **uneven),
         Traffic(rng, "Synthetic-v0", 16, batch_size=5, num_threads=2, fail_step=30, fail_lane=3, **uneven),
     ]
@@ -167,7 +181,7 @@ def run_traffic(seconds, report):
 
 def construct(i):
     """Makes an env, uses it in one of several ways, and lets go of it in one of several."""
-    options = {"batch_size": 2, "num_threads": 1 + i % 3}
+    options = {"batch_size": 2, "num_threads": 1 + i % TEAM}
     env = batchenv.make(("CartPole-v1", "Synthetic-v0")[i % 2], 6, **options, **({"cost_us": 1.0} if i % 2 else {}))
     if i % 5 == 1:
         env.reset(seed=i)
@@ -199,7 +213,7 @@ def run_constructions(count, report):
             report(now - start, i, resources())
     samples = [*samples[len(samples) // 10 :], resources()]
     half = len(samples) // 2
-    return [tuple(map(min, zip(*part, strict=True))) for part in (samples[:half], samples[half:])]
+    return [Resources(*map(min, zip(*part, strict=True))) for part in (samples[:half], samples[half:])]
 
 
 def main():
@@ -218,18 +232,26 @@ def main():
             broken.append(name)
 
     def report(seconds, count, now):
-        print(f"{seconds:6.0f} s {count:14,} {now[0] / 1e6:8.1f} MB {now[1]:3} threads {now[2]:3} files", flush=True)
+        print(
+            f"{seconds:6.0f} s {count:14,} {now.memory / 1e6:8.1f} MB {now.workers:3} workers {now.files:3} files",
+            flush=True,
+        )
 
     def compare(name, warm, end):
-        growth = (end[0] - warm[0]) / 1024
-        rule(f"{name}: memory", growth <= options.growth_kb, f"{warm[0] / 1e6:.2f} MB, then {end[0] / 1e6:.2f} MB")
+        growth = (end.memory - warm.memory) / 1024
+        memory = f"{warm.memory / 1e6:.2f} MB, then {end.memory / 1e6:.2f} MB"
+        rule(f"{name}: memory", growth <= options.growth_kb, memory)
 
-    before = resources()
+    def same(name, before, after):
+        rule(f"{name}: workers", after.workers == before.workers, f"{before.workers}, then {after.workers}")
+        rule(f"{name}: other threads", after.others < first.others + TEAM, f"{first.others} at first, {after.others}")
+        rule(f"{name}: files", after.files == before.files, f"{before.files}, then {after.files}")
+
+    first = resources()
     print(f"constructions: {options.constructions:,}")
     warm, end = run_constructions(options.constructions, report)
     compare("constructions", warm, end)
-    rule("constructions: threads", end[1] == before[1], f"{before[1]}, then {end[1]}")
-    rule("constructions: files", end[2] == before[2], f"{before[2]}, then {end[2]}")
+    same("constructions", first, end)
 
     print(f"traffic: {options.minutes:g} minutes")
     before = resources()
@@ -237,10 +259,8 @@ def main():
     print(f"{steps:,} steps, {failures:,} of them failed on purpose")
     rule("traffic: steps", steps > 0 and failures > 0, "each moved its lane on by one")
     compare("traffic", warm, end)
-    rule("traffic: threads while running", end[1] == warm[1], f"{warm[1]}, then {end[1]}")
-    rule("traffic: files while running", end[2] == warm[2], f"{warm[2]}, then {end[2]}")
-    rule("traffic: threads after closing", after[1] == before[1], f"{before[1]}, then {after[1]}")
-    rule("traffic: files after closing", after[2] == before[2], f"{before[2]}, then {after[2]}")
+    same("traffic while running", warm, end)
+    same("traffic after closing", before, after)
     return 1 if broken else 0
 
 
