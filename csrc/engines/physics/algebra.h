@@ -26,24 +26,29 @@ BE_INLINE void be_cross(be_vd *to, const be_vd *a, const be_vd *b) {
     to[0] = x, to[1] = y, to[2] = z;
 }
 
-/* mju_dot: four partial sums, and then the rest. */
-BE_INLINE be_vd be_dot(const be_vd *a, const be_vd *b, int64_t n) {
-    be_vd sum = be_set1(0);
-    int64_t i = 0;
-    if (n >= 4) {
-        be_vd s0 = a[0] * b[0], s1 = a[1] * b[1], s2 = a[2] * b[2], s3 = a[3] * b[3];
-        for (i = 4; i + 4 <= n; i += 4) {
-            s0 += a[i] * b[i];
-            s1 += a[i + 1] * b[i + 1];
-            s2 += a[i + 2] * b[i + 2];
-            s3 += a[i + 3] * b[i + 3];
-        }
-        sum = (s0 + s2) + (s1 + s3);
+/* mju_dot of n + 1 numbers: four partial sums, and then the rest. The last product is given, since what it is made of
+ * may have just been computed: a detour through memory would keep those waiting who compute one number after the other.
+ */
+BE_INLINE be_vd be_dot_and(const be_vd *a, const be_vd *b, int64_t n, be_vd last) {
+    const int64_t whole = n / 4 * 4, rest = n - whole;
+    be_vd s0 = be_set1(0), s1 = s0, s2 = s0, s3 = s0;
+    if (whole) s0 = a[0] * b[0], s1 = a[1] * b[1], s2 = a[2] * b[2], s3 = a[3] * b[3];
+    for (int64_t i = 4; i < whole; i += 4) {
+        s0 += a[i] * b[i];
+        s1 += a[i + 1] * b[i + 1];
+        s2 += a[i + 2] * b[i + 2];
+        s3 += a[i + 3] * b[i + 3];
     }
-    if (n - i == 3) return sum + (a[i] * b[i] + a[i + 1] * b[i + 1] + a[i + 2] * b[i + 2]);
-    if (n - i == 2) return sum + (a[i] * b[i] + a[i + 1] * b[i + 1]);
-    if (n - i == 1) return sum + a[i] * b[i];
-    return sum;
+    a += whole, b += whole;
+    const be_vd sum = (s0 + s2) + (s1 + s3);
+    if (rest == 0) return sum + last;
+    if (rest == 1) return sum + (a[0] * b[0] + last);
+    if (rest == 2) return sum + (a[0] * b[0] + a[1] * b[1] + last);
+    if (!whole) return (a[0] * b[0] + a[2] * b[2]) + (a[1] * b[1] + last); /* adding 0 would turn -0 into 0 */
+    return ((s0 + a[0] * b[0]) + (s2 + a[2] * b[2])) + ((s1 + a[1] * b[1]) + (s3 + last));
+}
+BE_INLINE be_vd be_dot(const be_vd *a, const be_vd *b, int64_t n) {
+    return n ? be_dot_and(a, b, n - 1, a[n - 1] * b[n - 1]) : be_set1(0);
 }
 
 /* mju_dotSparse: the same with an index, and the rest one by one. */

@@ -32,7 +32,7 @@
     X(aref, (int64_t)BE_MAX_ROWS)                                                                                      \
     X(efc_force, (int64_t)BE_MAX_ROWS)                                                                                 \
     X(Y, be_physics_has_pgs(m) * (int64_t)BE_MAX_ROWS * m->nv) /* of mj_makeY */                                       \
-    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * (int64_t)BE_MAX_ROWS + 6 * m->nv + 2 * m->nv * m->nv)
+    X(solver, be_physics_has_pgs(m) ? BE_PHYSICS_PROBLEM : 9 * (int64_t)BE_MAX_ROWS + 5 * m->nv + 2 * m->nv * m->nv)
 
 enum { BE_PHYSICS_PROBLEM = 2900 }; /* numbers that one lane's solver takes: see pgs.c */
 static inline int be_physics_has_pgs(const be_physics_model *m) { return *m->solves == BE_SOLVES_PGS; }

@@ -15,11 +15,11 @@ typedef struct solver {
     const be_vd *qacc_smooth, *qfrc_smooth;
     be_vd *qfrc_constraint;
     be_vd tolerance, scale;
-    be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base;  /* by row */
-    be_vl *all, *exists, *active;                    /* by row: `all` of a lane, and those of the tree */
-    be_vd *Ma, *Mv, *grad, *Mgrad, *search, *update; /* by degree of freedom */
-    be_vd *by_dof[6];                                /* where the last six begin for all degrees of freedom */
-    be_vd *L, *H;                                    /* nv x nv */
+    be_vd *jar, *Jv, *quad0, *quad1, *quad2, *base; /* by row */
+    be_vl *all, *exists, *active;                   /* by row: `all` of a lane, and those of the tree */
+    be_vd *Ma, *Mv, *grad, *Mgrad, *search;         /* by degree of freedom */
+    be_vd *by_dof[5];                               /* where the last five begin for all degrees of freedom */
+    be_vd *L, *H;                                   /* nv x nv */
     be_vd cost, line1, line2, evaluations;
 } solver;
 

@@ -5,16 +5,16 @@
 
 void be_physics_mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
     const be_physics_model *m = s->g->m;
-    be_zero(to, s->nv);
     for (int i = 0; i < s->nv; i++) {
         const int at = m->M_rowadr[s->first + i], diagonal = m->M_rownnz[s->first + i] - 1;
         const be_vd *row = s->g->M + at;
-        to[i] = row[diagonal] * v[i];
+        be_vd sum = row[diagonal] * v[i];
         for (int k = diagonal - 1; k >= 0; k--) {
             const int j = m->M_colind[at + k] - s->first;
-            to[i] += row[k] * v[j];
+            sum += row[k] * v[j];
             to[j] += row[k] * v[i];
         }
+        to[i] = sum;
     }
 }
 
@@ -71,19 +71,40 @@ static void find_gradient(solver *s) {
 /* mju_cholSolve. MuJoCo 4 goes back row by row. */
 static void solve_newton_step(solver *s) {
     const int nv = s->nv;
-    be_vd *x = s->Mgrad;
+    be_vd *restrict x = s->Mgrad, value; /* `value`: the x that has just been found */
+    const be_vd *restrict L = s->L;
     find_gradient(s);
-    for (int i = 0; i < nv; i++) {
-        if (i) x[i] -= be_dot(s->L + i * nv, x, i);
-        x[i] /= s->L[i * (nv + 1)];
+    x[0] = value = x[0] / L[0];
+    for (int i = 1; i < nv; i++) {
+        value = (x[i] - be_dot_and(L + i * nv, x, i - 1, L[i * nv + i - 1] * value)) / L[i * (nv + 1)];
+        x[i] = value;
     }
     for (int i = nv - 1; i >= 0; i--) {
         if (*s->g->m->version < 4000) {
-            for (int j = i + 1; j < nv; j++) x[i] -= s->L[j * nv + i] * x[j];
+            for (int j = i + 1; j < nv; j++) value -= L[j * nv + i] * x[j];
         }
-        x[i] /= s->L[i * (nv + 1)];
+        x[i] = value = value / L[i * (nv + 1)];
+        if (!i) break;
+        be_vd next = x[i - 1];
         if (*s->g->m->version >= 4000) {
-            for (int j = 0; j < i; j++) x[j] -= s->L[i * nv + j] * x[i];
+            next -= L[i * nv + i - 1] * value;
+            for (int j = 0; j < i - 1; j++) x[j] -= L[i * nv + j] * value;
+        }
+        value = next;
+    }
+}
+
+enum { TOGETHER = 4 }; /* rows: those of a contact */
+
+/* Adds the squares of `count` rows to the lower half of H, row after row, while H is read and written once. */
+BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows, const be_vd *D, const int count) {
+    for (int64_t i = 0; i < nv; i++) {
+        be_vd scale[TOGETHER], *to = H + i * nv;
+        for (int k = 0; k < count; k++) scale[k] = rows[k][i] * D[k];
+        for (int64_t j = 0; j <= i; j++) {
+            be_vd sum = to[j];
+            for (int k = 0; k < count; k++) sum += rows[k][j] * scale[k];
+            to[j] = sum;
         }
     }
 }
@@ -94,49 +115,63 @@ static void make_hessian(const solver *s, be_vd *restrict H) {
     const be_physics_model *m = g->m;
     const int nv = s->nv;
     for (int i = 0; i < nv; i++) be_zero(H + i * nv, i + 1);
+    const be_vd *rows[TOGETHER];
+    be_vd D[TOGETHER];
+    int count = 0;
     for (int k = 0; k < s->rows; k++) {
         if (!be_any(s->active[k])) continue;
-        const be_vd D = be_select(s->active[k], g->D[k], be_set1(0)), *row = row_of(s, k);
-        for (int i = 0; i < nv; i++) {
-            const be_vd scale = row[i] * D;
-            for (int j = 0; j <= i; j++) H[i * nv + j] += row[j] * scale;
-        }
+        rows[count] = row_of(s, k);
+        D[count] = be_select(s->active[k], g->D[k], be_set1(0));
+        if (++count < TOGETHER) continue;
+        add_rows(H, nv, rows, D, TOGETHER);
+        count = 0;
     }
+    if (count == 3) add_rows(H, nv, rows, D, 3);
+    if (count == 2) add_rows(H, nv, rows, D, 2);
+    if (count == 1) add_rows(H, nv, rows, D, 1);
     for (int i = 0; i < nv; i++) {
         const int at = m->M_rowadr[s->first + i];
         for (int k = 0; k < m->M_rownnz[s->first + i]; k++) H[i * nv + m->M_colind[at + k] - s->first] += g->M[at + k];
     }
+    be_vd below = be_set1(0); /* the number left of the diagonal */
     for (int j = 0; j < nv; j++) {
         be_vd diagonal = H[j * (nv + 1)];
-        if (j) diagonal -= be_dot(H + j * nv, H + j * nv, j);
+        if (j) diagonal -= be_dot_and(H + j * nv, H + j * nv, j - 1, below * below);
         diagonal = be_sqrt(be_select(diagonal < BE_MINVAL, be_set1(BE_MINVAL), diagonal));
         H[j * (nv + 1)] = diagonal;
         const be_vd inverse = 1 / diagonal;
-        for (int i = j + 1; i < nv; i++) H[i * nv + j] = (H[i * nv + j] - be_dot(H + i * nv, H + j * nv, j)) * inverse;
+        if (j == nv - 1) break;
+        below = (H[(j + 1) * nv + j] - be_dot(H + (j + 1) * nv, H + j * nv, j)) * inverse;
+        H[(j + 1) * nv + j] = below;
+        for (int i = j + 2; i < nv; i++) H[i * nv + j] = (H[i * nv + j] - be_dot(H + i * nv, H + j * nv, j)) * inverse;
     }
 }
 
-/* mju_cholUpdate with one row of each lane, in s->update: adds it in lanes `plus`, and takes it away in the others.
- * Returns the lanes in which the matrix has lost rank. */
-static be_vl update_factor(solver *s, be_vl plus) {
+/* mju_cholUpdate with `count` rows of each lane, one after the other: adds them in the lanes of `plus`, and takes them
+ * away in the others. Columns are the outer loop, because a row waits long for its square root and quotients, and the
+ * next row can take the column meanwhile. Returns the lanes in which the matrix has lost rank. */
+static be_vl update_factor(solver *s, be_vd *restrict rows, const be_vl *plus, int count) {
     const int nv = s->nv;
     be_vl lost = none();
-    be_vd *x = s->update, *L = s->L;
+    be_vd *restrict L = s->L;
     for (int j = 0; j < nv; j++) {
-        const be_vl acts = x[j] != 0;
-        if (!be_any(acts)) continue;
-        const be_vd diagonal = L[j * (nv + 1)], square = x[j] * x[j];
-        be_vd sum = diagonal * diagonal + be_select(plus, square, -square);
-        const be_vl bad = acts & (sum < BE_MINVAL);
-        lost |= bad;
-        sum = be_select(bad, be_set1(BE_MINVAL), sum);
-        const be_vd r = be_sqrt(sum), c = r / diagonal, inverse = 1 / c, sine = x[j] / diagonal;
-        const be_vd signed_sine = be_select(plus, sine, -sine);
-        L[j * (nv + 1)] = be_select(acts, r, diagonal);
-        for (int i = j + 1; i < nv; i++) {
-            const be_vd old = L[i * nv + j], new = be_select(acts, (old + signed_sine * x[i]) * inverse, old);
-            L[i * nv + j] = new;
-            x[i] = be_select(acts, c * x[i] - sine * new, x[i]);
+        for (int k = 0; k < count; k++) {
+            be_vd *x = rows + k * nv;
+            const be_vl acts = x[j] != 0;
+            if (!be_any(acts)) continue;
+            const be_vd diagonal = L[j * (nv + 1)], square = x[j] * x[j];
+            be_vd sum = diagonal * diagonal + be_select(plus[k], square, -square);
+            const be_vl bad = acts & (sum < BE_MINVAL);
+            lost |= bad;
+            sum = be_select(bad, be_set1(BE_MINVAL), sum);
+            const be_vd r = be_sqrt(sum), c = r / diagonal, inverse = 1 / c, sine = x[j] / diagonal;
+            const be_vd signed_sine = be_select(plus[k], sine, -sine);
+            L[j * (nv + 1)] = be_select(acts, r, diagonal);
+            for (int i = j + 1; i < nv; i++) {
+                const be_vd old = L[i * nv + j], new = be_select(acts, (old + signed_sine * x[i]) * inverse, old);
+                L[i * nv + j] = new;
+                x[i] = be_select(acts, c * x[i] - sine * new, x[i]);
+            }
         }
     }
     return lost;
@@ -145,26 +180,31 @@ static be_vl update_factor(solver *s, be_vl plus) {
 /* Brings the factor up to date after rows have changed in lanes `going`. Lanes take their changed rows in order, but
  * each its own: they wait for the one with most changes, and not for every row that changes anywhere. */
 static void update_hessian(solver *s, const be_vl *before, be_vl going) {
+    const int nv = s->nv;
     unsigned changed[BE_MAX_ROWS], waiting = 0;
-    be_vl lost = none();
+    be_vl lost = none(), plus[BE_MAX_ROWS];
     for (int k = 0; k < s->rows; k++) waiting |= changed[k] = be_mask_bits((s->active[k] ^ before[k]) & going);
     while (waiting) {
-        unsigned taken = 0; /* lanes that have a row in this round */
-        be_vl plus = none();
-        be_zero(s->update, s->nv);
-        for (int k = 0; waiting & ~taken; k++) {
-            const unsigned here = changed[k] & ~taken;
-            if (!here) continue;
-            const be_vl mask = be_lanes_of(here);
-            const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
-            for (int i = 0; i < s->nv; i++) s->update[i] = be_select(mask, row[i] * root, s->update[i]);
-            plus |= s->active[k] & mask;
-            changed[k] &= ~here;
-            taken |= here;
+        int count = 0;
+        for (; waiting && count < nv; count++) { /* there is room for nv rows of each lane */
+            unsigned taken = 0;                  /* lanes that have their row number `count` */
+            be_vd *row_here = s->H + count * nv;
+            plus[count] = none();
+            be_zero(row_here, nv);
+            for (int k = 0; waiting & ~taken && k < s->rows; k++) {
+                const unsigned here = changed[k] & ~taken;
+                if (!here) continue;
+                const be_vl mask = be_lanes_of(here);
+                const be_vd root = be_sqrt(s->g->D[k]), *row = row_of(s, k);
+                for (int i = 0; i < nv; i++) row_here[i] = be_select(mask, row[i] * root, row_here[i]);
+                plus[count] |= s->active[k] & mask;
+                changed[k] &= ~here;
+                taken |= here;
+            }
+            waiting = 0;
+            for (int k = 0; k < s->rows; k++) waiting |= changed[k];
         }
-        lost |= update_factor(s, plus);
-        waiting = 0;
-        for (int k = 0; k < s->rows; k++) waiting |= changed[k];
+        lost |= update_factor(s, s->H, plus, count);
         waiting &= ~be_mask_bits(lost);
     }
     if (!be_any(lost)) return;
@@ -231,16 +271,16 @@ static void lay_out(solver *s) {
     be_vl **const masks[] = {&s->all, &s->exists, &s->active};
     for (int k = 0; k < 6; k++, next += BE_MAX_ROWS) *by_row[k] = next;
     for (int k = 0; k < 3; k++, next += BE_MAX_ROWS) *masks[k] = (be_vl *)next;
-    for (int k = 0; k < 6; k++, next += nv) s->by_dof[k] = next;
+    for (int k = 0; k < 5; k++, next += nv) s->by_dof[k] = next;
     s->L = next, s->H = next + nv * nv;
 }
 
 /* From now on, the solver works on degrees of freedom first..end-1. */
 static void focus(solver *s, int first, int end) {
     be_physics_group *g = s->g;
-    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search, &s->update};
+    be_vd **const by_dof[] = {&s->Ma, &s->Mv, &s->grad, &s->Mgrad, &s->search};
     s->first = first, s->nv = end - first;
-    for (int k = 0; k < 6; k++) *by_dof[k] = s->by_dof[k] + first;
+    for (int k = 0; k < 5; k++) *by_dof[k] = s->by_dof[k] + first;
     s->qacc = g->qacc + first, s->qfrc_constraint = g->qfrc_constraint + first;
     s->qacc_smooth = g->qacc_smooth + first, s->qfrc_smooth = g->qfrc_smooth + first;
 }
