@@ -77,6 +77,8 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
             parser.error(f"cannot write {path}: there is no folder {folder}")
+        if os.path.isdir(path):
+            parser.error(f"cannot write {path}: it is a folder; name a file in it")
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
     if options.report:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from batchenv.backend import ResetNeeded
@@ -84,8 +86,9 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
     """Puts lanes of a snapshot into lanes of this env, which then go on bit for bit as the original lanes would.
 
     The lanes may be other ones than those of the snapshot, and it may come from another BatchEnv of the same
-    environment with the same built-in options; num_envs, threads, time limit and autoreset mode may differ. One lane
-    may be put into many (branching, as in a tree search). Parameters are restored as well, so lanes may differ in them
+    environment with the same built-in options; num_envs, threads and time limit may differ, and so may the autoreset
+    mode, unless a lane of the snapshot has ended its episode and waits for its reset. One lane may be put into many
+    (branching, as in a tree search). Parameters are restored as well, so lanes may differ in them
     afterwards.
 
     Args:
@@ -114,6 +117,7 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
         if self._seeder.known is None and len(targets) != self.num_envs:
             raise ResetNeeded("restoring some lanes before any reset: call env.reset() once first")
         observations = self._backend.restore(snapshot, sources, targets)
+        self._drawer.forget(targets)
         self._set_spaces()
         if self._seeder.known is None:
             self._seeder.note(entropy(), None)
@@ -182,7 +186,7 @@ def _lane_values(self: Any, name: str) -> tuple[Any, ...]:
         "action_space": self.single_action_space,
         "render_mode": self.render_mode,
         "metadata": self.metadata,
-        "spec": self.spec,
+        "spec": _lane_spec(self),
         **params,
     }
     known = backend.attributes()
@@ -195,6 +199,15 @@ def _lane_values(self: Any, name: str) -> tuple[Any, ...]:
     raise AttributeError(f"lanes of {self._id} have no attribute {name!r}; they have: {names}")
 
 
+def _lane_spec(self: Any) -> EnvSpec | None:
+    """The spec of a lane, with the time limit that the lanes have: that of the whole env has the id's own."""
+    if self.spec is None or "max_episode_steps" not in self._arguments:
+        return self.spec
+    own = copy.copy(self.spec)
+    own.max_episode_steps = self._arguments["max_episode_steps"]
+    return own
+
+
 def set_attr(self: Any, name: str, values: Any) -> None:
     """Sets a parameter; `values` is one value for all lanes, or a list with one per lane.
 
@@ -204,7 +217,8 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             all lanes.
     """
     self._check_open()
-    if not isinstance(values, (list, tuple)):
+    listed = isinstance(values, (list, tuple))
+    if not listed:
         values = [values]
     elif len(values) != self.num_envs:
         raise ValueError(
@@ -221,5 +235,9 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             return
     if name not in known:
         raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
+    if listed:
+        for lane, value in enumerate(values):
+            if np.ndim(value):
+                raise ValueError(f"values[{lane}]={value!r} must be one number, the {name} of lane {lane}")
     differ = any(value is not values[0] and value != values[0] for value in values)
     self.set_params(**{name: list(values) if differ else values[0]})

@@ -45,6 +45,9 @@ class Drawer:
     def watch(self, actions: Any, lanes: Any = None) -> None:
         """Is told that these lanes (None: all) have taken these actions."""
 
+    def forget(self, lanes: Any) -> None:
+        """Is told that it is not known what these lanes have done last."""
+
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture of each lane in its present state, or None if a window shows it."""
         return None

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from batchenv import _core, access, flight, rollout
 from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
-from batchenv.backend import Backend, Drawer, Shortcuts
+from batchenv.backend import Backend, Drawer, Layout, Shortcuts
 from batchenv.lanes import lane_indices, result_of_lanes
 from batchenv.normalize import Normalizer, RewardNormalizer
 from batchenv.origins import CoreOrigin, Origin
 from batchenv.pytrees import tell_libraries
 from batchenv.results import converted
 from batchenv.rollout import ActionStream
-from batchenv.seeds import Seeder, check_seed
+from batchenv.seeds import Seeder, adopt_stream, check_seed
 from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
 from batchenv.waiting import Waiter
@@ -261,15 +261,21 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     def _set_spaces(self) -> None:
         """Takes over the backend's spaces if they have changed."""
-        layout = self._backend.layout()
-        if layout is self._layout:
+        layout, before = self._backend.layout(), self._layout
+        if layout is before:
             return
-        observation_space = batch_space(layout.observation_space, self.num_envs)
-        action_space = batch_space(layout.action_space, self.num_envs)
-        if isinstance(layout.action_space, spaces.Discrete):
-            action_space.n = layout.action_space.n  # EnvPool's training loops read it there
-        self.single_observation_space, self.single_action_space = layout
-        self.observation_space, self.action_space = observation_space, action_space
+        new = {}
+        for part in Layout._fields:
+            single = getattr(layout, part)
+            if before is not None and single == getattr(before, part):
+                continue  # the present ones may be seeded, or the user's own
+            new["single_" + part], new[part] = single, batch_space(single, self.num_envs)
+            if part == "action_space" and isinstance(single, spaces.Discrete):
+                new[part].n = single.n  # EnvPool's training loops read it there
+        for name, space in new.items():
+            if before is not None:
+                adopt_stream(space, getattr(self, name))
+            setattr(self, name, space)
         self._layout = layout
 
     @property
@@ -424,6 +430,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
         with self._hold(settle=False):
             if self.is_async:
+                self._refuse_starved_step(env_id)
                 self._held_send(actions, env_id)
                 result = self._backend.recv(None)
             else:
@@ -431,6 +438,16 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
                 self._drawer.watch(actions, result[4]["env_id"])
         self._show()
         return result
+
+    def _refuse_starved_step(self, env_id: Any) -> None:
+        """Raises RuntimeError if so few lanes would be in flight with these that no batch would come."""
+        try:
+            count = np.size(env_id)
+        except ValueError:  # ragged: `send` says so
+            count = 0
+        there = self._backend.in_flight() + count
+        if count and not self._backend.needs_reset and there < self.batch_size:
+            raise _core.batch_starved(there, self.batch_size, "step(actions, env_id)")
 
     def _held_send(self, actions: Any, env_id: Any) -> None:
         self._drawer.watch(actions, self._backend.send(actions, env_id))
@@ -462,7 +479,8 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     # ---- pictures ---------------------------------------------------------------------------------------------------
 
     def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
-        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`.
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`. The arrow that shows
+        Pendulum's last action is left out where that is not known: after `restore`, and in a copy.
 
         Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
         frame of CartPole takes 720 kB: if there are many lanes, choose a few.

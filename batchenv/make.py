@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
@@ -65,13 +67,18 @@ def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     env.spec = spec(name)
     if env.spec.max_episode_steps is not None:
         env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
-    env.spec.kwargs.update(kwargs)
+    env.spec.kwargs.update({name: _own(value) for name, value in kwargs.items()})
     if "autoreset_mode" in kwargs:
         env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
     if env.num_envs != 1:
         env.spec.kwargs["num_envs"] = env.num_envs
     env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
     return env
+
+
+def _own(value: Any) -> Any:
+    """A copy of what the caller may change later."""
+    return copy.copy(value) if isinstance(value, (np.ndarray, list, dict)) else value
 
 
 def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:

@@ -70,8 +70,14 @@ def list_envs(extra: str | None = "any") -> list[str]:
     """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none.
 
     They include ids that were compiled or loaded, and those of other packages (docs/your-own-env.md).
+
+    Raises:
+        ValueError: no environment needs this extra.
     """
     _libraries().load_packages()
+    extras = sorted({entry.extra for entry in TABLE.values() if entry.extra})
+    if extra not in ("any", None, *extras):
+        raise ValueError(f"extra={extra!r} must be one of {', '.join(map(repr, extras))}, None or 'any'")
     return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
 
 

@@ -31,9 +31,10 @@ def check_mode(env_id: str, mode: Any, modes: list[str], num_envs: int) -> None:
 
 
 def _gymnasium_class(env_id: str) -> Any:
-    """Gymnasium's class for `env_id`, or None where the installed Gymnasium has none."""
+    """Gymnasium's class for `env_id`, or None where the installed Gymnasium has none, or a user has registered another
+    environment under this id."""
     spec = gymnasium.registry.get(env_id)
-    if spec is None:
+    if spec is None or not str(spec.entry_point).startswith("gymnasium.envs."):
         return None
     with importing:
         return load_env_creator(spec.entry_point)
@@ -51,7 +52,8 @@ class Drawn(Translator):
         """Sets what the Gymnasium environment's `render` reads.
 
         lane: one value per state field, "elapsed_steps", and its number, "lane"; their dtypes matter, since the sine of
-        a float32 is not that of the float64. params: the lane's. action: its last, with `watches_actions`; else None.
+        a float32 is not that of the float64. params: the lane's. action: its last, with `watches_actions` (NaN: it is
+        not known); else None.
         """
         raise NotImplementedError
 
@@ -79,13 +81,18 @@ class GymnasiumDrawer(Drawer):
         self._id = env_id
         self._mode = mode
         self._env: Any = None
-        self._actions = np.zeros(action_shape, np.float32) if drawn.watches_actions else None
+        self._actions = np.full(action_shape, np.nan, np.float32) if drawn.watches_actions else None
 
     def watch(self, actions: Any, lanes: Any = None) -> None:
         """Keeps the actions just taken (by these lanes; None: all), if the picture shows them."""
         if self._actions is not None:
             chosen = slice(None) if lanes is None else lanes
             self._actions[chosen] = np.asarray(actions).reshape(self._actions[chosen].shape)
+
+    def forget(self, lanes: Any) -> None:
+        """See `Drawer.forget`."""
+        if self._actions is not None:
+            self._actions[lanes] = np.nan
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A frame per lane: uint8 (H, W, 3), or a str in mode "ansi"; None in mode "human"."""

@@ -86,18 +86,28 @@ def rollout(
             raise ValueError(f"seed={seed!r} is for policy='random'")
         nesting = isinstance(self.single_action_space, (spaces.Dict, spaces.Tuple))
         part = nested.any_leaf(actions) if nesting else actions
-        steps = np.shape(part)[0] if np.ndim(part) else None
+        shape = f"({', '.join(map(str, ('T', *(self.action_space.shape or ()))))})"
+        try:
+            steps = np.shape(part)[0] if np.ndim(part) else None
+        except ValueError as error:  # ragged
+            raise ValueError(f"actions cannot be read as an array of shape {shape}: {error}") from None
         if steps is None:
             raise TypeError(
-                f"actions={actions!r} must be an array of shape (T, {str(self.action_space.shape)[1:]}; "
-                "for T random steps pass policy='random'"
+                f"actions={actions!r} must be an array of shape {shape}; for T random steps pass policy='random'"
             )
         with self._hold():
-            return converted(Rollout, self._backend.rollout, actions, steps, 0, 0, out)
+            return _watched(self, converted(Rollout, self._backend.rollout, actions, steps, 0, 0, out))
     if policy != "random":
         raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
     steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
     if seed is not None:
         seed = integer("seed", seed, 0, None)
     with self._hold():
-        return self._actions.roll(self._backend, steps, seed, out)
+        return _watched(self, self._actions.roll(self._backend, steps, seed, out))
+
+
+def _watched(self: Any, rollout: Rollout) -> Rollout:
+    """The same, when pictures have been told its last actions."""
+    if len(rollout.rewards):
+        self._drawer.watch(nested.each(lambda part: part[-1], rollout.actions))
+    return rollout

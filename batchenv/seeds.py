@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv.values import integer
@@ -30,6 +31,19 @@ def check_seed(seed: Any, count: int) -> Any:
             )
         return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
     return integer("seed", seed, 0, None)
+
+
+def adopt_stream(space: spaces.Space, before: spaces.Space) -> None:
+    """Has a space go on with the random stream of the space that it replaces, so that what was seeded stays so."""
+    if type(space) is not type(before):
+        return
+    space._np_random = before._np_random
+    if isinstance(space, spaces.Dict):
+        for name in space.keys() & before.keys():
+            adopt_stream(space[name], before[name])
+    elif isinstance(space, spaces.Tuple):
+        for part, old in zip(space, before, strict=False):
+            adopt_stream(part, old)
 
 
 class Seeder:

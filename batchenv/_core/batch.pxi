@@ -745,7 +745,7 @@ cdef class Batch:
         self._check_stage()
         output = self.queue.receive(timeout)
         output.point(&arrays)
-        self.queue.last_lanes = output.lanes
+        self.queue.last_lanes = output.lanes.copy()  # the user gets the other one
         return self._told(output, &arrays)
 
     def fileno(self):

@@ -16,6 +16,7 @@ cdef class Calls:
     cdef str type_name
     cdef int busy  # 0: nobody; CLOSED; EXITED; else 1 + be_fork_count() of the process that has begun a call
     cdef unsigned long holder  # its thread
+    cdef bint exiting  # no call may begin any more
     cdef bint has_reset
     cdef str torn  # why lanes must be reset again although they were reset before
 
@@ -25,7 +26,7 @@ cdef class Calls:
     cdef int begin(self) except -1:
         """Begins a call, or raises."""
         cdef int here = 1 + be_fork_count()
-        if not be_swap(&self.busy, 0, here):
+        if self.exiting or not be_swap(&self.busy, 0, here):
             self.begin_elsewhere(here)
         self.holder = PyThread_get_thread_ident()
         return 0
@@ -36,7 +37,7 @@ cdef class Calls:
         cdef int seen = be_look(&self.busy)
         if seen == CLOSED:
             raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
-        if seen == EXITED:
+        if seen == EXITED or self.exiting:
             raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
         if seen == 0 and be_swap(&self.busy, 0, here):
             return 0
@@ -69,7 +70,8 @@ cdef class Calls:
         be_set(&self.busy, CLOSED)
 
     cdef bint exit(self) noexcept:
-        """Lets no call begin any more, because Python is shutting down; False if a call runs."""
+        """Lets no call begin any more, because Python is shutting down; False if a call still runs."""
+        self.exiting = True
         return be_swap(&self.busy, 0, EXITED)
 
     cdef int tear(self, str reason) except -1:

@@ -47,9 +47,9 @@ def lanes_in_flight(str doing, count, first):
                         "reset() everything")
 
 
-def batch_starved(count, rows):
-    """What is raised by recv() if so few lanes are in flight that a batch of `rows` would never come."""
-    return RuntimeError(f"recv() with {count or 'nothing'} in flight: a batch has {rows} rows and would never come; "
+def batch_starved(count, rows, doing="recv()"):
+    """What is raised if so few lanes are (or would be) in flight that a batch of `rows` would never come."""
+    return RuntimeError(f"{doing} with {count or 'nothing'} in flight: a batch has {rows} rows and would never come; "
                         "async_reset() or send() first")
 
 

@@ -162,7 +162,8 @@ cdef class Layout:
         cdef const char *high[3 + 2 * BE_MAX_PORTS]
         cdef int i, j, count = 0
         if not isinstance(out, (tuple, list)) or len(out) != 4:
-            raise TypeError(f"out={type(out).__name__} must be a tuple of four arrays, or None for one of them: "
+            what = f"a {type(out).__name__} of {len(out)}" if isinstance(out, (tuple, list)) else repr(out)
+            raise TypeError(f"out is {what}, but must be a tuple of four arrays, or None for one of them: "
                             "(observations, rewards, terminations, truncations)")
         out = tuple(out)  # a list's class may be the user's, and give others the second time
         wanted = [(_NAMES[0], self.observation_dtype, (*rows, *self.observation_shape))]

@@ -45,7 +45,8 @@ class Pendulum(Drawn):
         """See `Drawn.put`. A new episode has no torque, and the action that led to its reset does not count."""
         env.state = np.array([lane["theta"], lane["theta_dot"]])
         bound = params["max_torque"]
-        env.last_u = np.clip(action, -bound, bound)[0] if lane["elapsed_steps"] > 0 else None
+        known = lane["elapsed_steps"] > 0 and not np.isnan(action).any()
+        env.last_u = np.clip(action, -bound, bound)[0] if known else None
 
 
 class Acrobot(Drawn):

@@ -162,6 +162,11 @@ def test_info_names_ataris_actions(here):
     assert "NOOP" not in here("info", "Combat-v5").stdout  # two players'
 
 
+def test_ids_of_an_extra_that_there_is_not():
+    with pytest.raises(ValueError, match=r"extra='foo' must be one of .*'atari'.*, None or 'any'"):
+        batchenv.list_envs("foo")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -183,6 +188,8 @@ def test_info_names_ataris_actions(here):
         (["bench", "--seconds", "-1"], "'-1' must be a number of seconds"),
         (["bench", "--seconds", "nan"], "'nan' must be a number of seconds"),
         (["bench", "--json", "no/such/folder/out.json"], "there is no folder"),
+        (["bench", "--json", "."], "cannot write .: it is a folder"),
+        (["bench", "--json", "."], "cannot write .: it is a folder"),
     ],
 )
 def test_bad_arguments_exit_2_with_a_message(here, arguments, message):

@@ -168,6 +168,34 @@ class FromGymnasium:
         return self.params
 
 
+def test_pendulum_shows_the_last_action_of_a_rollout():
+    ours, theirs = batchenv.make("Pendulum-v1", 2, render_mode="rgb_array"), sync("Pendulum-v1", 2)
+    ours.reset(seed=0), theirs.reset(seed=0)
+    actions = np.linspace(-2, 2, 6, dtype=np.float32).reshape(3, 2, 1)
+    ours.rollout(actions)
+    for step in actions:
+        theirs.step(step)
+    assert_same_frames(ours.render(), theirs.render())
+
+
+@pytest.mark.parametrize("way", ["restore", "deepcopy"])
+def test_pendulum_shows_no_action_that_it_does_not_know(way):
+    env = batchenv.make("Pendulum-v1", 1, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.step([[2.0]])
+    saved = env.snapshot()
+    if way == "restore":
+        env.step([[-2.0]])
+        env.restore(saved)
+    else:
+        env = copy.deepcopy(env)
+    frame, lane = env.render()[0], env.state
+    gym_env = gymnasium.make("Pendulum-v1", render_mode="rgb_array").unwrapped
+    gym_env.reset(seed=0)
+    gym_env.state, gym_env.last_u = np.array([lane["theta"][0], lane["theta_dot"][0]]), None
+    np.testing.assert_array_equal(frame, gym_env.render())
+
+
 def test_precision_of_the_state():
     """Gymnasium draws a float32 state in float32: these are states where that changes pixels."""
     ours = batchenv.make("Acrobot-v1", 1, render_mode="rgb_array")
@@ -472,6 +500,30 @@ def test_make_vec():
         each.reset(seed=0)
     assert_same_frames(again.render(), env.render())
     assert_same_frames(made.render(), env.render())
+
+
+def test_a_spec_is_not_changed_with_the_callers_arrays():
+    lengths = np.array([0.1, 0.2])
+    env = batchenv.make("CartPole-v1", 2, length=lengths)
+    lengths[:] = 0.9
+    assert gymnasium.make_vec(env.spec).get_attr("length") == env.get_attr("length") == (0.1, 0.2)
+
+
+@pytest.mark.parametrize("limit", [7, None])
+def test_lanes_have_a_spec_with_their_limit(limit):
+    env = batchenv.make("CartPole-v1", 2, max_episode_steps=limit)
+    assert [spec.max_episode_steps for spec in env.get_attr("spec")] == [limit] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*Overriding environment")
+@pytest.mark.parametrize("entry", ["numpy:ndarray", "no_such_module:Env", "class"])
+def test_an_id_that_a_user_has_registered_again(entry, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "CartPole-v1", gymnasium.registry["CartPole-v1"])  # for the end
+    gymnasium.register("CartPole-v1", type("Mine", (gymnasium.Env,), {}) if entry == "class" else entry)
+    env = batchenv.make("batchenv/CartPole-v1", 2)
+    assert env.backend == "C" and env.reset(seed=0)[0].shape == (2, 4)
+    with pytest.raises(ValueError, match="render_mode='rgb_array' of CartPole-v1 must be None"):
+        batchenv.make("batchenv/CartPole-v1", 2, render_mode="rgb_array")
 
 
 def test_human_rendering_wrapper():

@@ -1,5 +1,7 @@
 """Parameters that differ from lane to lane: each lane equals an env made with its value."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,37 @@ def test_read_and_change():
     env.set_params(gravity=9.8, length=0.5)
     assert env.get_params() == batchenv.make("CartPole-v1").get_params()
     assert env.get_attr("gravity") == (9.8,) * 6
+
+
+@pytest.mark.parametrize("name", ["gravity", "max_torque"])  # the second one is the action space's bound
+def test_spaces_stay_seeded(name):
+    def drawn():
+        env = batchenv.make("CartPole-v1" if name == "gravity" else "Pendulum-v1", 8)
+        env.reset(seed=0)
+        for space in (env.action_space, env.single_action_space, env.observation_space):
+            space.seed(3)
+        env.set_attr(name, 5.0)
+        return [env.action_space.sample(), env.single_action_space.sample(), env.observation_space.sample()]
+
+    for first, second in zip(drawn(), drawn(), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_space_of_the_users_stays():
+    env = batchenv.make("CartPole-v1", 8)
+    snapshot = (env.reset(seed=0), env.snapshot())[1]
+    own = env.single_action_space = copy.deepcopy(env.single_action_space)
+    env.set_params(gravity=5.0)
+    env.restore(snapshot)
+    assert env.single_action_space is own and env.get_attr("gravity") == (9.8,) * 8
+
+
+@pytest.mark.parametrize("values", [[[1, 2, 3, 4]] * 4, [np.ones(2)] * 4])
+def test_one_value_per_lane(values):
+    env = batchenv.make("CartPole-v1", 4)
+    with pytest.raises(ValueError, match=r"values\[0\]=.* must be one number, the gravity of lane 0"):
+        env.set_attr("gravity", values)
+    assert env.get_attr("gravity") == (9.8,) * 4
 
 
 def test_a_change_in_the_middle_of_an_episode():

@@ -130,6 +130,8 @@ def test_no_steps():
         ({"actions": np.zeros((3, 4), int)}, ValueError, "need shape"),
         ({"actions": np.zeros((3, 5))}, TypeError, "float64"),
         ({"actions": np.full((3, 5), 2)}, ValueError, "step 0 of the rollout"),
+        ({"actions": [[0, 1], [0]]}, ValueError, r"actions cannot be read as an array of shape \(T, 5\)"),
+        ({"actions": np.zeros((3, 5), int), "out": (None,) * 3}, TypeError, "out is a tuple of 3, but must be"),
         ({"actions": 3}, TypeError, "policy='random'"),
         ({"actions": -1, "policy": "random"}, ValueError, "at least 0"),
         ({"actions": 2.5, "policy": "random"}, TypeError, "must be an int"),

@@ -99,6 +99,24 @@ def test_a_process_ends_with_lanes_in_flight(make, end):
     ends_well(MAKES[make], f"{THREE_TIMES}\n{ENDS[end]}")
 
 
+def test_exit_waits_for_one_step_of_a_thread_and_no_longer():
+    code = """import atexit, time
+atexit.register(lambda: print("seconds", time.perf_counter() - ended))  # after batchenv's
+import threading
+import numpy as np
+import batchenv
+env = batchenv.make("LunarLander-v3", 64)
+env.reset(seed=0)
+def run():
+    while True:
+        env.step(np.zeros(64, int))
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.5)
+ended = time.perf_counter()
+"""
+    assert float(run_python(code).split()[-1]) < 5  # it gives up after 10 s
+
+
 def test_a_call_at_exit_says_that_it_comes_too_late():
     pytest.importorskip("mujoco", reason="pip install 'batchenv[mujoco]'")
     code = f"""import atexit

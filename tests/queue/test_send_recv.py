@@ -137,8 +137,14 @@ def test_nothing_is_waited_for_that_never_comes():
     env.send([1], [5])
     with pytest.raises(RuntimeError, match=r"1 in flight.*2 rows"):
         env.recv(timeout=5)
-    with pytest.raises(ResetNeeded):
-        batchenv.make("CartPole-v1", 6, batch_size=2).send([0], [1])
+    env = ready()
+    with pytest.raises(RuntimeError, match=r"step\(actions, env_id\) with 1 in flight.*2 rows"):
+        env.step([1], [5])
+    assert (env.state["elapsed_steps"] == 0).all()  # nothing was sent
+    assert env.step([1, 1], [5, 2])[4]["env_id"].tolist() in ([5, 2], [2, 5])
+    for call in ("send", "step"):
+        with pytest.raises(ResetNeeded):
+            getattr(batchenv.make("CartPole-v1", 6, batch_size=2), call)([0], [1])
     with pytest.raises(ValueError, match="timeout=-1"):
         env.recv(timeout=-1)
     for size in (0, 7):
@@ -199,6 +205,22 @@ def test_results_are_the_users():
     for arrays, copies in held:
         for a, b in zip(arrays, copies, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["C", "threads"])
+def test_the_users_env_id_may_be_written_into(kind):
+    if kind == "C":
+        env = batchenv.make("CartPole-v1", 4, batch_size=2)
+    else:
+        env = batchenv.make_python("CartPole-v1", 4, batch_size=2, workers=kind)
+    env.async_reset(seed=0)
+    env.recv(), env.recv()
+    env.send([0, 0], [3, 1])
+    received = env.recv()[4]["env_id"]
+    expected = received.copy()
+    received[:] = 0
+    env.send([1, 0])  # to the lanes last received
+    assert sorted(env.recv()[4]["env_id"]) == sorted(expected)
 
 
 def test_arrays_that_were_changed_are_not_used_again():
