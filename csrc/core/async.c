@@ -33,6 +33,7 @@ struct be_async {
     const be_isa *isa;
     int64_t batch_rows;
     int num_buffers, num_scratch, by_lane, ordered;
+    int64_t most;                  /* lanes in an item: for so many there is room in `scratch` */
     const be_placement *placement; /* or NULL */
     be_pool *pool;
     be_table table;
@@ -132,7 +133,7 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
         status = step_listed(async, worker, lanes, n, &error);
     }
     if (item->tag == STEP_LISTED && async->by_lane && n > 1) {
-        int64_t listed[ENGINE_CHUNK];
+        int64_t listed[CHUNK];
         for (int k = 0; k < n; k++) listed[k] = lanes[k];
         be_step_ahead(async->batch, listed, listed, n, &async->actions);
     }
@@ -180,7 +181,7 @@ static void deliver(void *context, const be_item *item, int64_t offset, const be
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 static int make_scratch(be_async *async, scratch *own, be_error *error) {
-    const size_t chunk = async->by_lane ? ENGINE_CHUNK : CHUNK;
+    const size_t chunk = (size_t)async->most;
     const size_t rows = be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, NULL);
     own->memory = be_aligned_new(64, rows);
     if (own->memory == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
@@ -208,6 +209,9 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->isa = isa;
     async->batch_rows = batch_rows;
     async->by_lane = (batch->type->flags & BE_LANE_BY_LANE) != 0;
+    async->most = async->by_lane ? ENGINE_CHUNK : CHUNK;
+    if (batch->driver->ahead && async->most < batch->driver->together) async->most = batch->driver->together;
+    if (async->most > CHUNK) async->most = CHUNK;
     async->ordered = batch_rows == batch->num_lanes;
     async->placement = cpus ? NULL : be_batch_placement(batch);
     async->num_buffers = (int)((batch->num_lanes + batch_rows - 1) / batch_rows) + 1;
@@ -354,6 +358,7 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
         const int64_t share = (count + be_async_num_workers(async) - 1) / be_async_num_workers(async);
         const int64_t together = async->batch->driver->together;
         if (most < together) most = share < together ? share : together;
+        if (most > async->most) most = async->most;
     }
     if (actions == NULL) {
         if (options) memcpy(async->options, options, sizeof async->options);

@@ -42,24 +42,27 @@ def test_repeated_actions_and_transforms(monkeypatch):
     assert_like_mj_step(monkeypatch, make, 40)
 
 
-def test_send_and_recv(monkeypatch):
-    """Lanes go through the queue in any groups, and each has the episodes that it has alone."""
+@pytest.mark.parametrize("lanes,batch,threads", [(24, 8, 2), (24, 18, 1), (64, 64, 1), (140, 33, 2)])
+def test_send_and_recv(monkeypatch, lanes, batch, threads):
+    """Lanes go through the queue in any groups, however many a worker gets, and each has the episodes that it has
+    alone."""
     makes = {"1": None, "0": None}
     for on in makes:
         monkeypatch.setenv("BATCHENV_PHYSICS", on)
-        env = batchenv.make("Reacher-v5", 24, batch_size=8, num_threads=2)
+        env = batchenv.make("Reacher-v5", lanes, batch_size=batch, num_threads=threads)
         env.async_reset(seed=3)
-        seen = {lane: [] for lane in range(24)}
+        seen = {lane: [] for lane in range(lanes)}
         while min(len(steps) for steps in seen.values()) <= 20:  # a busy machine may leave a thread's lanes behind
             observations, rewards, _, _, infos = env.recv()
-            lanes = infos["env_id"]
-            for lane, row, reward in zip(lanes.tolist(), observations, rewards, strict=True):
+            ids = infos["env_id"]
+            assert len(set(ids.tolist())) == batch
+            for lane, row, reward in zip(ids.tolist(), observations, rewards, strict=True):
                 seen[lane].append((row.tobytes(), float(reward)))
-            actions = np.array([np.sin(np.array([1.0, 2.0]) * len(seen[lane]) + lane) for lane in lanes])
-            env.send(actions.astype(np.float32), lanes)
+            actions = np.array([np.sin(np.array([1.0, 2.0]) * len(seen[lane]) + lane) for lane in ids])
+            env.send(actions.astype(np.float32), ids)
         env.close()
         makes[on] = seen
-    for lane in range(24):
+    for lane in range(lanes):
         count = min(len(seen[lane]) for seen in makes.values())
         assert makes["1"][lane][:count] == makes["0"][lane][:count]
 
