@@ -1,10 +1,11 @@
-"""Atari games for more than one player: which modes are for how many, as libale_c has them."""
+"""Atari games for more than one player, and the numbers of modes: ale-py's for one player, libale_c's, which are
+PettingZoo's, for several."""
 
 from __future__ import annotations
 
 MAX_PLAYERS = 4
 
-# {game: {players: modes}}. All other games are for one player alone.
+# {game: {players: modes}}, as libale_c has them. All other games are for one player alone.
 MODES: dict[str, dict[int, tuple[int, ...]]] = {
     "backgammon": {1: (3,), 2: (4,)},
     "boxing": {1: (1,), 2: (2,)},
@@ -35,6 +36,23 @@ MODES: dict[str, dict[int, tuple[int, ...]]] = {
 # Maze Craze with robbers.
 _STARTS = {("pong", 2): 4, ("pong", 4): 6, ("space_invaders", 2): 34, ("maze_craze", 2): 4}
 
+# Modes for one player that have other numbers in ale-py than in libale_c: {game: (ale-py's, libale_c's)}. They are the
+# same modes in the same order, as the byte in which a game keeps its mode shows.
+_NUMBERS = {
+    "backgammon": ((0,), (3,)),
+    "basic_math": ((5, 6, 7, 8), (0, 1, 2, 3)),
+    "boxing": ((0,), (1,)),
+    "entombed": ((0,), (1,)),
+    "fishing_derby": ((0,), (1,)),
+    "lost_luggage": ((0, 1), (1, 4)),
+    "mario_bros": ((0, 2, 4, 6), (1, 3, 5, 7)),
+    "othello": ((0, 1, 2), (1, 2, 3)),
+    "pong": ((0, 1), (1, 2)),
+    "space_invaders": (tuple(range(16)), tuple(range(1, 17))),
+    "surround": ((0, 2), (2, 4)),
+    "tennis": ((0, 2), (1, 3)),
+}
+
 
 def ranges(modes: tuple[int, ...]) -> str:
     """Ascending modes in short: "1, 3-5"."""
@@ -48,20 +66,17 @@ def ranges(modes: tuple[int, ...]) -> str:
 
 
 def choose(game: str, players: int, mode: int | None) -> int | None:
-    """The mode in which so many play: `mode`, or the game's first; None: the game's own for one.
+    """libale_c's number of the mode in which so many play: of `mode`, or of the game's first; None: the game's own for
+    one.
 
     Raises:
         ValueError: the game or the mode is not for so many; the message lists those that are.
     """
     table = MODES.get(game, {})
-    listed = "; ".join(f"players={count}: mode {ranges(modes)}" for count, modes in table.items())
     if players == 1:
-        others = [count for count, modes in table.items() if count > 1 and mode in modes]
-        if others and 1 in table:
-            raise ValueError(
-                f"mode={mode} is none of this game's: {ranges(table[1])} with players=1; it is for players={others[0]}"
-            )
-        return mode
+        return _alone(game, table, mode)
+    shown = {count: _NUMBERS[game][0] if count == 1 and game in _NUMBERS else modes for count, modes in table.items()}
+    listed = "; ".join(f"players={count}: mode {ranges(modes)}" for count, modes in shown.items())
     if not table:
         raise ValueError(f"players={players}: {game} supports one player only; games for more are {', '.join(MODES)}")
     if players not in table:
@@ -71,3 +86,21 @@ def choose(game: str, players: int, mode: int | None) -> int | None:
     if mode not in table[players]:
         raise ValueError(f"mode={mode} of {game} is not for players={players}: it has {listed}")
     return mode
+
+
+def _alone(game: str, table: dict[int, tuple[int, ...]], mode: int | None) -> int | None:
+    """libale_c's number of ale-py's mode `mode` for one player. Modes of games that are not listed here are left to
+    libale_c to check.
+
+    Raises:
+        ValueError: the game has no such mode.
+    """
+    known = table.get(1, ())
+    numbers, own = _NUMBERS.get(game, (known, known))
+    if mode is None or not numbers:
+        return mode
+    if mode in numbers:
+        return own[numbers.index(mode)]
+    others = [count for count, modes in table.items() if count > 1 and mode in modes]
+    hint = f" with players=1; it is for players={others[0]}" if others else ""
+    raise ValueError(f"mode={mode} is none of this game's: {ranges(numbers)}{hint}")

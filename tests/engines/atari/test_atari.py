@@ -183,7 +183,7 @@ def test_seeds_decide_everything(env_id):
 
 def test_start_states_that_are_remembered_are_those_of_the_game():
     """Those of eight games are; more push out the oldest."""
-    kinds = [{"mode": mode} for mode in (1, 2)] + [{"players": 2, "mode": mode} for mode in (3, 4, 9, 10)]
+    kinds = [{"mode": mode} for mode in (0, 1)] + [{"players": 2, "mode": mode} for mode in (3, 4, 9, 10)]
     kinds += [{**kind, "difficulty": 1} for kind in kinds[:3]]
 
     def start(kind):
@@ -374,7 +374,7 @@ def test_foreign_and_damaged_snapshots_are_refused():
     snapshot = pong.snapshot()
     for other in (
         batchenv.make("Breakout-v5", 2),
-        batchenv.make("Pong-v5", 2, mode=2),
+        batchenv.make("Pong-v5", 2, mode=1),
         batchenv.make("Pong-v5", 2, img_height=42, img_width=168 // 2),
         batchenv.make("Pong-v5", 2, obs_type="ram"),
     ):
@@ -402,7 +402,7 @@ def test_pickles():
     [
         ({"game": "poong"}, ValueError, "poong"),
         ({"game": "combat"}, ValueError, "two players: pass players=2"),
-        ({"mode": 7}, ValueError, "mode=7 is none of this game's: 1, 2"),
+        ({"mode": 7}, ValueError, "mode=7 is none of this game's: 0, 1"),
         ({"mode": -2}, ValueError, "mode=-2 must be at least"),
         ({"difficulty": 9}, ValueError, "difficulty=9"),
         ({"img_height": 211}, ValueError, "img_height=211"),

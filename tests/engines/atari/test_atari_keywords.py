@@ -1,5 +1,6 @@
 """The limits of keywords that are numbers, and what None means for them."""
 
+import gymnasium
 import pytest
 
 import batchenv
@@ -29,7 +30,7 @@ def test_limits_are_exact(name, low, high):
 
 
 def test_the_games_own_mode_and_difficulty():
-    given, own = (batchenv.make("Pong-v5", 1, **modes) for modes in ({"mode": 1, "difficulty": 0}, {}))
+    given, own = (batchenv.make("Pong-v5", 1, **modes) for modes in ({"mode": 0, "difficulty": 0}, {}))
     for env in (given, own):
         env.reset(seed=1)
     for name in ("ram", "screen"):
@@ -37,7 +38,49 @@ def test_the_games_own_mode_and_difficulty():
 
 
 def test_modes_for_one_player_are_those_of_the_table():
-    for mode in (1, 2):
+    for mode in (0, 1):
         batchenv.make("Pong-v5", 1, mode=mode).close()
-    with pytest.raises(ValueError, match=r"mode=5 is none of this game's: 1, 2 with players=1; it is for players=4"):
+    with pytest.raises(ValueError, match=r"mode=5 is none of this game's: 0, 1 with players=1; it is for players=4"):
         batchenv.make("Pong-v5", 1, mode=5)
+
+
+# Where games keep their mode in the console's memory.
+MODE_BYTES = {
+    "BasicMath": 77,
+    "LostLuggage": 39,
+    "MarioBros": 0,
+    "Othello": 68,
+    "Pong": 22,
+    "SpaceInvaders": 0x5C,
+    "Surround": 121,
+    "Tennis": 0,
+}
+
+
+def of_ale_py(game):
+    """ale-py's emulator with the game in it."""
+    return gymnasium.make(f"ALE/{game}-v5").unwrapped.ale
+
+
+@pytest.mark.parametrize("game", MODE_BYTES)
+def test_modes_have_the_numbers_that_ale_py_gives_them(game):
+    theirs, shown = of_ale_py(game), set()
+    for mode in theirs.getAvailableModes():
+        theirs.setMode(mode)
+        theirs.reset_game()
+        ours = batchenv.make(f"ALE/{game}-v5", 1, mode=mode, noop_max=0, use_fire_reset=False)
+        ours.reset(seed=0)
+        assert ours.state["ram"][0][MODE_BYTES[game]] == theirs.getRAM()[MODE_BYTES[game]], mode
+        shown.add(theirs.getRAM()[MODE_BYTES[game]])
+    assert len(shown) > 1
+
+
+@pytest.mark.parametrize(
+    "game", ["Backgammon", "Boxing", "Entombed", "FishingDerby", "IceHockey", "SpaceWar", "Breakout"]
+)
+def test_no_mode_of_ale_pys_is_missing(game):
+    modes = of_ale_py(game).getAvailableModes()
+    for mode in modes:
+        batchenv.make(f"ALE/{game}-v5", 1, mode=mode).close()
+    with pytest.raises(ValueError, match=f"mode=99 is none of this game's: {modes[0]}"):
+        batchenv.make(f"ALE/{game}-v5", 1, mode=99)
