@@ -57,6 +57,10 @@ MG_HIDDEN int mg_prepare_observation(const mg_plan *plan, be_setup *setup, be_er
 #define MG_NUM_WORDS 60 /* that have a token */
 
 /* Notes the words of a new mission where observations have them. */
+/* Whether observations are those of a wrapper that looks at the world itself, after the level's own reset. */
+#define mg_looks_itself BE_ISA_NAME(mg_looks_itself)
+MG_HIDDEN int mg_looks_itself(const mg_lane *lane);
+
 #define mg_write_words BE_ISA_NAME(mg_write_words)
 MG_HIDDEN void mg_write_words(mg_lane *lane);
 

@@ -64,6 +64,11 @@ static void write_letters(mg_lane *lane, const char *text, uint8_t *letters) {
     }
 }
 
+int mg_looks_itself(const mg_lane *lane) {
+    const int shows = (int)lane->batch->constants[SHOWS];
+    return shows == SHOW_FULL || shows == SHOW_SYMBOLIC || shows == SHOW_RGB_PARTIAL || shows == SHOW_RGB_FULL;
+}
+
 void mg_write_words(mg_lane *lane) {
     const be_batch *batch = lane->batch;
     const int size = batch->field_size[WORDS];

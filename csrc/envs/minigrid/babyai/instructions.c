@@ -110,6 +110,10 @@ void ba_carry_at_first(mg_lane *lane, int object) {
 
 void ba_before(mg_lane *lane, mg_step_result *result) {
     (void)result;
+    ba_take_at_first(lane);
+}
+
+void ba_take_at_first(mg_lane *lane) {
     const int object = lane->own[AT_FIRST];
     if (object == 0) return;
     lane->own[AT_FIRST] = 0;

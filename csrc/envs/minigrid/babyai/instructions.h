@@ -91,8 +91,12 @@ int ba_num_own(int num_objects);
 /* surface() and reset_verifier(): writes the mission's code and the state of its instruction into the lane. */
 void ba_start(mg_lane *lane, const ba_scene *scene, mg_area room, const ba_instruction *instruction);
 
-/* The agent has object `object` in its hands, though the first observation shows it in its place. */
+#define ba_take_at_first BE_ISA_NAME(ba_take_at_first)
+
+/* The agent has object `object` in its hands, though the first observation shows it in its place: `ba_take_at_first`
+ * takes it out of the grid. */
 void ba_carry_at_first(mg_lane *lane, int object);
+void ba_take_at_first(mg_lane *lane);
 void ba_before(mg_lane *lane, mg_step_result *result); /* the hook that sees to this */
 
 /* verify(): the hook that ends an episode when the instruction is done, or cannot be done any more. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "envs/minigrid/grid.h"
+
 /* Levels that are hard to make take some hundred tries; where no level is possible the reference goes on for ever. */
 #define ENOUGH_TRIES 20000
 
@@ -113,6 +115,7 @@ void ba_generate(mg_lane *lane, const be_param *params, ba_make_layout *make_lay
     if (lane->failure) return;
     ba_start(lane, ba_see(&task), ba_agent_room(&task), &task.instruction);
     ba_carry_at_first(lane, task.carried_at_first);
+    if (mg_looks_itself(lane)) ba_take_at_first(lane);
     if (values[MG_PARAM_MAX_STEPS] == 0 && layout.max_steps == 0) lane->max_steps *= count_ways(&task.instruction);
 }
 

@@ -50,7 +50,7 @@ static const be_param next_params[] = {
     MG_PARAMS,
     [ROOM_SIZE] = BA_ROOM_SIZE(4, 4),
     [OBJS_A_ROOM] = BA_COUNT("objs_per_room", 1, 1, MAX_A_ROOM, "objects in each of the two rooms"),
-    [START_CARRYING] = BA_FLAG("start_carrying", "the agent has the object in its hands, though what it sees in the "
+    [START_CARRYING] = BA_FLAG("start_carrying", "the agent has the object in its hands, though its own view in the "
                                                  "first observation does not show it"),
     {0},
 };
