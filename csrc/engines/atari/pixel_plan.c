@@ -23,6 +23,7 @@ static int cover(int target, double scale, int source_size, int *first, float *w
     return count;
 }
 
+/* As OpenCV computes it: 210 rows to one or two are no whole number for it, but 209.99999999999997 and half of that. */
 static double scale_of(int source, int target) { return 1.0 / ((double)target / source); }
 
 static int plan_columns(be_pixel_plan *plan) {
@@ -104,9 +105,10 @@ int be_pixel_plan_make(be_pixel_plan *plan, int height, int out_height, int out_
         }
     }
     if (!plan->resized) return 0;
-    if (height % out_height == 0 && BE_SCREEN_WIDTH % out_width == 0) {
-        plan->scale_y = height / out_height;
-        plan->scale_x = BE_SCREEN_WIDTH / out_width;
+    const double scale_y = scale_of(height, out_height), scale_x = scale_of(BE_SCREEN_WIDTH, out_width);
+    if (scale_y == nearbyint(scale_y) && scale_x == nearbyint(scale_x)) {
+        plan->scale_y = (int)scale_y;
+        plan->scale_x = (int)scale_x;
         return 0;
     }
     if (plan_columns(plan) == 0 && plan_rows(plan) == 0) return 0;

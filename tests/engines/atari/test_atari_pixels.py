@@ -87,3 +87,22 @@ def test_many_frames_of_the_usual_size(isa):
         ours, theirs = library.frame(palette, a, b, (84, 84), 1), expected(palette, a, b, (84, 84), 1)
         worst = max(worst, int(np.abs(ours.astype(int) - theirs).max()))
     assert worst == 0
+
+
+def halves(rng, height, shape):
+    """A screen whose blocks have a mean between two levels, which OpenCV rounds in one way or another."""
+    blocks = np.arange(height * 160 // (shape[0] * shape[1])) % 2 + rng.integers(0, 254, (*shape, 1))
+    rows, columns = height // shape[0], 160 // shape[1]
+    return blocks.reshape(*shape, rows, columns).transpose(0, 2, 1, 3).reshape(height, 160).astype(np.uint8)
+
+
+@pytest.mark.parametrize("height", [210, 250])
+@pytest.mark.parametrize("isa", _core.supported_isas())
+def test_means_of_blocks_are_rounded_as_opencv_does(isa, height):
+    library, rng, palette = Library(isa), np.random.default_rng(6), np.roll(np.arange(256, dtype=np.uint32), 1)
+    for rows in (n for n in range(1, height + 1) if height % n == 0):
+        for columns in (n for n in range(1, 161) if 160 % n == 0):
+            screen = halves(rng, height, (rows, columns))
+            ours = library.frame(palette, screen, None, (rows, columns), 1)
+            theirs = expected(palette, screen, None, (rows, columns), 1)
+            np.testing.assert_array_equal(ours, theirs.reshape(ours.shape), err_msg=f"{rows} x {columns}")
