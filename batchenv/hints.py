@@ -61,7 +61,10 @@ def unknown_id(env_id: str, known: Iterable[str]) -> str:
 
 
 def unknown_to_gymnasium(env_id: str) -> str:
-    """The message for an id that should be in Gymnasium's registry, and is not."""
+    """The message for an id of which Gymnasium's registry should have a single environment, and has none."""
+    spec = gymnasium.registry.get(env_id)
+    if spec is not None and spec.entry_point is None:
+        return f"{_shown(env_id)} makes no single environments, only gymnasium.make_vec({_shown(env_id)}, num_envs)"
     near = similar_ids(env_id, _gymnasiums())
     meant = f": did you mean {' or '.join(near)}?" if near else ". If a package registers it, import that first."
     return f"no environment {_shown(env_id)} in Gymnasium's registry{meant}"

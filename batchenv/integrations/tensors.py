@@ -86,4 +86,13 @@ def renew(old: tuple[Any, ...], under: tuple[Any, ...]) -> tuple[Any, ...] | Non
 def arrays(value: Any) -> Any:
     """`value`, with an array in place of each tensor, in dicts and tuples, too: over the same memory if that is the
     CPU's."""
-    return nested.each(lambda part: part.detach().cpu().numpy() if isinstance(part, torch.Tensor) else part, value)
+    return nested.each(lambda part: _array(part) if isinstance(part, torch.Tensor) else part, value)
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    try:
+        return tensor.detach().cpu().numpy()
+    except TypeError:  # bfloat16, for one
+        raise TypeError(
+            f"NumPy has no dtype for tensors of {tensor.dtype}: pass another one, such as .float()"
+        ) from None

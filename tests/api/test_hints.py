@@ -71,6 +71,8 @@ def test_an_environment_that_has_no_single_ones(monkeypatch):
     spec = gymnasium.envs.registration.EnvSpec("Vector-v0", vector_entry_point="x:Y")
     monkeypatch.setitem(gymnasium.registry, "Vector-v0", spec)
     assert "only gymnasium.make_vec('Vector-v0', num_envs) steps it" in refusal("Vector-v0", 2)
+    with pytest.raises(ValueError, match=r"'Vector-v0' makes no single environments, only gymnasium\.make_vec"):
+        batchenv.make_python("Vector-v0", 2)
 
 
 def test_hidden_environments_are_never_suggested():

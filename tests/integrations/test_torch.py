@@ -592,3 +592,10 @@ def test_trees_of_infos(kind):
         assert type(seen) is dict and list(seen) == list(infos)
         assert all(seen[name] is infos[name] for name in infos if not isinstance(infos[name], dict))
         assert ("final_obs" in seen) == (step == 3)
+
+
+def test_a_dtype_that_numpy_does_not_have():
+    env = batchenv.make("Pendulum-v1", 2, env_type="torch")
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match=r"no dtype for tensors of torch\.bfloat16: pass another one, such as \.float"):
+        env.step(torch.zeros(2, 1, dtype=torch.bfloat16))
