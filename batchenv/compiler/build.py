@@ -35,7 +35,7 @@ class Built(NamedTuple):
     """A library, and what it was made from."""
 
     path: Path
-    content: str  # a hash of the source and of the headers beside it; it does not depend on the compiler
+    content: str  # a hash of the source, of the headers beside it and of all flags, but not of which compiler it was
     words: str  # the compiler's warnings; "" if the library was made before
 
 
@@ -61,7 +61,8 @@ def build(
         CompileError: there is no compiler, it failed, or it took longer than `timeout` seconds.
     """
     command = find_compiler(compiler)
-    key = _digest(json.dumps([_identity(tuple(command)), list(isas), list(cflags), flags.C_FLAGS]), *_own_headers())
+    compiler_key = [*command, _identity(tuple(command))]
+    key = _digest(json.dumps([compiler_key, list(isas), list(cflags), flags.C_FLAGS]), *_own_headers())
     for _ in range(_ATTEMPTS):
         text = source.read_bytes()
         job = _Job(source, text, tuple(isas), tuple(cflags), tuple(command), timeout, _digest(key, str(source), text))
@@ -284,7 +285,8 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     if any(path.stat().st_mtime_ns >= started for path in headers):
         return None
     known = {str(path): _digest(path.read_bytes()) for path in headers}
-    content = _digest(job.text, json.dumps(sorted(known.values())), json.dumps(job.cflags))
+    flags_given = [word for word in job.compiler if word.startswith("-")] + list(job.cflags)
+    content = _digest(job.text, json.dumps(sorted(known.values())), json.dumps(flags_given))
     target = folder / f"{job.source.stem}-{_digest(job.key, json.dumps(known))}.so"
     _write(target, made.read_bytes())
     record = {"library": target.name, "headers": known, "content": content}

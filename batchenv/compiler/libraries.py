@@ -131,7 +131,10 @@ def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
         raise ValueError(f"{gone}, and neither is the C file that it was compiled from, {source}")
     built = build.build(Path(source), _isas(), reference["cflags"])
     if built.content != reference["content"]:
-        raise ValueError(f"{gone}, and {source}, from which it was compiled, has changed since")
+        raise ValueError(
+            f"{gone}, and {source}, from which it was compiled, has changed since, or other flags were in CC or "
+            "compiler=: make the env anew, or compile the file as before"
+        )
     return _open(built.path, Path(source), reference["namespace"], reference)
 
 

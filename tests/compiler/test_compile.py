@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import pickle
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -197,6 +198,30 @@ def test_the_cache_spares_the_compiler(walk, monkeypatch):
     for record in Path(path).parent.glob(f"{walk.stem}-*.json"):
         record.write_text("{]")
     assert batchenv.compile(walk).path == path  # made again from what a damaged record no longer tells
+
+
+def length(library):
+    """How many cells the walk of a library has."""
+    return batchenv.make(library.ids[0]).single_observation_space.n
+
+
+@pytest.mark.parametrize("by", ["compiler", "CC"])
+def test_flags_in_the_compilers_command_count(walk, baseline, monkeypatch, by):
+    edit(walk, "enum { LENGTH = 21 };", "enum { LENGTH = CELLS };")
+    plain = build.find_compiler()
+    for cells in (9, 15, 9):
+        command = shlex.join([*plain, f"-DCELLS={cells}"])
+        if by == "CC":
+            monkeypatch.setenv("CC", command)
+        assert length(batchenv.compile(walk, compiler=command if by == "compiler" else None)) == cells
+
+
+def test_a_pickle_is_not_compiled_with_other_flags(walk, baseline):
+    edit(walk, "enum { LENGTH = 21 };", "#ifndef CELLS\n#define CELLS 21\n#endif\nenum { LENGTH = CELLS };")
+    library = batchenv.compile(walk, compiler=[*build.find_compiler(), "-DCELLS=9"])
+    kept = {**library.reference, "path": f"{library.path}.gone"}
+    with pytest.raises(ValueError, match="or other flags were in CC or compiler=: make the env anew"):
+        libraries.again(kept, library.ids[0])
 
 
 def test_load_what_was_built_elsewhere(walk, tmp_path):
