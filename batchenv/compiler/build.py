@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -265,8 +266,9 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     def compile_one(isa: str) -> str:
         own = [*flags.C_FLAGS, *flags.WARNINGS, "-fPIC", *flags.of_isa(isa)]
         paths = ["-I", str(include_folder()), "-iquote", str(job.source.parent)]
-        files = ["-x", "c", "-", "-c", "-o", str(scratch / f"{isa}.o"), "-MMD", "-MF", str(scratch / f"{isa}.d")]
-        return run([*job.compiler, *own, *paths, *job.cflags, *files], text, job.timeout)
+        files = ["-x", "c", "-", "-c", "-o", str(scratch / f"{isa}.o")]
+        depends = ["-MMD", "-MF", str(scratch / f"{isa}.d"), "-MT", "object"]  # a target without special letters
+        return run([*job.compiler, *own, *paths, *job.cflags, *files, *depends], text, job.timeout)
 
     with ThreadPoolExecutor(len(job.isas)) as pool:
         words = list(pool.map(compile_one, job.isas))
@@ -282,13 +284,16 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     if not made.exists():
         raise CompileError(f"the C compiler reported no error, but wrote no library: {shlex.join(job.compiler)}")
     headers = _headers(scratch / f"{job.isas[0]}.d")
-    if any(path.stat().st_mtime_ns >= started for path in headers):
+    if any(path.is_file() and path.stat().st_mtime_ns >= started for path in headers):
         return None
-    known = {str(path): _digest(path.read_bytes()) for path in headers}
+    library = made.read_bytes()
+    # Of a header that is not found (its depfile is ambiguous, or it was deleted) nobody knows what was in it. The
+    # library stands for it, and is compiled anew next time.
+    known = {str(path): _digest(path.read_bytes() if path.is_file() else library) for path in headers}
     flags_given = [word for word in job.compiler if word.startswith("-")] + list(job.cflags)
     content = _digest(job.text, json.dumps(sorted(known.values())), json.dumps(flags_given))
     target = folder / f"{job.source.stem}-{_digest(job.key, json.dumps(known))}.so"
-    _write(target, made.read_bytes())
+    _write(target, library)
     record = {"library": target.name, "headers": known, "content": content}
     _write(folder / f"{job.source.stem}-{job.key}.json", json.dumps(record).encode())
     return Built(target, content, words[0].strip())
@@ -296,11 +301,18 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
 
 def _headers(depfile: Path) -> list[Path]:
     """The user's own files among those that, by its depfile, the compiler has read."""
-    words = depfile.read_text().replace("\\\n", " ").partition(":")[2]
-    names = shlex.split(words)
     own = include_folder()
-    paths = (Path(name).absolute() for name in names if name != "-")
-    return [path for path in dict.fromkeys(paths) if not path.is_relative_to(own) and path.exists()]
+    paths = (Path(name).absolute() for name in _depends(os.fsdecode(depfile.read_bytes())) if name != "-")
+    return [path for path in dict.fromkeys(paths) if not path.is_relative_to(own)]
+
+
+def _depends(rule: str) -> list[str]:
+    """The files on which the target of a rule for make depends, as gcc and clang write it. A space is part of a name
+    after an odd number of backslashes, 2n + 1 for n of the name's own; $ is doubled, and # has one backslash more.
+    Every other backslash and all quotes stand for themselves."""
+    words = re.findall(r"(?:\\.|[^\\\s])+", rule.replace("\\\n", " ").partition(":")[2])
+    spaced = (re.sub(r"(\\*)\1\\([ \t])", r"\1\2", word) for word in words)
+    return [word.replace("\\#", "#").replace("$$", "$") for word in spaced]
 
 
 def _own_headers() -> list[bytes]:

@@ -75,6 +75,11 @@ def trajectory(env, steps=60, seed=3):
     return rows
 
 
+def length(library):
+    """How many cells the walk of a library has."""
+    return batchenv.make(library.ids[0]).single_observation_space.n
+
+
 # ---- what is compiled is as good as what is built in
 
 
@@ -184,6 +189,42 @@ def test_a_header_beside_the_file_counts(walk):
     assert batchenv.compile(walk).path == before.path
 
 
+@pytest.mark.parametrize("name", ["a$b", "it's", 'a"b c'])
+def test_a_header_counts_in_a_folder_of_any_name(tmp_path, baseline, monkeypatch, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    walk = template.write(re.sub(r"\W", "_", tmp_path.name)[-40:], folder)
+    edit(walk, "enum { LENGTH = 21 };", '#include "own.h"')
+    for cells in (9, 15):
+        (folder / "own.h").write_text(f"enum {{ LENGTH = {cells} }};\n")
+        before = batchenv.compile(walk)
+        assert length(before) == cells
+    monkeypatch.delattr(build, "_build")  # the compiler is not called again
+    assert batchenv.compile(walk) is before
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="clang does not escape all that gcc does")
+def test_depfiles_are_read_as_gcc_writes_them(tmp_path):
+    names = ["$", "$$(x)", "\\", "'", '"', " ", "\t", "#", ":", "\\ ", "\\\\ ", "\\#", "\\b c", "% *", "ü", "x" * 200]
+    folders = [tmp_path / f"a{name}b" for name in names]
+    for k, folder in enumerate(folders):
+        folder.mkdir()
+        (folder / f"{k}.h").touch()
+    text = "".join(f'#include "{k}.h"\n' for k in range(len(names)))
+    paths = [word for folder in folders for word in ("-iquote", str(folder))]
+    told = build.run(["gcc", *paths, "-MM", "-MT", "object", "-x", "c", "-"], text.encode(), 60)
+    read = [name for name in build._depends(told) if name != "-"]
+    assert read == [str(folder / f"{k}.h") for k, folder in enumerate(folders)]
+
+
+def test_a_header_that_is_not_found_is_taken_as_changed(walk, baseline):
+    """No depfile tells a name that ends with a backslash from one with a space."""
+    edit(walk, "enum { LENGTH = 21 };", '#include "own\\"')
+    for cells in (9, 15):
+        (walk.parent / "own\\").write_text(f"enum {{ LENGTH = {cells} }};\n")
+        assert length(batchenv.compile(walk)) == cells
+
+
 def test_the_cache_spares_the_compiler(walk, monkeypatch):
     path = batchenv.compile(walk).path
 
@@ -198,11 +239,6 @@ def test_the_cache_spares_the_compiler(walk, monkeypatch):
     for record in Path(path).parent.glob(f"{walk.stem}-*.json"):
         record.write_text("{]")
     assert batchenv.compile(walk).path == path  # made again from what a damaged record no longer tells
-
-
-def length(library):
-    """How many cells the walk of a library has."""
-    return batchenv.make(library.ids[0]).single_observation_space.n
 
 
 @pytest.mark.parametrize("by", ["compiler", "CC"])
