@@ -203,18 +203,29 @@ def keep(path: Path, content: bytes) -> Path:
     for folder in folders():
         target = folder / f"{path.stem}-{_digest(content)}.so"
         with contextlib.suppress(OSError):
-            if not target.exists():
+            if not is_whole(target):
                 _write(target, content)
             return target
     raise OSError(f"{path} cannot be copied: neither the cache nor the temporary folder takes a file")
 
 
+def is_whole(library: Path) -> bool:
+    """Whether a library in one of `folders` is as it was written there: its name ends with its hash. One that a full
+    disk or a loss of power has cut short would end the process that loads it."""
+    try:
+        return library.stem.rpartition("-")[2] == _digest(library.read_bytes())
+    except OSError:
+        return False
+
+
 def _write(target: Path, content: bytes) -> None:
-    """Writes the whole file or nothing, even if other processes write the same file."""
+    """Writes the whole file or nothing, even if other processes write the same file, or the power is lost."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise the new name may reach the disk before the content
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -236,7 +247,7 @@ def _made_before(job: _Job, folder: Path) -> Built | None:
     try:
         record = json.loads((folder / f"{job.source.stem}-{job.key}.json").read_text())
         path, headers = folder / record["library"], record["headers"]
-        if path.exists() and all(_digest(Path(name).read_bytes()) == was for name, was in headers.items()):
+        if is_whole(path) and all(_digest(Path(name).read_bytes()) == was for name, was in headers.items()):
             return Built(path, record["content"], "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # it was never made, or the record there is not one of ours
@@ -292,7 +303,7 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     known = {str(path): _digest(path.read_bytes() if path.is_file() else library) for path in headers}
     flags_given = [word for word in job.compiler if word.startswith("-")] + list(job.cflags)
     content = _digest(job.text, json.dumps(sorted(known.values())), json.dumps(flags_given))
-    target = folder / f"{job.source.stem}-{_digest(job.key, json.dumps(known))}.so"
+    target = folder / f"{job.source.stem}-{_digest(job.key, json.dumps(known))}-{_digest(library)}.so"
     _write(target, library)
     record = {"library": target.name, "headers": known, "content": content}
     _write(folder / f"{job.source.stem}-{job.key}.json", json.dumps(record).encode())

@@ -108,11 +108,11 @@ def again(reference: dict[str, Any], env_id: str) -> str:
     library if necessary.
 
     Raises:
-        ValueError: the library is gone, and its C file has changed or is gone.
+        ValueError: the library is gone or damaged, and its C file has changed or is gone.
     """
     path, namespace = Path(reference["path"]), reference["namespace"]
     with _lock:
-        if path.exists() or (str(path), namespace) in _opened:
+        if (str(path), namespace) in _opened or build.is_whole(path):
             library = _open(path, Path(reference["origin"]), namespace, reference)
         else:
             library = _compile_again(reference, env_id)
@@ -124,11 +124,11 @@ def again(reference: dict[str, Any], env_id: str) -> str:
 
 def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
     source = reference["source"]
-    gone = f"{env_id} was pickled with the library {reference['path']}, which is not here"
+    gone = f"{env_id} was pickled with the library {reference['path']}, which is not here, or is damaged"
     if source is None:
         raise ValueError(f"{gone}: copy that file there, or load the env in the process that pickled it")
     if not os.path.exists(source):
-        raise ValueError(f"{gone}, and neither is the C file that it was compiled from, {source}")
+        raise ValueError(f"{gone}, and the C file that it was compiled from, {source}, is not here either")
     built = build.build(Path(source), _isas(), reference["cflags"])
     if built.content != reference["content"]:
         raise ValueError(

@@ -260,6 +260,32 @@ def test_a_pickle_is_not_compiled_with_other_flags(walk, baseline):
         libraries.again(kept, library.ids[0])
 
 
+@pytest.mark.parametrize("size", [0, 100, "a third"])
+@pytest.mark.parametrize("how", ["compile", "load", "pickle"])
+def test_a_damaged_library_in_the_cache_is_made_again(walk, baseline, tmp_path, size, how):
+    """Those that are cut short end the process that loads them: this is tried in another one."""
+    library, target = batchenv.compile(walk), tmp_path / "copy.so"
+    shutil.copy(library.path, target)
+    if how == "load":
+        library = batchenv.load(target, namespace="copied")
+    (tmp_path / "env.pickle").write_bytes(pickle.dumps(batchenv.make(library.ids[0], 3)))
+    content = Path(library.path).read_bytes()
+    Path(library.path).unlink()  # this process may go on reading what it has loaded
+    Path(library.path).write_bytes(content[: len(content) // 3 if size == "a third" else size])
+    code = """
+import pickle, sys, batchenv
+how, source, target, pickled = sys.argv[1:]
+if how == "pickle":
+    env = pickle.load(open(pickled, "rb"))
+else:
+    env = batchenv.make(batchenv.load(target).ids[0] if how == "load" else source, 3)
+print(env.reset(seed=0)[0].tolist())
+"""
+    done = run_python(code, how, walk, target, tmp_path / "env.pickle")
+    assert done == f"{batchenv.make(library.ids[0], 3).reset(seed=0)[0].tolist()}\n"
+    assert Path(library.path).read_bytes() == content
+
+
 def test_load_what_was_built_elsewhere(walk, tmp_path):
     target = tmp_path / "env.so"
     made = run("compile", walk, "-o", target)
@@ -304,7 +330,7 @@ print(env.step([1] * 6)[0].tolist(), env.get_attr("slip")[0], env.spec.id)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{env.step([1] * 6)[0].tolist()} 0.3 batchenv/{library.ids[0]}\n"
     else:
-        words = "has changed since" if gone.endswith("edited") else "and neither is the C file"
+        words = "has changed since" if gone.endswith("edited") else "is not here either"
         assert words in done.stderr.splitlines()[-1]
 
 
