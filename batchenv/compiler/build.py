@@ -161,9 +161,16 @@ def cache_folder() -> Path:
         OSError: it cannot be made.
     """
     chosen = os.environ.get("BATCHENV_CACHE")
-    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "batchenv"
+    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "batchenv"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise OSError("HOME is not set, and the system knows no home folder of this user") from None
 
 
 @functools.cache

@@ -286,6 +286,18 @@ print(env.reset(seed=0)[0].tolist())
     assert Path(library.path).read_bytes() == content
 
 
+def test_a_user_without_a_home_has_a_temporary_folder(walk, baseline, monkeypatch):
+    def nobody(_):
+        raise KeyError("no such user")
+
+    for name in ("BATCHENV_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept \(HOME is not set, .*let BATCHENV_CACHE name"):
+        library = batchenv.compile(walk)
+    assert Path(library.path).is_relative_to(build.temporary_folder()) and length(library) == 21
+
+
 def test_load_what_was_built_elsewhere(walk, tmp_path):
     target = tmp_path / "env.so"
     made = run("compile", walk, "-o", target)
