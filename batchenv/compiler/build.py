@@ -290,17 +290,8 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
 
     with ThreadPoolExecutor(len(job.isas)) as pool:
         words = list(pool.map(compile_one, job.isas))
-    objects = [str(scratch / f"{isa}.o") for isa in job.isas]
     made = scratch / "library.so"
-    sanitizers = [flag for flag in job.cflags if flag.startswith(("-fsanitize", "-static", "-shared-lib"))]
-    libraries = [flag for flag in job.cflags if flag.startswith(("-l", "-L", "-Wl,"))]
-    run(
-        [*job.compiler, "-shared", *sanitizers, *objects, "-o", str(made), *libraries, *flags.LINK_FLAGS],
-        b"",
-        job.timeout,
-    )
-    if not made.exists():
-        raise CompileError(f"the C compiler reported no error, but wrote no library: {shlex.join(job.compiler)}")
+    _link(job, [str(scratch / f"{isa}.o") for isa in job.isas], made)
     headers = _headers(scratch / f"{job.isas[0]}.d")
     if any(path.is_file() and path.stat().st_mtime_ns >= started for path in headers):
         return None
@@ -315,6 +306,25 @@ def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     record = {"library": target.name, "headers": known, "content": content}
     _write(folder / f"{job.source.stem}-{job.key}.json", json.dumps(record).encode())
     return Built(target, content, words[0].strip())
+
+
+def _link(job: _Job, objects: list[str], made: Path) -> None:
+    sanitizers = [flag for flag in job.cflags if flag.startswith(("-fsanitize", "-static", "-shared-lib"))]
+    libraries = [flag for flag in job.cflags if flag.startswith(("-l", "-L", "-Wl,"))]
+    command = [*job.compiler, "-shared", *sanitizers, *objects, "-o", str(made), *libraries, *flags.LINK_FLAGS]
+    try:
+        run(command, b"", job.timeout)
+    except CompileError as error:
+        # As GNU's linkers say it, or LLVM's.
+        twice = re.search(r"(?:multiple definition of|duplicate symbol:) \W?(\w+)", str(error))
+        if twice is None:
+            raise
+        raise CompileError(
+            f"{error}\n{twice[1]} must be static: the file is compiled once per instruction set into one library, so "
+            "write `static` before each of its functions and variables"
+        ) from None
+    if not made.exists():
+        raise CompileError(f"the C compiler reported no error, but wrote no library: {shlex.join(job.compiler)}")
 
 
 def _headers(depfile: Path) -> list[Path]:
