@@ -10,15 +10,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations import find_player_wrapper, find_wrapper
-from batchenv.integrations.envpool import PoolSpec, keywords
+from batchenv.integrations.envpool import COMMON, PoolSpec, keywords
 from batchenv.integrations.registration import spec
-from batchenv.registry import is_own, lookup
+from batchenv.registry import is_own, lookup, reserved
 from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
 
@@ -58,6 +59,16 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         return _wrapped(wrap, keywords(None, kwargs), lambda rest: _make_registered(registered, num_envs, rest))
     name, entry = lookup(env_id)
     return _wrapped(wrap, keywords(entry.extra, kwargs), lambda rest: _make_core(name, num_envs, rest))
+
+
+def _taken() -> set[str]:
+    """The keywords that `make`, or Gymnasium on the way to it, takes itself."""
+    taking = (make, BatchEnv.__init__, gymnasium.make, gymnasium.make_vec)
+    parameters = [parameter for function in taking for parameter in inspect.signature(function).parameters.values()]
+    return {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}.union(COMMON)
+
+
+reserved.update(_taken())
 
 
 def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:

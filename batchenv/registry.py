@@ -95,6 +95,10 @@ def put(name: str, entry: Entry | None) -> None:
         watcher(name)
 
 
+# The keywords that `make` takes for every environment, so that no param could be set by such a name; make.py adds them.
+reserved: set[str] = set()
+
+
 def _libraries() -> Any:
     """The module for envs that are not built in, which is imported when one is asked for."""
     return importlib.import_module("batchenv.compiler.libraries")

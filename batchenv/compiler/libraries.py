@@ -14,7 +14,7 @@ from typing import Any
 
 from batchenv import _core
 from batchenv.compiler import build
-from batchenv.registry import FILE, TABLE, Entry, put
+from batchenv.registry import FILE, TABLE, Entry, put, reserved
 
 GROUP = "batchenv.envs"
 _lock = threading.RLock()
@@ -183,8 +183,7 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
             reference,
         )
         for kind in core.types:
-            if kind["grid"] is not None:
-                raise ValueError(f"{origin}: type {kind['name']} has a .grid, which only built-in types can have")
+            _check_type(kind, origin)
             for row in kind["ids"]:
                 if f"{prefix}{row['name']}" in entries:
                     raise ValueError(f"{origin}: the id {row['name']} is there twice")
@@ -200,6 +199,18 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
                 )
         _opened[key] = library
     return _opened[key]
+
+
+def _check_type(kind: dict[str, Any], origin: Path) -> None:
+    """Raises ValueError if a type has what a file of its own cannot have."""
+    if kind["grid"] is not None:
+        raise ValueError(f"{origin}: type {kind['name']} has a .grid, which only built-in types can have")
+    for index, row in enumerate(_core.type_info(kind["name"])["params"]):
+        if row["name"] in reserved:
+            raise ValueError(
+                f'{origin}: type {kind["name"]}: row {index} of .params ("{row["name"]}") has the name of a keyword '
+                "that make or make_vec takes for every env, so nobody could set it: choose another name"
+            )
 
 
 def _checked_namespace(namespace: Any) -> str:

@@ -19,6 +19,7 @@ _COMMON = {
     "max_num_players": (1, "players=2 makes a game for two, where the game has one (docs/atari.md)"),
     "gym_reset_return_info": (True, "env_type='gym' is the API whose reset() returns observations alone"),
 }
+COMMON = (*_COMMON, "thread_affinity_offset")  # the keywords that `keywords` translates for every environment
 _ATARI = {
     "gray_scale": (
         True,

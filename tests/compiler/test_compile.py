@@ -461,6 +461,13 @@ def test_a_bad_table_is_told(walk, baseline, old, new, match):
 
 
 @pytest.mark.parametrize(
+    "name", ["num_envs", "id", "env_id", "env_type", "seed", "copy", "self", "wrappers", "max_num_players"]
+)
+def test_a_param_that_no_call_could_set_is_told(walk, baseline, name):
+    refuse(walk, '"step_cost"', f'"{name}"', rf'row 1 of \.params \("{name}"\) has the name of a keyword that make')
+
+
+@pytest.mark.parametrize(
     ("table", "index"), [("ports", 2), ("state", 1), ("params", 2), ("ids", 1), ("options", 0)], ids=lambda case: case
 )
 def test_a_row_that_is_left_out_is_told(walk, baseline, table, index):
