@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import struct
 import threading
 import warnings
 from collections.abc import Sequence
@@ -99,8 +100,19 @@ def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Libra
     """
     file = Path(path).absolute()
     with _lock:
-        copy = build.keep(file, file.read_bytes())
+        content = file.read_bytes()
+        if _is_cut_short(content):
+            raise ValueError(f"{file}: it cannot be loaded: its end is missing ({len(content):,} bytes are there)")
+        copy = build.keep(file, content)
         return _register(_open(copy, file, namespace, {"source": None, "content": copy.stem}))
+
+
+def _is_cut_short(content: bytes) -> bool:
+    """Whether a library of 64 bits is shorter than its header says. To load it would end the process."""
+    if content[:5] != b"\x7fELF\2" or len(content) < 64:
+        return False  # the loader says what it is
+    start, size, count = struct.unpack_from("<Q", content, 40)[0], *struct.unpack_from("<HH", content, 58)
+    return start + size * count > len(content)
 
 
 def again(reference: dict[str, Any], env_id: str) -> str:

@@ -557,6 +557,11 @@ def test_files_that_are_no_envs(tmp_path, walk):
     subprocess.run([*build.find_compiler(), "-shared", "-fPIC", tmp_path / "plain.c", "-o", tmp_path / "plain.so"])
     with pytest.raises(ValueError, match="it holds no env"):
         batchenv.load(tmp_path / "plain.so")
+    whole = (tmp_path / "plain.so").read_bytes()
+    for size in (len(whole) - 1, len(whole) // 3, 64):
+        (tmp_path / "cut.so").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"cut\.so: it cannot be loaded: its end is missing"):
+            batchenv.load(tmp_path / "cut.so")
     with pytest.raises(ValueError, match=r"has the ids Walk.*: name one, as in"):
         batchenv.make(f"{walk}:Other-v0")
 
