@@ -61,7 +61,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int32_t *warnings
         int64_t busy
         int32_t *tree_asleep
-        double *kept[6]
+        void **kept
         double **arrays
         be_physics_group *group
         double **mirror
@@ -102,7 +102,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         int64_t *bodies
         int fused_dot, fused_einsum
         int64_t state_size, num_trees
-        int64_t *kept_sizes
+        int64_t *kept_bytes
         int64_t row_size, num_arrays
         const int64_t *sizes
         const uint8_t *copied
@@ -152,7 +152,7 @@ cdef class MujocoSource(Engine):
         functions: {name: address}, as `mujoco.library.load` has them.
         numbers: {name: value}, of the members of `be_mujoco_source` that are numbers.
         starting: init_qpos, init_qvel. bounds: the lowest and the highest controls. All are float64.
-        kept_sizes: how many numbers each of MUJOCO_KEPT has; all 0 if no body can sleep.
+        kept_bytes: how long each of MUJOCO_KEPT is; 0: the model does not have it.
         unstable: the numbers of MUJOCO_UNSTABLE. flags: {name: bool}. bodies: {name: number}, of those that the task
             looks at.
     """
@@ -164,7 +164,7 @@ cdef class MujocoSource(Engine):
     cdef char *groups  # memory of the slots' groups
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
-                  dict numbers, starting, bounds, kept_sizes, unstable, dict flags, dict bodies):
+                  dict numbers, starting, bounds, kept_bytes, unstable, dict flags, dict bodies):
         cdef be_mujoco_source *source = &self.source
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
@@ -178,7 +178,7 @@ cdef class MujocoSource(Engine):
         for i in range(MJ_UNSTABLE):
             source.unstable[i] = unstable[i]
         for i in range(MJ_KEPT):
-            source.kept_sizes[i] = kept_sizes[i]
+            source.kept_bytes[i] = kept_bytes[i]
         for name, value in flags.items():
             source.flags[<int>_mujoco_flags[name]] = bool(value)
         for name, number in bodies.items():
@@ -212,8 +212,9 @@ cdef class MujocoSource(Engine):
                 slot.arrays[j if j < MJ_BODY_MASS else j + 1] = <double *>self.keep(getattr(data, name))
             if source.num_trees:
                 slot.tree_asleep = <int32_t *>self.keep(data.tree_asleep)
-                for j in range(MJ_KEPT):
-                    slot.kept[j] = <double *>self.keep(getattr(data, MUJOCO_KEPT[j]))
+            for j in range(MJ_KEPT):
+                if source.kept_bytes[j]:
+                    slot.kept[j] = self.keep(getattr(data, MUJOCO_KEPT[j]))
         source.warning_stride = slots[0].warning.number.strides[0]
         self.kept.extend(slots)
 

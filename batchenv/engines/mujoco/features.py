@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.engines.mujoco.kept import lags
+
 _MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
 
 Test = Callable[[Any, Any], bool]  # of the mujoco module and a model
@@ -83,6 +85,7 @@ _TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
     ("an implicit integrator", lambda mujoco, model: int(model.opt.integrator) not in (0, 1)),
     ("flags in <option><flag>: something is enabled", _enabled),
+    ("a sensor of kinetic energy, which shows that of the step before", lags),
     ("flags in <option><flag>: something smooth is disabled", _disabled),
     ("plugins", _any("nplugin")),
     ("flexes", _any("nflex")),

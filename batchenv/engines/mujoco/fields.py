@@ -49,6 +49,8 @@ PLAIN = (
 )
 # None of these may be negative, nor 0 where the model has more than 0: the motion would not be determined.
 _AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
+# Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
+_MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
 MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
 
 
@@ -149,7 +151,7 @@ def observable(model: Any, names: Any) -> list[str]:
 
     def fits(name: str) -> bool:
         value = getattr(data, name, None)
-        fixed = not name.startswith(("_", "efc_", "iefc_", "contact", "ifrc_"))
+        fixed = not name.startswith(("_", *_MOVING))
         return fixed and isinstance(value, np.ndarray) and value.dtype == np.float64
 
     if isinstance(names, str) or not isinstance(names, (list, tuple)) or not names:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.engines import memory
+from batchenv.engines.mujoco import kept as kept_arrays
 from batchenv.engines.mujoco import physics as steps
 
 OLDEST = (3, 1)
@@ -239,11 +240,11 @@ class Lanes:
         if unlimited:
             free = ~np.asarray(model.actuator_ctrllimited, np.bool_)
             bounds[0][free], bounds[1][free] = -np.inf, np.inf
-        # mjData of lanes that sleep or have plugins hold more than their integration state: each has its own.
-        trees = int(model.ntree) if _sleeps(mujoco, model) else 0
+        # mjData of lanes that sleep or have plugins hold more than rows have room for: each lane has its own.
+        trees = int(model.ntree) if kept_arrays.sleeps(mujoco, model) else 0
         self._sleeps = trees > 0
-        kept = [getattr(first, name).size * self._sleeps for name in _core.MUJOCO_KEPT]
-        self._row_size = self.state_size + sum(kept) + (trees + 1) // 2  # doubles
+        kept = kept_arrays.sizes(mujoco, model, first)
+        self._row_size = self.state_size + sum((size + 7) // 8 for size in kept) + (trees + 1) // 2  # doubles
         slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
         rows = count * self._row_size * 32  # two states, and the two of the next step
         memory.check(
@@ -281,7 +282,7 @@ class Lanes:
             numbers=numbers,
             starting=(self.init_qpos, self.init_qvel),
             bounds=bounds,
-            kept_sizes=kept,
+            kept_bytes=kept,
             unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
             flags=flags or {},
             bodies=bodies or {},
@@ -341,11 +342,6 @@ class Lanes:
         else:
             mujoco.mj_forward(model, target)
         return target
-
-
-def _sleeps(mujoco: Any, model: Any) -> bool:
-    flag = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
-    return flag is not None and bool(model.opt.enableflags & int(flag))
 
 
 @functools.cache

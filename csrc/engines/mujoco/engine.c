@@ -32,8 +32,9 @@ const char *const be_mujoco_array_names[MJ_ARRAYS] = {
     [MJ_TEN_VELOCITY] = "ten_velocity",
     [MJ_BODY_MASS] = "body_mass",
 };
-const char *const be_mujoco_kept_names[] = {"sensordata", "cacc",           "cfrc_int",
-                                            "cfrc_ext",   "subtree_linvel", "subtree_angmom"};
+const char *const be_mujoco_kept_names[] = {"sensordata",      "cacc",           "cfrc_int", "cfrc_ext",
+                                            "subtree_linvel",  "subtree_angmom", "energy",   "qfrc_inverse",
+                                            "flexvert_lambda", "flexvert_conage"};
 const char *const be_mujoco_unstable_names[] = {"BADQPOS", "BADQVEL", "BADQACC", "BADCTRL"};
 const char *const be_mujoco_body_names[] = {
     [MJ_MAIN_BODY] = "main_body", [MJ_FINGERTIP] = "fingertip", [MJ_TARGET] = "target",
@@ -177,29 +178,42 @@ void be_mujoco_give_back(const be_mujoco_source *source, be_mujoco_slot *slot) {
     if (source->num_slots != source->num_lanes) __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
-static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
-    source->mj_set_state(lane->model, slot->data, lane->state, source->state_signature);
+/* Makes a slot's data usable again, whatever is in it. */
+static void renew(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
+    slot->stepped = 0;
+    source->mj_reset_data(lane->model, slot->data);
 }
 
-/* Copies what a lane keeps about its sleeping bodies out of a slot or, with `back`, into it. Returns where this ends in
- * `state`.
- */
+static int keeps_more(const be_mujoco_source *source) { return source->row_size > source->state_size; }
+
+/* Copies the MJ_KEPT arrays out of a slot or, with `back`, into it. Returns where they end in `state`. */
 static double *copy_kept(const be_mujoco_source *source, const be_mujoco_slot *slot, double *state, int back) {
     double *row = state + source->state_size;
-    for (int k = 0; k < MJ_KEPT; row += source->kept_sizes[k++]) {
-        const size_t bytes = (size_t)source->kept_sizes[k] * sizeof *row;
+    for (int k = 0; k < MJ_KEPT; k++) {
+        const size_t bytes = (size_t)source->kept_bytes[k];
         if (bytes) memcpy(back ? slot->kept[k] : row, back ? row : slot->kept[k], bytes);
+        row += (bytes + sizeof *row - 1) / sizeof *row;
     }
     return row;
+}
+
+/* Makes the slot what it was when `state` was copied from one. MuJoCo computes the kinetic energy of data without
+ * results anew where otherwise it takes the one of the step before, so such data gets results first. */
+static void load_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                       double *state) {
+    if (keeps_more(source) && !slot->stepped) source->mj_forward(lane->model, slot->data);
+    slot->stepped = 1;
+    source->mj_set_state(lane->model, slot->data, state, source->state_signature);
+    if (keeps_more(source)) copy_kept(source, slot, state, 1);
 }
 
 /* Copies the slot's present state to `state`. */
 static void copy_state(const be_mujoco_source *source, const be_mujoco_lane *lane, const be_mujoco_slot *slot,
                        double *state) {
     source->mj_get_state(lane->model, slot->data, state, source->state_signature);
-    if (source->num_trees == 0) return;
+    if (!keeps_more(source)) return;
     double *asleep = copy_kept(source, slot, state, 0);
-    memcpy(asleep, slot->tree_asleep, (size_t)source->num_trees * sizeof *slot->tree_asleep);
+    if (source->num_trees) memcpy(asleep, slot->tree_asleep, (size_t)source->num_trees * sizeof *slot->tree_asleep);
 }
 
 static void store_state(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot) {
@@ -225,10 +239,10 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     volatile int resets = 0;
     const int failed = be_setjmp(g.jump);
     if (!failed) {
-        if (torn) source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
+        if (torn) renew(source, be_mujoco_lane_of(batch, lane), slot);
         call(source, be_mujoco_lane_of(batch, lane), slot, times, forces);
     } else if (resets++ == 0) { /* so that the next lane finds it in order */
-        source->mj_reset_data(be_mujoco_lane_of(batch, lane)->model, slot->data);
+        renew(source, be_mujoco_lane_of(batch, lane), slot);
     }
     be_mujoco_leave(source);
     *unstable = be_mujoco_take_unstable(source, slot);
@@ -245,12 +259,13 @@ static void call_begin(const be_mujoco_source *source, const be_mujoco_lane *lan
     memcpy(slot->arrays[MJ_QPOS], lane->arrays[MJ_QPOS], (size_t)source->num_qpos * sizeof(double));
     memcpy(slot->arrays[MJ_QVEL], lane->arrays[MJ_QVEL], (size_t)source->num_qvel * sizeof(double));
     source->mj_forward(lane->model, slot->data);
+    slot->stepped = 1;
     store_state(source, lane, slot);
 }
 
 void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                          int64_t times, int forces) {
-    load_state(source, lane, slot);
+    load_state(source, lane, slot, lane->state);
     memcpy(slot->arrays[MJ_CTRL], lane->arrays[MJ_CTRL], (size_t)source->num_ctrl * sizeof(double));
     for (int64_t k = 0; k < times; k++) {
         if (k == times - 1) copy_state(source, lane, slot, lane->before);

@@ -32,8 +32,9 @@ enum {
     MJ_ARRAYS,
 };
 
-/* Arrays whose rows do not change while their bodies sleep, although mj_forward would compute other values. */
-enum { MJ_KEPT = 6 };
+/* Arrays that a step leaves as they are or reads, although they are not in MuJoCo's integration state: some where
+ * bodies sleep, others with certain flags and sensors. batchenv/engines/mujoco/kept.py says which ones a model has. */
+enum { MJ_KEPT = 10 };
 
 /* Warnings that mean that a simulation is unstable. */
 enum { MJ_UNSTABLE = 4 };
@@ -72,9 +73,8 @@ enum {
  * they stay in the cache. */
 typedef struct be_mujoco_lane {
     void *model;
-    /* The integration state; if bodies may sleep, also the MJ_KEPT arrays, and an int32 per tree that says whether it
-     * sleeps.
-     */
+    /* The integration state, then those of the MJ_KEPT arrays that the model has; if bodies may sleep, also an int32
+     * per tree that says whether it sleeps. */
     double *state;   /* now */
     double *before;  /* before the last mj_step; from it an mjData with all results of that step can be made */
     double **arrays; /* as the last step or reset left them */
@@ -89,10 +89,11 @@ typedef struct be_mujoco_lane {
 /* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */
 typedef struct be_mujoco_slot {
     _Alignas(64) void *data;
-    int32_t *warnings;     /* counters, be_mujoco_source.warning_stride bytes apart */
-    int64_t busy;          /* 0: free; see borrow() */
-    int32_t *tree_asleep;  /* where bodies may sleep */
-    double *kept[MJ_KEPT]; /* likewise */
+    int32_t *warnings;    /* counters, be_mujoco_source.warning_stride bytes apart */
+    int64_t busy;         /* 0: free; see borrow() */
+    int32_t *tree_asleep; /* where bodies may sleep */
+    void *kept[MJ_KEPT];
+    int stepped; /* 1: holds the results of a step or of mj_forward; mj_resetData leaves none */
     double **arrays;
     be_physics_group *group;               /* NULL if lanes are not stepped together */
     double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */
@@ -162,7 +163,7 @@ typedef struct be_mujoco_source {
     int fused_einsum;                               /* the same for einsum */
     int64_t state_size;                             /* of the integration state, in doubles */
     int64_t num_trees;                              /* trees that may sleep; 0: none ever does */
-    int64_t kept_sizes[MJ_KEPT];                    /* all 0 if none ever does */
+    int64_t kept_bytes[MJ_KEPT];                    /* 0: the model does not have the array */
     int64_t row_size;                               /* of be_mujoco_lane.state, in doubles */
     int64_t num_arrays;                             /* MJ_ARRAYS or more */
     const int64_t *sizes;                           /* num_arrays sizes; 0: nobody reads the array */
