@@ -113,6 +113,8 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         be_mujoco_together together
     void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                            uint8_t *unstable)
+    int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot,
+                         double *scratch, be_error *error)
 
 MUJOCO_FIELDS = tuple(be_mujoco_array_names[i].decode() for i in range(MJ_ARRAYS) if i != MJ_BODY_MASS)
 MUJOCO_KEPT = tuple(be_mujoco_kept_names[i].decode() for i in range(MJ_KEPT))
@@ -357,6 +359,25 @@ cdef class MujocoSource(Engine):
         with nogil:
             be_mujoco_compare(&self.source, taken, steps, first, bad)
         return differs, unstable.astype(bool)
+
+    def remake(self, Py_ssize_t lane, data, bint stepped):
+        """Gives an mjData of the lane's model the results of the lane's last step or reset: see be_mujoco_remake."""
+        cdef be_mujoco_slot slot
+        cdef be_error error
+        cdef cnp.ndarray array, scratch = np.empty(self.source.state_size)
+        cdef double *numbers = <double *>cnp.PyArray_DATA(scratch)
+        cdef Py_ssize_t j
+        cdef int status
+        memset(&slot, 0, sizeof(slot))
+        slot.data = _address(data)
+        for j in range(MJ_KEPT):
+            if self.source.kept_bytes[j]:
+                array = getattr(data, MUJOCO_KEPT[j])
+                slot.kept[j] = cnp.PyArray_DATA(array)
+        with nogil:
+            status = be_mujoco_remake(&self.source, lane, stepped, &slot, numbers, &error)
+        if status != BE_OK:
+            _raise(&error)
 
     def model(self, Py_ssize_t lane):
         """The lane's mjModel."""

@@ -320,12 +320,12 @@ class Lanes:
         return self.records[:, self._places[name]].copy()
 
     def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
-        """An mjData with the lane's state and results: a new one, or `target` if it can be used.
+        """An mjData with the lane's state and results (see be_mujoco_remake): a new one, or `target` if it can be used.
 
         stepped: whether there was a step since the lane's last reset.
         """
         mujoco, _ = load()
-        model, size = self.source.model(lane), self.state_size
+        model = self.source.model(lane)
         if self._sleeps:  # the lane has an mjData of its own
             target = copy.copy(self.slots[lane])
             if stepped:
@@ -333,14 +333,7 @@ class Lanes:
             return target
         if target is None:
             target = mujoco.MjData(model)
-        mujoco.mj_resetData(model, target)
-        row = self.records[lane]
-        mujoco.mj_setState(model, target, row[size : 2 * size] if stepped else row[:size], self.signature)
-        if stepped:
-            mujoco.mj_step(model, target)
-            mujoco.mj_rnePostConstraint(model, target)
-        else:
-            mujoco.mj_forward(model, target)
+        self.source.remake(lane, target, stepped)
         return target
 
 

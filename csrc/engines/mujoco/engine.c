@@ -317,6 +317,34 @@ static void call_restore(const be_mujoco_source *source, const be_mujoco_lane *l
     copy_kept(source, slot, lane->state, 1);
 }
 
+/* Repeats the lane's last step. Returns whether this has led to where the lane is. */
+static int repeat_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                       double *scratch) {
+    load_state(source, lane, slot, lane->before);
+    source->mj_step(lane->model, slot->data);
+    source->mj_get_state(lane->model, slot->data, scratch, source->state_signature);
+    return memcmp(scratch, lane->state, (size_t)source->state_size * sizeof *scratch) == 0;
+}
+
+int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot, double *scratch,
+                     be_error *error) {
+    const be_mujoco_lane *handles = &source->lanes[lane];
+    be_mujoco_guard g;
+    be_mujoco_enter(source, &g);
+    const int failed = be_setjmp(g.jump);
+    if (!failed) {
+        renew(source, handles, slot);
+        if (!stepped || !repeat_step(source, handles, slot, scratch)) {
+            renew(source, handles, slot);
+            source->mj_set_state(handles->model, slot->data, handles->state, source->state_signature);
+            source->mj_forward(handles->model, slot->data);
+        }
+        if (stepped) source->mj_rne_post_constraint(handles->model, slot->data);
+    }
+    be_mujoco_leave(source);
+    return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
+}
+
 /* ---- steps and resets --------------------------------------------------------------------------------- */
 
 /* By default MuJoCo resets the data of an unstable simulation, and with it the counters of warnings. So they are set to

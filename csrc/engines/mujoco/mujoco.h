@@ -189,6 +189,12 @@ static inline const be_mujoco_lane *be_mujoco_lane_of(const be_batch *batch, int
 void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int64_t steps, int64_t *differs,
                        uint8_t *unstable);
 
+/* Gives data that is nobody's (`slot`) the results of the lane's last step or, if `stepped` is 0, of its last reset,
+ * with the lane's model. A last step that had another model or other callbacks cannot be repeated: then these are the
+ * lane's present state, and what mj_forward computes from it. `scratch`: state_size doubles. */
+int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot, double *scratch,
+                     be_error *error);
+
 /* ---- params that all types have, first in their tables ---------------------------------------------- */
 
 enum { MJ_FRAME_SKIP, MJ_ON_UNSTABLE, MJ_PARAMS };

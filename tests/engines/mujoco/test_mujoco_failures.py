@@ -46,6 +46,17 @@ def test_an_unstable_simulation(unstable):
     np.testing.assert_array_equal(raised.value.result[3], only)
 
 
+def test_data_of_an_unstable_simulation(tmp_path, monkeypatch, capfd):
+    """The step is repeated for it, as silently as it was taken."""
+    monkeypatch.chdir(tmp_path)
+    env = batchenv.make("Hopper-v5", 2, gravity=[0, 0, -1e12], terminate_when_unhealthy=False)
+    env.reset(seed=1)
+    assert env.step(env.action_space.high)[4]["unstable"].all()
+    for data, qpos in zip(env.get_attr("data"), env.get_attr("qpos"), strict=True):
+        np.testing.assert_array_equal(data.qpos, qpos)
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
+
+
 def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Gymnasium's MuJoCo writes MUJOCO_LOG.TXT
     ours, theirs = Case("InvertedPendulum-v5", both={"xml_file": unstable}).pair(3)

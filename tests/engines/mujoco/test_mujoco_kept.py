@@ -15,7 +15,8 @@ INVERSE = """<mujoco><option><flag fwdinv="enable"/></option><worldbody><geom ty
 <body pos="0 0 .101"><joint name="j" type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody>
 <actuator><motor joint="j" ctrlrange="-1 1" gear="200"/></actuator></mujoco>"""
 CLOTH = """<mujoco><option timestep=".003" integrator="discrete"><flag ipc="enable"/></option><worldbody>
-<geom type="plane" size="5 5 1"/><body pos="0 0 .12"><joint name="j" type="slide" axis="0 0 1"/><geom size=".05"/></body>
+<geom type="plane" size="5 5 1"/>
+<body pos="0 0 .12"><joint name="j" type="slide" axis="0 0 1"/><geom size=".05"/></body>
 <flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" pos="0 0 .03" radius=".02" dim="2" mass=".1">
 <contact selfcollide="none"/></flexcomp></worldbody>
 <actuator><motor joint="j" ctrlrange="-1 1" gear="30"/></actuator></mujoco>"""
@@ -56,6 +57,8 @@ def test_lanes_that_share_a_worker(text, observed, frame_skip):
         env.reset(seed=0)
         for action, expected in zip(ACTIONS, bare(text, observed, frame_skip), strict=True):
             np.testing.assert_array_equal(env.step(action)[0], expected)
+    for data, row in zip(env.get_attr("data"), expected, strict=True):
+        np.testing.assert_array_equal(np.concatenate([getattr(data, name).ravel() for name in observed]), row)
 
 
 @MODELS

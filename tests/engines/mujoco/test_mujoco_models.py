@@ -121,6 +121,37 @@ def test_what_get_attr_gives_changes_no_lane():
     assert_same(pickle.loads(pickle.dumps(env)).step(action), other.step(action), "")
 
 
+def assert_data_is_the_lanes(env):
+    for data, qpos, qvel, time in zip(*(env.get_attr(name) for name in ("data", "qpos", "qvel", "time")), strict=True):
+        assert data.qpos.tobytes() == qpos.tobytes() and data.qvel.tobytes() == qvel.tobytes() and data.time == time
+
+
+def test_data_after_a_change_of_the_model():
+    """The present state, whatever model the last step had, and what the new model makes of it."""
+    env = batchenv.make("Hopper-v5", 3)
+    env.reset(seed=1)
+    for _ in range(3):
+        env.step(env.action_space.high)
+    before = env.get_attr("data")
+    snapshot = env.snapshot()
+    env.set_params(lanes=[1], gravity=[0, 0, -500.0], body_mass=env.get_attr("model")[0].body_mass * 2)
+    assert_data_is_the_lanes(env)
+    changed, untouched = env.get_attr("data")[1], env.get_attr("data")[2]
+    model = env.get_attr("model")[1]
+    expected = mujoco.MjData(model)
+    state = np.empty(mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_INTEGRATION))
+    mujoco.mj_getState(model, changed, state, mujoco.mjtState.mjSTATE_INTEGRATION)
+    mujoco.mj_setState(model, expected, state, mujoco.mjtState.mjSTATE_INTEGRATION)
+    mujoco.mj_forward(model, expected)
+    for name in ("xpos", "cinert", "qacc"):
+        np.testing.assert_array_equal(getattr(changed, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(untouched, name), getattr(before[2], name))
+    env.step(env.action_space.high)
+    assert_data_is_the_lanes(env)
+    env.restore(snapshot)  # a step of the old model
+    assert_data_is_the_lanes(env)
+
+
 @pytest.mark.parametrize("name", ["qpos", "time", "data"])
 def test_attributes_of_lanes_in_flight_are_those_after_the_step(name):
     env = batchenv.make("Humanoid-v5", 24, num_threads=2)
