@@ -14,6 +14,11 @@ class _Interrupted(Exception):
     """In place of what a lane's env would have done in a call that another lane's KeyboardInterrupt has ended."""
 
 
+class NoObservation:
+    """In place of the observation of a lane that has none, because its env has failed: an env may return anything, None
+    included. It is the class itself, which pickles and copies leave as it is."""
+
+
 _python_types = weakref.WeakValueDictionary()  # {name of a type: its PythonLanes}
 
 
@@ -42,8 +47,8 @@ cdef class Part:
         if self.path is None:
             memset(target, 0, self.bytes)
             return 0
-        for key in self.path:
-            value = value[key]
+        if self.path:
+            value = part_of(value, self.path, what)
         if (type(value) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>value) == self.type_number
                 and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value) and (<object>value).shape == self.shape):
             memcpy(target, cnp.PyArray_DATA(<cnp.ndarray>value), self.bytes)
@@ -52,11 +57,7 @@ cdef class Part:
             (<int64_t *>target)[0] = value
             return 0
         given = np.asarray(value)
-        if given.shape != self.shape or not np.can_cast(given.dtype, self.array_type, "same_kind"):
-            place = "".join(f"[{key!r}]" for key in self.path)
-            raise ValueError(
-                f"{what}{place} is of shape {given.shape} and dtype {given.dtype}, but the env's space says "
-                f"{self.shape} and {self.array_type}: correct the env or its space")
+        check_array(given, self.shape, self.array_type, what + _place(self.path))
         array = np.empty(self.shape, self.array_type)
         np.copyto(array, given, casting="same_kind")
         memcpy(target, cnp.PyArray_DATA(array), self.bytes)
@@ -73,6 +74,32 @@ cdef class Part:
         return array
 
 
+cpdef object part_of(object value, tuple path, str what):
+    """The part of an observation to which a path leads.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for depth, key in enumerate(path):
+        try:
+            value = value[key]
+        except (LookupError, TypeError) as problem:
+            raise ValueError(f"{what}{_place(path[:depth])} is of type {type(value).__name__} and has no part {key!r}, "
+                             "but the env's space has: correct the env or its space") from problem
+    return value
+
+
+def check_array(given, tuple shape, dtype, str what):
+    """Raises ValueError if an array that an env has returned is not what its space says."""
+    if given.shape != shape or not np.can_cast(given.dtype, dtype, "same_kind"):
+        raise ValueError(f"{what} is of shape {given.shape} and dtype {given.dtype}, but the env's space says {shape} "
+                         f"and {dtype}: correct the env or its space")
+
+
+cdef str _place(tuple path):
+    return "".join([f"[{key!r}]" for key in path])
+
+
 @cython.final
 cdef class PythonLanes:
     """Environments with Gymnasium's API as the lanes of a batch. Make a Batch of the env type `name` with
@@ -84,7 +111,8 @@ cdef class PythonLanes:
             per value, or one for all of them.
         num_lanes: how many there are.
         build_action: makes the action of a lane from the list of its parts; None: the only part is the action.
-        objects_of: the parts of an observation that go through no port, as a tuple; None: there are none.
+        objects_of: a function (observation, how messages call it) that returns its parts that go through no port, as a
+            tuple; None: there are none.
 
     Attributes:
         envs: a list of one env per lane.
@@ -138,9 +166,9 @@ cdef class PythonLanes:
         self.type.prepare, self.type.open = _prepare_python, _open_python
         self.type.reset, self.type.observe, self.type.step = _reset_python, _observe_python, _step_python
         self.envs, self.actions = [], None
-        self.last, self.infos, self.final_infos = [[None] * num_lanes for _ in range(3)]
-        self.final, self.objects, self.problems = [[None] * num_lanes for _ in range(3)]
-        self.orders, self.stepped = [None] * num_lanes, [False] * num_lanes
+        self.last, self.final = [[NoObservation] * num_lanes for _ in range(2)]
+        self.infos, self.final_infos, self.objects = [[None] * num_lanes for _ in range(3)]
+        self.problems, self.orders, self.stepped = [None] * num_lanes, [None] * num_lanes, [False] * num_lanes
         self.touched, self.broken = set(), set()
         _python_types[self.name] = self
 
@@ -200,23 +228,24 @@ cdef class PythonLanes:
         self.broken.discard(lane)
         if broken and self.renew is not None:
             self.broken.add(lane)
-        self.infos[lane] = self.final_infos[lane] = self.final[lane] = self.orders[lane] = None
-        self.objects[lane] = None
+        self.infos[lane] = self.final_infos[lane] = self.orders[lane] = self.objects[lane] = None
+        self.final[lane] = NoObservation
         self.touched.discard(lane)
-        if self.objects_of is not None and self.last[lane] is not None:
-            self.objects[lane] = self.objects_of(self.last[lane])
+        if self.objects_of is not None and self.last[lane] is not NoObservation:
+            self.objects[lane] = self.objects_of(self.last[lane], "a snapshot's observation")
 
     def objects_of_lane(self, int64_t lane):
         """The parts of a lane's present observation that go through no port; None: its env has failed."""
         return self.objects[lane]
 
     def final_of_lane(self, int64_t lane):
-        """In autoreset mode SameStep, the last observation of the episode that has just ended, as the env gave it."""
+        """In autoreset mode SameStep, the last observation of the episode that has just ended, as the env gave it;
+        `NoObservation`: its env has failed."""
         return self.final[lane]
 
     cdef int fail(self, int64_t lane, object problem, be_error *error) noexcept:
         cdef bytes told
-        self.last[lane] = self.objects[lane] = None
+        self.last[lane], self.objects[lane] = NoObservation, None
         self.problems[lane] = problem
         if self.renew is not None and not isinstance(problem, _Interrupted):
             self.broken.add(lane)
@@ -230,10 +259,10 @@ cdef class PythonLanes:
         return be_fail(error, BE_ERROR_ENGINE, lane, b"%s", <const char *>told)
 
     cdef int show(self, int64_t lane, const be_rows *rows, object observation, str what) except -1:
-        """Writes an observation; None: the lane has none, because its env failed."""
+        """Writes an observation."""
         cdef int64_t row = lane - rows.first
         cdef Part part = self.only_observation
-        if observation is None:
+        if observation is NoObservation:
             for part in self.observations:
                 memset(<char *>rows.port[part.port] + row * part.bytes, 0, part.bytes)
         elif part is not None:
@@ -250,7 +279,7 @@ cdef class PythonLanes:
         self.last[lane] = observation
         self.infos[lane] = info
         if self.objects_of is not None:
-            self.objects[lane] = self.objects_of(observation)
+            self.objects[lane] = self.objects_of(observation, f"{what}'s observation")
         if info:
             self.touched.add(lane)
         return 0
@@ -276,6 +305,7 @@ cdef class PythonLanes:
 
     cdef int step(self, int64_t lane, const be_rows *rows) except -1:
         cdef int64_t row = lane - rows.first
+        self.final[lane] = NoObservation
         returned = self.envs[lane].step(self.action(lane, rows))
         if not isinstance(returned, tuple) or len(returned) != 5:
             raise _wrong_result("step()", returned, "(observation, reward, terminated, truncated, info)")
@@ -295,7 +325,8 @@ cdef class PythonLanes:
             self.broken.discard(lane)
         if self.stepped[lane]:  # in autoreset mode SameStep this is the same call
             self.final_infos[lane] = own_info(self.infos[lane])
-            self.final[lane] = copy.deepcopy(self.last[lane]) if self.keeps_final else None
+            if self.keeps_final:
+                self.final[lane] = copy.deepcopy(self.last[lane])
             self.stepped[lane] = False
         returned = self.envs[lane].reset() if order is None else self.envs[lane].reset(seed=order[0], options=order[1])
         if not isinstance(returned, tuple) or len(returned) != 2:

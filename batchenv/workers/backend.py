@@ -307,7 +307,8 @@ class PythonBackend(CoreBackend):
             infos = dict(infos)
             for row in np.flatnonzero(infos["_final_obs"]).tolist():
                 final = self.lanes.final_of_lane(numbers[row])
-                infos["final_obs"][row] = self.observations.missing() if final is None else final
+                failed = final is _core.NoObservation
+                infos["final_obs"][row] = self.observations.missing() if failed else final
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:

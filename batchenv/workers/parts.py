@@ -10,7 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
+from batchenv import _core
+
 MAX_PORTS, MAX_DIMS, MAX_BOUNDS = 15, 4, 32  # of an observation or an action; of an array; different bounds in one
+ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # several of these make an array
 _DTYPES = {np.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float32", "float64", "int8")}
 
 
@@ -59,9 +62,16 @@ class Parts:
         places = {port.path: index for index, port in enumerate(self.ports)}
         return lambda arrays: self._built(self.space, (), {path: arrays[index] for path, index in places.items()})
 
-    def take_objects(self, value: Any) -> tuple[Any, ...]:
-        """The objects in a value."""
-        return tuple([_at(value, path) for path, _ in self.objects])
+    def take_objects(self, value: Any, what: str) -> tuple[Any, ...]:
+        """The objects in a value. what: how messages call it.
+
+        Raises:
+            ValueError: one of them is missing, or an array that is not what its space says.
+        """
+        objects = tuple([_core.part_of(value, path, what) for path, _ in self.objects])
+        for (_, space), one in zip(self.objects, objects, strict=True):
+            _check(space, one, what)
+        return objects
 
     def join(self, arrays: dict[str, Any], rows: Sequence[tuple[Any, ...] | None]) -> Any:
         """Values of several lanes in the form of `batch_space`. arrays: what came through the ports, by their names.
@@ -98,10 +108,30 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
+def _check(space: spaces.Space, value: Any, what: str) -> None:
+    """Raises ValueError if a value cannot be put together with those of other lanes, in which it would fail for all."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        for key, part in _items(space):
+            _check(part, _core.part_of(value, (key,), what), f"{what}[{key!r}]")
+    elif isinstance(space, ARRAYS):
+        _core.check_array(np.asarray(value), space.shape, space.dtype, what)
+
+
+def _items(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space]]:
+    """(key or place, space) of its parts."""
+    return list(space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces))
+
+
 def nothing(space: spaces.Space) -> Any:
     """What stands for an observation that there is not, since the lane's env has failed."""
     if isinstance(space, spaces.Text):
         return ""
+    if isinstance(space, spaces.Dict):
+        return {name: nothing(part) for name, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple([nothing(part) for part in space.spaces])
+    if isinstance(space, ARRAYS):
+        return np.zeros(space.shape, space.dtype)[()]
     try:
         return create_empty_array(space, None)
     except Exception:  # a space that is the user's own
@@ -110,15 +140,14 @@ def nothing(space: spaces.Space) -> Any:
 
 def _leaves(space: spaces.Space, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], spaces.Space]] | None:
     """(path, space) of the parts that are neither Dict nor Tuple; None if a port cannot be named by its path."""
-    if isinstance(space, spaces.Tuple):
-        parts: list[tuple[Any, spaces.Space]] = list(enumerate(space.spaces))
-    elif isinstance(space, spaces.Dict):
-        parts = list(space.spaces.items())
-        if any(not isinstance(name, str) or name.isdecimal() or "/" in name or not name for name, _ in parts):
-            return None
-    else:
+    if not isinstance(space, (spaces.Dict, spaces.Tuple)):
         return [(path, space)]
+    parts = _items(space)
     if not parts:
+        return None
+    if isinstance(space, spaces.Dict) and any(
+        not isinstance(name, str) or name.isdecimal() or "/" in name or not name for name, _ in parts
+    ):
         return None
     leaves = []
     for key, part in parts:

@@ -13,11 +13,12 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from batchenv.workers.parts import nothing
+from batchenv import _core
+from batchenv.workers.parts import ARRAYS, nothing
 
 LAYOUT = "\0layout"  # a key of a lane's metadata
 REWARDS, FLAGS = "rewards", "flags"  # parts of an observation beside those of `Group`
-ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # several of these make an array
+_ABSENT = object()  # in place of the observation of an agent of which nothing was said
 
 
 class Flag(IntEnum):
@@ -105,13 +106,13 @@ def joined(space: spaces.Space, values: Sequence[Any]) -> Any:
 
 
 def _filled(space: spaces.Space, agents: Sequence[Any], values: Sequence[Any], what: str) -> Any:
-    """The value of a group in one lane. values: of agents; None: zeros, since the agent has none."""
+    """The value of a group in one lane. values: of agents; _ABSENT: zeros, since the agent has none."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         keys = space.spaces if isinstance(space, spaces.Dict) else range(len(space.spaces))
         parts = []
         for key in keys:
             try:
-                of_key = [None if value is None else value[key] for value in values]
+                of_key = [_ABSENT if value is _ABSENT else value[key] for value in values]
             except (LookupError, TypeError) as problem:
                 raise ValueError(
                     f"{what} of one of the agents {agents} has no part {key!r}, but its space is {space}: correct the "
@@ -120,17 +121,13 @@ def _filled(space: spaces.Space, agents: Sequence[Any], values: Sequence[Any], w
             parts.append(_filled(space.spaces[key], agents, of_key, f"part {key!r} of {what}"))
         return dict(zip(keys, parts, strict=True)) if isinstance(space, spaces.Dict) else tuple(parts)
     if not isinstance(space, ARRAYS):
-        return tuple([nothing(space) if value is None else value for value in values])
+        return tuple([nothing(space) if value is _ABSENT else value for value in values])
     array = np.zeros((len(values), *space.shape), space.dtype)
     for k, value in enumerate(values):
-        if value is None:
+        if value is _ABSENT:
             continue
         given = value if type(value) is np.ndarray else np.asarray(value)
-        if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype, "same_kind"):
-            raise ValueError(
-                f"{what} of agent {agents[k]!r} is of shape {given.shape} and dtype {given.dtype}, but the agent's "
-                f"space says {space.shape} and {space.dtype}: correct the env or its space"
-            )
+        _core.check_array(given, space.shape, space.dtype, f"{what} of agent {agents[k]!r}")
         array[k] = given
     return array
 
@@ -225,7 +222,8 @@ class PlayersLane(gymnasium.Env):
         """The observation of the lane."""
         parts: dict[str, Any] = {}
         for name, agents, space in self.layout.seen:
-            parts[name] = _filled(space, agents, [observations.get(agent) for agent in agents], f"{what}'s observation")
+            seen = [observations.get(agent, _ABSENT) for agent in agents]
+            parts[name] = _filled(space, agents, seen, f"{what}'s observation")
         table = parts[REWARDS] = np.zeros(len(self._place))
         for agent, reward in rewards.items():
             try:

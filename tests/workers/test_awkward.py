@@ -1,5 +1,6 @@
 """Environments, and what makes them, that do what nobody expects."""
 
+import copy
 import time
 
 import gymnasium
@@ -329,3 +330,131 @@ def test_what_envs_print_arrives():
         """
     )
     assert printed.count("in a step") == 6
+
+
+BOX = spaces.Box(-9, 9, (2,), np.float32)
+PICKLED = {
+    "uint16": spaces.Box(0, 1000, (2,), np.uint16),
+    "float16": spaces.Box(-9, 9, (2,), np.float16),
+    "five dimensions": spaces.Box(-9, 9, (1, 1, 1, 1, 2), np.float32),
+    "a Dict": spaces.Dict(wide=spaces.Box(0, 1000, (2,), np.uint16), narrow=BOX),
+    "a Tuple": spaces.Tuple([spaces.Box(0, 1000, (2,), np.uint16), BOX]),
+    "names with slashes": spaces.Dict({"a/b": spaces.Discrete(3), "c": BOX}),
+}
+THROUGH_C = {
+    "Box": BOX,
+    "Discrete": spaces.Discrete(3, start=1),
+    "MultiBinary": spaces.MultiBinary(3),
+    "Dict": spaces.Dict(way=spaces.Discrete(3), place=BOX),
+    "Tuple": spaces.Tuple([spaces.Discrete(3), BOX]),
+}
+FORGETFUL = THROUGH_C | PICKLED
+
+
+class Giving(Plain):
+    """Gives samples of its space, or what `spoil` makes of one: in a step with action 1, or in a reset that is told to
+    "fail"."""
+
+    def __init__(self, space, spoil):
+        self.observation_space, self.spoil = copy.deepcopy(space), spoil  # lanes draw from theirs at the same time
+
+    def _look(self, spoiled):
+        self.observation_space.seed(3)
+        seen = self.observation_space.sample()
+        return self.spoil(seen) if spoiled else seen
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self._look(options), {}
+
+    def step(self, action):
+        return self._look(action == 1), 1.0, False, False, {}
+
+
+def numbers_in(seen):
+    """All that a value of nested arrays holds, one after the other."""
+    parts = seen.values() if isinstance(seen, dict) else seen if isinstance(seen, tuple) else [np.ravel(seen)]
+    return np.concatenate([numbers_in(part) if isinstance(seen, (dict, tuple)) else part for part in parts])
+
+
+def assert_only_fails(lane, env, problem):
+    """It is this lane that has failed, its row is zeros, and the others are not; the next step begins a new episode."""
+    assert list(problem.causes) == [lane] and problem.result[3].tolist() == [row == lane for row in range(3)]
+    rows = gymnasium.vector.utils.iterate(env.observation_space, problem.result[0])
+    assert [bool(numbers_in(row).any()) for row in rows] == [row != lane for row in range(3)]
+    rows = gymnasium.vector.utils.iterate(env.observation_space, env.step(np.zeros(3, int))[0])
+    assert all(numbers_in(row).any() for row in rows)
+
+
+@pytest.mark.parametrize("name", FORGETFUL)
+def test_none_in_place_of_an_observation(kind, name):
+    """What an env returns that has forgotten a `return`."""
+    space = FORGETFUL[name]
+    env = make(kind, lambda: Giving(space, lambda seen: None), 3)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match=r"lane 1: ValueError: step\(\)'s observation") as raised:
+        env.step(np.array([0, 1, 0]))
+    assert_only_fails(1, env, raised.value)
+    with pytest.raises(batchenv.LaneError, match=r"lane 2: ValueError: reset\(\)'s observation"):
+        env.reset(options={"reset_mask": np.array([False, False, True]), "fail": True})
+    env.close()
+
+
+class Empty(spaces.Space):
+    """Its values are None."""
+
+    def __eq__(self, other):
+        return isinstance(other, Empty)
+
+    def contains(self, value):
+        return value is None
+
+    def sample(self, mask=None, probability=None):
+        return None
+
+
+def test_none_where_it_is_an_observation(kind):
+    env = make(kind, lambda: Giving(Empty(), lambda seen: None))
+    assert env.reset(seed=1)[0] == env.step(np.ones(2, int))[0] == (None, None)
+    env.close()
+
+
+def widened(seen):
+    """Of another shape, or its first part that may be."""
+    if isinstance(seen, dict):
+        return {key: widened(part) for key, part in seen.items()}
+    return tuple(map(widened, seen)) if isinstance(seen, tuple) else np.ones((3, *np.shape(seen)), seen.dtype)
+
+
+def as_complex(seen):
+    """Of a dtype that no space has."""
+    if isinstance(seen, dict):
+        return {key: as_complex(part) for key, part in seen.items()}
+    return tuple(map(as_complex, seen)) if isinstance(seen, tuple) else np.asarray(seen, complex)
+
+
+def failing(seen):
+    raise RuntimeError("a bug in the env")
+
+
+@pytest.mark.parametrize("name", PICKLED)
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (widened, r"is of shape \(3,.* but the env's space says"),
+        (as_complex, "dtype complex128, but the env's space says"),
+        (failing, "RuntimeError: a bug in the env"),
+    ],
+)
+def test_a_lane_that_fails_where_observations_are_pickled(kind, name, spoil, words):
+    space = PICKLED[name]
+    env = make(kind, lambda: Giving(space, spoil), 3)
+    env.reset(seed=1)
+    with pytest.raises(batchenv.LaneError, match=f"lane 1: .*{words}") as raised:
+        env.step(np.array([0, 1, 0]))
+    assert_only_fails(1, env, raised.value)
+    env.send(np.array([0, 1, 0]), [0, 1, 2])
+    with pytest.raises(batchenv.LaneError, match=words) as raised:
+        env.recv()
+    assert_only_fails(1, env, raised.value)
+    env.close()

@@ -419,6 +419,8 @@ class Wrong(Meadow):
             return observations
         if self.how == "info":
             infos["wolf"] = "hungry"
+        if self.how == "none":
+            observations["sheep/0"] = None
         return observations, infos
 
     def step(self, actions):
@@ -434,6 +436,7 @@ class Wrong(Meadow):
         ("nobody", r"after reset\(\), `agents` is empty"),
         ("stranger", r"reset\(\) has told of agent 'cat', which is none of possible_agents \['wolf'"),
         ("no part", r"has no part 'action_mask', but its space is Dict"),
+        ("none", r"observation of agent 'sheep/0' is of shape \(\) and dtype object"),
         ("no infos", r"reset\(\) returned dict, but must return a tuple of 2 dicts by agent"),
         ("info", r"reset\(\)'s info of agent 'wolf' is of type str"),
         ("reward", r"step\(\)'s reward of agent 'wolf' is 'a lot', but must be a number"),
