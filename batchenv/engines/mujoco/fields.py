@@ -51,6 +51,11 @@ PLAIN = (
 _AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
 # Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
 _MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
+_OF_SIMPLE_BODIES = (
+    ". A body whose body_simple in the model is not 0 was compiled with its centre of mass and its axes of inertia in its "
+    "own frame, and MuJoCo leaves out what other places would need: keep the body_ipos and body_iquat of such bodies, or "
+    'give the <body> simple="false" in a model of your own'
+)
 MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
 
 
@@ -112,32 +117,36 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     """Gives the chosen lanes models of their own with these fields. If it raises, nothing has changed.
 
     Raises:
-        TypeError, ValueError: see `check`; or MuJoCo finds that forces do not determine how such a model moves.
+        TypeError, ValueError: see `check`; or MuJoCo refuses such a model: see `_set_constants`.
     """
     mujoco, _ = library.load()
     arrays = {name: check(lanes, chosen, name, value) for name, value in values.items()}
-    scratch = mujoco.MjData(lanes.model) if any(name in CONSTANTS for name in arrays) else None
+    constants = [name for name in arrays if name in CONSTANTS]
+    scratch = mujoco.MjData(lanes.model) if constants else None
     models = {}
     for lane in chosen.tolist():
         models[lane] = copy.copy(lanes.source.model(lane))
         for name, array in arrays.items():
             _write(models[lane], name, array[lane])
-        if scratch is not None and not _set_constants(mujoco, models[lane], scratch):
-            raise ValueError(
-                f"MuJoCo refuses these {', '.join(arrays)} of lane {lane}: there is a joint along or about which "
-                "nothing has mass or inertia; no lane has changed"
-            )
+        why = _set_constants(mujoco, models[lane], scratch) if constants else ""
+        if why:
+            raise ValueError(f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}; no lane has changed")
     for lane, model in models.items():
         lanes.put_model(lane, model)
 
 
-def _set_constants(mujoco: Any, model: Any, scratch: Any) -> bool:
-    """Calls mj_setConst without printing anything. Returns whether the model's inertia is valid."""
+def _set_constants(mujoco: Any, model: Any, scratch: Any) -> str:
+    """Calls mj_setConst without printing anything. Returns why MuJoCo refuses the model, or ""."""
     scratch.warning.number[:] = 1  # MuJoCo prints and logs only the first warning of each kind: this keeps it quiet
-    mujoco.mj_setConst(model, scratch)
+    try:
+        mujoco.mj_setConst(model, scratch)
+    except mujoco.FatalError as error:
+        return f"{error}{_OF_SIMPLE_BODIES if 'simple' in str(error) else ''}"
     # Not all versions of MuJoCo warn here.
     sound = np.isfinite(model.dof_invweight0) & (model.dof_invweight0 > 0)
-    return bool((scratch.warning.number == 1).all() and sound.all())
+    if (scratch.warning.number == 1).all() and sound.all():
+        return ""
+    return "there is a joint along or about which nothing has mass or inertia"
 
 
 def observable(model: Any, names: Any) -> list[str]:

@@ -78,6 +78,25 @@ def test_bad_model_fields(values, error, words, tmp_path, monkeypatch, capfd):
     assert lanes.source.model(0) is lanes.source.model(1)
 
 
+@pytest.mark.skipif(mujoco.__version__ < "4", reason="older versions may take such numbers")
+@pytest.mark.parametrize("env_id, body", [("Reacher-v5", 4), ("Pusher-v5", 11)])
+@pytest.mark.parametrize("name", ["body_ipos", "body_iquat"])
+def test_where_bodies_are_compiled_as_simple(env_id, body, name, tmp_path, monkeypatch, capfd):
+    """MuJoCo cannot move the inertia of such bodies; that of all others can be moved."""
+    monkeypatch.chdir(tmp_path)
+    env = batchenv.make(env_id, 2)
+    model = env.get_attr("model")[0]
+    moved = getattr(model, name) + 0.001
+    words = rf"refuses these {name} of lane 1: .*body {body} is compiled as simple.*simple=.*no lane has changed"
+    with pytest.raises(ValueError, match=words):
+        env.set_params(lanes=[1], **{name: moved})
+    np.testing.assert_array_equal(getattr(env.get_attr("model")[1], name), getattr(model, name))
+    moved[model.body_simple != 0] = getattr(model, name)[model.body_simple != 0]
+    env.set_params(lanes=[1], **{name: moved})
+    np.testing.assert_array_equal(getattr(env.get_attr("model")[1], name), moved)
+    assert capfd.readouterr() == ("", "") and not list(tmp_path.iterdir())  # such as MUJOCO_LOG.TXT
+
+
 def test_nothing_changes_where_a_param_is_refused():
     env = batchenv.make("Hopper-v5", 2)
     before = env.get_params()
