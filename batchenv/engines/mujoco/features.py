@@ -83,6 +83,7 @@ _TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
 
 # What a model may not have, and how it is found: a feature's name is a reason that the user sees.
 UNSUPPORTED: tuple[tuple[str, Test], ...] = (
+    ("no joints", lambda mujoco, model: model.nv == 0),
     ("an implicit integrator", lambda mujoco, model: int(model.opt.integrator) not in (0, 1)),
     ("flags in <option><flag>: something is enabled", _enabled),
     ("a sensor of kinetic energy, which shows that of the step before", lags),

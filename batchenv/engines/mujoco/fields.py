@@ -52,9 +52,9 @@ _AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
 # Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
 _MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
 _OF_SIMPLE_BODIES = (
-    ". A body whose body_simple in the model is not 0 was compiled with its centre of mass and its axes of inertia in its "
-    "own frame, and MuJoCo leaves out what other places would need: keep the body_ipos and body_iquat of such bodies, or "
-    'give the <body> simple="false" in a model of your own'
+    ". A body whose body_simple in the model is not 0 was compiled with its centre of mass and its axes of inertia in "
+    "its own frame, and MuJoCo leaves out what other places would need: keep the body_ipos and body_iquat of such "
+    'bodies, or give the <body> simple="false" in a model of your own'
 )
 MODEL_FIELDS = (*OPTIONS, *CONSTANTS, *PLAIN)
 

@@ -422,17 +422,20 @@ int be_mujoco_spaces(be_setup *setup, int64_t observation_size, int64_t position
                      be_error *error) {
     const be_mujoco_source *source = setup->engine;
     if (source->num_qpos < positions || source->num_qvel < velocities || source->num_ctrl < 1 || observation_size < 1) {
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "xml_file: the model has %lld positions, %lld velocities and %lld actuators, but at least %lld, "
-                       "%lld and 1 are needed",
-                       (long long)source->num_qpos, (long long)source->num_qvel, (long long)source->num_ctrl,
-                       (long long)positions, (long long)velocities);
+        return be_fail(
+            error, BE_ERROR_VALUE, -1,
+            "the XML's model has %lld positions, %lld velocities and %lld actuators, but at least %lld, %lld "
+            "and 1 are needed",
+            (long long)source->num_qpos, (long long)source->num_qvel, (long long)source->num_ctrl, (long long)positions,
+            (long long)velocities);
     }
     for (int64_t i = 1; source->num_ctrl > BE_MAX_BOUNDS && i < source->num_ctrl; i++) {
         if (source->control_low[i] != source->control_low[0] || source->control_high[i] != source->control_high[0]) {
-            return be_fail(error, BE_ERROR_VALUE, -1,
-                           "xml_file: the model has %lld actuators; of more than %d, all need the same ctrlrange",
-                           (long long)source->num_ctrl, BE_MAX_BOUNDS);
+            return be_fail(
+                error, BE_ERROR_VALUE, -1,
+                "the XML's model has %lld actuators; of more than %d, all need the same ctrlrange: give them one "
+                "of -1 1 and a gear each",
+                (long long)source->num_ctrl, BE_MAX_BOUNDS);
         }
     }
     be_space_box(&setup->space[MJ_OBSERVATION_PORT], BE_F64, 1, &observation_size, -HUGE_VAL, HUGE_VAL);

@@ -261,6 +261,9 @@ def test_the_smallest_model(tmp_path):
     path.write_text(SMALLEST.format(""))
     with pytest.raises(ValueError, match="1 positions, 1 velocities and 0 actuators, but at least 0, 0 and 1 are"):
         batchenv.make_mujoco(str(path), 2, observation=["qpos"])
+    still = '<mujoco><worldbody><body mocap="true"><geom size=".1"/></body></worldbody></mujoco>'
+    with pytest.raises(ValueError, match="0 positions, 0 velocities and 0 actuators, but at least 0, 0 and 1 are"):
+        batchenv.make_mujoco(still, 3, observation=["xpos"])
 
 
 def test_a_file_that_is_no_model(tmp_path):
