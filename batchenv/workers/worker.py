@@ -102,21 +102,14 @@ class Worker:
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
-        job: Job = loaded(self.channel.recv_bytes())
-        self.first, self.count = job.first, len(job.makers)
-        if job.cpu is not None:
-            os.sched_setaffinity(0, {job.cpu})
-        name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
+        told = self.channel.recv_bytes()
         try:
-            self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
+            like = pickled_like(self.make(unpacked(told)))
         except BaseException as problem:
             self.channel.send(failure(problem))
             sys.exit(1)
-        env = self.backend.envs[0]
         self.sent = 1  # messages
-        self.channel.send(
-            Like(env.observation_space, env.action_space, self.backend.metadata, self.backend.render_mode)
-        )
+        self.channel.send_bytes(like)
         plan = loaded(self.channel.recv_bytes())
         self.memory = Memory(self._fd, plan, create=False)
         os.close(self._fd)
@@ -128,6 +121,15 @@ class Worker:
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
+
+    def make(self, job: Job) -> PythonBackend:
+        """Makes the envs."""
+        self.first, self.count = job.first, len(job.makers)
+        if job.cpu is not None:
+            os.sched_setaffinity(0, {job.cpu})
+        name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
+        self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
+        return self.backend
 
     def run(self) -> None:
         """Does what letters ask for, until the end."""
@@ -281,6 +283,37 @@ class Worker:
         except Exception as problem:
             message = pickle.dumps(("failed", failure(problem)))
         self.send(Verb.CALL, 0, message)
+
+
+def unpacked(told: bytes) -> Job:
+    """What a worker is made for.
+
+    Raises:
+        ImportError: something of it is in a module that cannot be imported here. Exception: of any other kind.
+    """
+    try:
+        return loaded(told)
+    except ImportError as problem:
+        raise ImportError(
+            f"a worker cannot import what make_env needs ({problem}): let its module be in a folder of sys.path or of "
+            "PYTHONPATH, define it in the script itself, or take workers='threads' or 'serial'"
+        ) from problem
+
+
+def pickled_like(backend: PythonBackend) -> bytes:
+    """What the envs are like, as bytes.
+
+    Raises:
+        TypeError: they have something that cannot be pickled.
+    """
+    env = backend.envs[0]
+    try:
+        return pickled(Like(env.observation_space, env.action_space, backend.metadata, backend.render_mode))
+    except Exception as problem:
+        raise TypeError(
+            f"the spaces and metadata of {type(env).__name__} cannot be sent to another process ({problem}): leave out "
+            "what cannot be pickled, or take workers='threads' or 'serial'"
+        ) from problem
 
 
 def given(done: Any) -> Any:

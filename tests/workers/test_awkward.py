@@ -1,7 +1,10 @@
 """Environments, and what makes them, that do what nobody expects."""
 
 import copy
+import sys
+import threading
 import time
+import types
 
 import gymnasium
 import numpy as np
@@ -458,3 +461,53 @@ def test_a_lane_that_fails_where_observations_are_pickled(kind, name, spoil, wor
         env.recv()
     assert_only_fails(1, env, raised.value)
     env.close()
+
+
+OF_THE_SCRIPT = """
+    import enum, sys
+    import gymnasium, numpy as np, batchenv
+
+    class MyBox(gymnasium.spaces.Box):
+        pass
+
+    class Color(enum.Enum):
+        RED = 1
+
+    class Env(gymnasium.Env):
+        metadata = {"render_modes": [], "color": Color.RED, "call": lambda: 7}
+        observation_space, action_space = MyBox(-9, 9, (2,), np.float32), gymnasium.spaces.Discrete(3)
+
+        def reset(self, *, seed=None, options=None):
+            return np.ones(2, np.float32), {}
+
+        def step(self, action):
+            return np.ones(2, np.float32), 1.0, False, False, {}
+
+    env = batchenv.make_python(Env, 2, num_workers=2, start_method=sys.argv[1])
+    print(env.reset(seed=1)[0].tolist(), env.step(np.zeros(2, int))[1].tolist())
+    print(type(env.single_observation_space) is MyBox, env.metadata["color"] is Color.RED, env.metadata["call"]())
+    env.close()
+"""
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_spaces_and_metadata_of_the_main_module(method):
+    assert run_python(OF_THE_SCRIPT, method) == "[[1.0, 1.0], [1.0, 1.0]] [1.0, 1.0]\nTrue True 7\n"
+
+
+class Locked(Plain):
+    def __init__(self):
+        self.metadata = {"lock": threading.Lock()}
+
+
+def test_metadata_that_cannot_be_pickled():
+    with pytest.raises(TypeError, match=r"the spaces and metadata of Locked cannot be sent .*lock"):
+        make("processes", Locked)
+
+
+def test_an_env_of_a_module_that_workers_cannot_import(monkeypatch):
+    module = types.ModuleType("not_on_any_path")
+    module.Hidden = type("Hidden", (Plain,), {"__module__": module.__name__})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(ImportError, match=r"cannot import what make_env needs \(No module named 'not_on_any_path'\)"):
+        make("processes", module.Hidden)
