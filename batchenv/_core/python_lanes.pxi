@@ -277,7 +277,7 @@ cdef class PythonLanes:
         if not isinstance(info, dict):
             raise TypeError(f"{what}'s info is of type {type(info).__name__}, but must be a dict: correct the env")
         self.last[lane] = observation
-        self.infos[lane] = info
+        self.infos[lane] = own_info(info) if info else info
         if self.objects_of is not None:
             self.objects[lane] = self.objects_of(observation, f"{what}'s observation")
         if info:
@@ -324,7 +324,7 @@ cdef class PythonLanes:
             self.renew(lane)
             self.broken.discard(lane)
         if self.stepped[lane]:  # in autoreset mode SameStep this is the same call
-            self.final_infos[lane] = own_info(self.infos[lane])
+            self.final_infos[lane] = self.infos[lane]
             if self.keeps_final:
                 self.final[lane] = copy.deepcopy(self.last[lane])
             self.stepped[lane] = False
@@ -337,11 +337,19 @@ cdef class PythonLanes:
         return 0
 
 
-def own_info(info):
-    """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call."""
+cpdef object own_info(object info):
+    """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a call
+    of another env that shares them."""
+    cdef dict own
     if not isinstance(info, dict):
         return info
-    return {key: value.copy() if isinstance(value, np.ndarray) else own_info(value) for key, value in info.items()}
+    own = (<dict>info).copy()
+    for key, value in (<dict>info).items():
+        if isinstance(value, cnp.ndarray):
+            own[key] = value.copy()
+        elif isinstance(value, dict):
+            own[key] = own_info(value)
+    return own
 
 
 @cython.final

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from batchenv import _core
 from batchenv.workers.punctual import new_event_loop
 
 MAX_THREADS = 1024  # for plain envs; if there are more of these, envs share threads
@@ -203,7 +204,7 @@ class Lane:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):
                     result = await result
-                order.answers.append((name, None, result))
+                order.answers.append((name, None, _kept(name, result)))
             except asyncio.CancelledError as problem:
                 order.answers.append((name, self._why(order, problem), None))
             except BaseException as problem:  # of any kind: it is for the thread that asks
@@ -228,7 +229,7 @@ class Lane:
                 result = self._function(name)(*arguments, **keywords)
                 if inspect.isawaitable(result):  # a wrapper has hidden that it is a coroutine
                     result = asyncio.run_coroutine_threadsafe(_awaited(result), self._loop.loop).result()
-                order.answers.append((name, None, result))
+                order.answers.append((name, None, _kept(name, result)))
             except BaseException as problem:
                 order.answers.append((name, problem, None))
         self._doing = None
@@ -236,6 +237,13 @@ class Lane:
 
     def _function(self, name: Any) -> Callable[..., Any]:
         return getattr(self.env, name) if isinstance(name, str) else name
+
+
+def _kept(name: Any, result: Any) -> Any:
+    """What a call of an env has returned, with an info that later calls do not change."""
+    if name in ("step", "reset") and isinstance(result, tuple) and result and isinstance(result[-1], dict):
+        return (*result[:-1], _core.own_info(result[-1]))
+    return result
 
 
 async def _awaited(result: Any) -> Any:

@@ -424,12 +424,11 @@ def _ends(order: Order) -> bool:
 
 
 def _copied(order: Order) -> bool:
-    """Copies the last observation and info, since the reset that follows may write over them; False if that cannot be
-    done."""
+    """Copies the last observation, since the reset that follows may write over it; False if that cannot be done."""
     name, problem, result = order.answers[-1]
     if problem is None:
         try:
-            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:4], *map(_core.own_info, result[4:])))
+            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:]))
         except Exception:
             return False
     return True

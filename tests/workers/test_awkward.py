@@ -10,9 +10,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 import batchenv
+from helpers.parity import MODES, assert_same
 from helpers.processes import run_python
+from helpers.python_envs import Awaited
 
 KINDS = ("serial", "threads", "processes", "asyncio")
 
@@ -511,3 +514,41 @@ def test_an_env_of_a_module_that_workers_cannot_import(monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     with pytest.raises(ImportError, match=r"cannot import what make_env needs \(No module named 'not_on_any_path'\)"):
         make("processes", module.Hidden)
+
+
+class Sharing(Plain):
+    """Says what it has to say in a dict, with an array and a dict, that all envs share."""
+
+    info = {"count": 0, "array": np.zeros(2), "inner": {"count": 0}}
+
+    def __init__(self, lane):
+        self.lane = lane
+
+    def _write(self):
+        number = self.lane + 10 * self.count
+        self.info["count"] = self.info["inner"]["count"] = number
+        self.info["array"][:] = number
+
+    def reset(self, *, seed=None, options=None):
+        observation, _ = super().reset(seed=seed)
+        self._write()
+        return observation, self.info
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        self._write()
+        return observation, reward, self.count == 2, False, self.info
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["serial", "processes", "coroutines"])
+def test_a_dict_of_infos_that_envs_share(kind, mode):
+    """Each lane's infos are those of when it has stepped."""
+    wrap = Awaited if kind == "coroutines" else lambda env: env
+    makers = [lambda lane=lane: wrap(Sharing(lane)) for lane in range(3)]
+    ours = make("asyncio" if kind == "coroutines" else kind, makers, 3, autoreset_mode=mode)
+    theirs = gymnasium.vector.SyncVectorEnv([lambda lane=lane: Sharing(lane) for lane in range(3)], autoreset_mode=mode)
+    assert_same(ours.reset(seed=1)[1], theirs.reset(seed=1)[1], "reset")
+    for _ in range(2 if mode is AutoresetMode.DISABLED else 5):
+        assert_same(ours.step(np.zeros(3, int))[4], theirs.step(np.zeros(3, int))[4], "step")
+    ours.close()
