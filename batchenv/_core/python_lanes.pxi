@@ -14,6 +14,10 @@ class _Interrupted(Exception):
     """In place of what a lane's env would have done in a call that another lane's KeyboardInterrupt has ended."""
 
 
+class InfosDiffer(ValueError):
+    """What lanes' envs have said cannot be put together. They have done the call, and can go on."""
+
+
 class NoObservation:
     """In place of the observation of a lane that has none, because its env has failed: an env may return anything, None
     included. It is the class itself, which pickles and copies leave as it is."""

@@ -68,7 +68,7 @@ cdef class Remote:
                     if infos is not None:
                         return (*adopt(self.batch, self.columns, None, out), infos)
                 return self.owner().finish_step(out)
-            except LaneError:
+            except (LaneError, InfosDiffer):
                 raise
             except BaseException:
                 self.owner().tear()

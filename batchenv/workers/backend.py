@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -33,12 +34,16 @@ Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
 NOTES = "\0notes"  # a key beside those of infos
 
 
-def gather(infos: dict[str, Any], told: Notes, finals: Notes, rows: int) -> None:
-    """Puts what envs have said, and what they have said of episodes that have ended, into the infos of so many rows."""
-    infos.update(_Infos(rows).gather(told))
+def gather(infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[int]) -> None:
+    """Puts what envs have said, and what they have said of episodes that have ended, into the infos of these lanes.
+
+    Raises:
+        InfosDiffer: that cannot be done.
+    """
+    infos.update(_Infos(lanes).gather(told))
     if finals and "final_info" in infos:
         mask = infos["_final_info"]
-        more = _Infos(rows).gather([(row, info) for row, info in finals if mask[row]])
+        more = _Infos(lanes).gather([(row, info) for row, info in finals if mask[row]])
         infos["final_info"] = {**infos["final_info"], **more}
 
 
@@ -52,14 +57,29 @@ class _Infos(VectorEnv):
 
     closed = True
 
-    def __init__(self, rows: int):
-        self.num_envs = rows
+    def __init__(self, lanes: Sequence[int]):
+        self.num_envs, self._lanes = len(lanes), lanes
 
     def gather(self, notes: Notes) -> dict[str, Any]:
         infos, notes = _core.gather_numbers(notes, self.num_envs)
         for row, info in notes:
-            infos = self._add_info(infos, info, row)
+            try:
+                infos = self._add_info(infos, info, row)
+            except Exception as problem:
+                raise self._refusal(infos, info, row, problem) from problem
         return infos
+
+    def _refusal(self, infos: dict[str, Any], info: dict[str, Any], row: int, problem: Exception) -> Exception:
+        """Says which info of a row cannot be put among those of the rows before it."""
+        for key, value in info.items():
+            try:
+                self._add_info(infos, {key: value}, row)
+            except Exception:
+                return _core.InfosDiffer(
+                    f"the info {key!r} of lane {self._lanes[row]} is {reprlib.repr(value)}, which cannot be put "
+                    f"together with that of other lanes ({problem}): let it be of one type and shape in all lanes"
+                )
+        return problem
 
 
 def check_env(env: Any, lane: int) -> None:
@@ -313,7 +333,7 @@ class PythonBackend(CoreBackend):
         if notes is not None:
             if self.gathers:
                 ids = infos.get("env_id")
-                gather(infos, *notes, len(numbers))
+                gather(infos, *notes, numbers)
                 if ids is not None:  # an env may say something of this name
                     infos["env_id"] = ids
                     infos.pop("_env_id", None)

@@ -109,6 +109,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._pending = np.zeros(count, np.bool_)  # ended, and not reset: autoreset mode Disabled
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
         self._gone: dict[int, BaseException] = {}  # lanes whose result comes first, and then a failure
+        self._unlike: _core.InfosDiffer | None = None  # of the present call, if its infos cannot be put together
         self._ready, self._torn = False, ""
         self._remote = _core.Remote(
             weakref.ref(self),
@@ -377,7 +378,10 @@ class ProcessBackend(CoreBackend, Owner):
             self.core, self._memory.columns, lanes, out, resets
         )
         observations = self._observed(observations, lanes)
-        infos = self._infos(lanes)
+        try:
+            infos, self._unlike = self._infos(lanes), None
+        except _core.InfosDiffer as problem:  # when the lanes' states have been noted
+            infos, self._unlike = {}, problem
         if self._stage is not None and "final_obs" in infos:
             self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
         if lanes is not None:
@@ -421,11 +425,15 @@ class ProcessBackend(CoreBackend, Owner):
             told[0].sort(key=lambda note: note[0])
         else:
             infos.update(numbers)
-        gather(infos, *told, rows)
+        gather(infos, *told, range(self.num_envs) if lanes is None else lanes.tolist())
         return infos
 
     def _raised(self, result: Any, lanes: NDArray[np.int64] | None) -> Any:
-        """`result`, or a LaneError that holds it, if lanes have failed."""
+        """`result`, or a LaneError that holds it, if lanes have failed.
+
+        Raises:
+            InfosDiffer: its infos could not be put together.
+        """
         asked = range(self.num_envs) if lanes is None else lanes.tolist()
         lost = {lane: self._lost.pop(lane) for lane in asked if lane in self._lost} if self._lost else None
         if self._gone:
@@ -433,6 +441,7 @@ class ProcessBackend(CoreBackend, Owner):
         if not self._remote.calm:
             self._look_around()
         if not lost:
+            self._refuse_unlike()
             return result
         failed = list(lost)
         error = _core.lanes_failed(
@@ -443,6 +452,15 @@ class ProcessBackend(CoreBackend, Owner):
             raise error from lost[failed[0]]
         finally:
             del error, lost  # else the exception, its traceback and this frame hold each other, and the processes
+
+    def _refuse_unlike(self) -> None:
+        """Raises InfosDiffer if the infos of the present call could not be put together."""
+        unlike, self._unlike = self._unlike, None
+        try:
+            if unlike is not None:
+                raise unlike
+        finally:
+            del unlike  # as in `_raised`
 
     def _look_around(self) -> None:
         """Notes whether anything is out of the ordinary."""

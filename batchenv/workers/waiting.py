@@ -116,7 +116,7 @@ class WaitingBackend(PythonBackend):
         """A call that is interrupted leaves lanes that have done it beside others that have not."""
         try:
             yield
-        except LaneError:
+        except (LaneError, _core.InfosDiffer):
             raise
         except BaseException:
             self.core.tear(_core.INTERRUPTED)

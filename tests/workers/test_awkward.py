@@ -552,3 +552,42 @@ def test_a_dict_of_infos_that_envs_share(kind, mode):
     for _ in range(2 if mode is AutoresetMode.DISABLED else 5):
         assert_same(ours.step(np.zeros(3, int))[4], theirs.step(np.zeros(3, int))[4], "step")
     ours.close()
+
+
+class Crashing(Plain):
+    """One lane says why as a text, the others as a number; with `options`, in a reset."""
+
+    def __init__(self, lane):
+        self.lane = lane
+
+    def _info(self, crashes):
+        return {"why": "crash" if self.lane == 3 and crashes else 0}
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)[0], self._info(options)
+
+    def step(self, action):
+        *result, _ = super().step(action)
+        return *result, self._info(action == 2)
+
+
+def test_infos_that_cannot_be_put_together(kind):
+    """The call raises, and all lanes have done it and go on."""
+    env = make(kind, [lambda lane=lane: Crashing(lane) for lane in range(4)], 4)
+    env.reset(seed=1)
+    words = (
+        "the info 'why' of lane 3 is 'crash', which cannot be put together with that of other lanes .*invalid literal"
+    )
+    for count in (1, 3):
+        with pytest.raises(ValueError, match=words):
+            env.step(np.full(4, 2))
+        assert env.step(np.zeros(4, int))[0][:, 0].tolist() == [count + 1] * 4
+    env.send(np.full(4, 2), np.arange(4))
+    with pytest.raises(ValueError, match=words):
+        env.recv()
+    env.send(np.zeros(4, int))
+    assert env.recv()[0][:, 0].tolist() == [6] * 4
+    with pytest.raises(ValueError, match=words):
+        env.reset(options={"crash": True})
+    assert env.step(np.zeros(4, int))[0][:, 0].tolist() == [1] * 4
+    env.close()
