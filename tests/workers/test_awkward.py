@@ -591,3 +591,36 @@ def test_infos_that_cannot_be_put_together(kind):
         env.reset(options={"crash": True})
     assert env.step(np.zeros(4, int))[0][:, 0].tolist() == [1] * 4
     env.close()
+
+
+FLAGS = {
+    "Box": spaces.Box(0, 1, (3,), np.bool_),
+    "Dict": spaces.Dict(flags=spaces.Box(0, 1, (3,), np.bool_), way=spaces.Discrete(3)),
+}
+
+
+class Taking(Plain):
+    """Notes its actions."""
+
+    def __init__(self, action_space):
+        self.action_space = copy.deepcopy(action_space)
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.taken = action
+        return super().step(action)
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_actions_of_dtype_bool(kind, name):
+    env = make(kind, lambda: Taking(FLAGS[name]))
+    env.reset(seed=1)
+    env.action_space.seed(1)
+    actions = env.action_space.sample()
+    env.step(actions)
+    for taken, row in zip(
+        env.get_attr("taken"), gymnasium.vector.utils.iterate(env.action_space, actions), strict=True
+    ):
+        assert_same(taken, row, "an action")
+    env.rollout(5, policy="random", seed=1)
+    env.close()
