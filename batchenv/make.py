@@ -227,7 +227,7 @@ def make_python(
             safe if it has threads. None: "forkserver", or "spawn" where the system is too old for it.
         step_timeout: with "processes", the seconds that a worker may take for what it is asked; one that takes longer
             is ended and replaced, and its lanes have failed. With "asyncio", those that a call of an env may take; one
-            that takes longer is cancelled, and its lane has failed. None: as long as it takes.
+            that takes longer is cancelled, and its lane has failed. None: as long as it takes. Not for other workers.
         on_failure: after an exception of a lane's env, LaneError is raised, and the lane's next step resets it.
             "raise": that env. "restart": a new env; the old one is closed. For envs that an exception leaves unusable.
         snapshots: how `BatchEnv.snapshot` keeps an env. "pickle": pickled, by cloudpickle. "deepcopy": as a copy; not

@@ -75,6 +75,11 @@ class PythonOrigin(Origin):
                 )
         if step_timeout is not None and not number("step_timeout", step_timeout) > 0:
             raise ValueError(f"step_timeout={step_timeout!r} must be more than 0 seconds, or None")
+        if step_timeout is not None and workers not in ("processes", "asyncio"):
+            raise ValueError(
+                f"step_timeout={step_timeout!r} is for workers='processes' or 'asyncio', not for workers={workers!r}, "
+                "where nothing can end a step"
+            )
         if start_method is not None and start_method not in METHODS:
             raise ValueError(f"start_method={start_method!r} must be None or one of {', '.join(map(repr, METHODS))}")
         if start_method is not None and workers != "processes":

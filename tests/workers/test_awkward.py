@@ -111,12 +111,19 @@ def test_a_timeout_that_is_none(timeout):
         make("processes", Plain, step_timeout=timeout)
 
 
+@pytest.mark.parametrize("kind", ["processes", "asyncio"])
 def test_a_timeout_that_never_comes(kind):
     env = make(kind, Plain, step_timeout=float("inf"))
     env.fileno()
     env.async_reset(seed=1)
     assert env.recv(timeout=float("inf"))[0].tolist() == [[0, 0]] * 2
     env.close()
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_a_timeout_that_nobody_can_keep(kind):
+    with pytest.raises(ValueError, match=f"step_timeout=3 is for .*'asyncio', not for workers='{kind}', where nothing"):
+        make(kind, Plain, step_timeout=3)
 
 
 class Named(Plain):
@@ -466,56 +473,6 @@ def test_a_lane_that_fails_where_observations_are_pickled(kind, name, spoil, wor
     env.close()
 
 
-OF_THE_SCRIPT = """
-    import enum, sys
-    import gymnasium, numpy as np, batchenv
-
-    class MyBox(gymnasium.spaces.Box):
-        pass
-
-    class Color(enum.Enum):
-        RED = 1
-
-    class Env(gymnasium.Env):
-        metadata = {"render_modes": [], "color": Color.RED, "call": lambda: 7}
-        observation_space, action_space = MyBox(-9, 9, (2,), np.float32), gymnasium.spaces.Discrete(3)
-
-        def reset(self, *, seed=None, options=None):
-            return np.ones(2, np.float32), {}
-
-        def step(self, action):
-            return np.ones(2, np.float32), 1.0, False, False, {}
-
-    env = batchenv.make_python(Env, 2, num_workers=2, start_method=sys.argv[1])
-    print(env.reset(seed=1)[0].tolist(), env.step(np.zeros(2, int))[1].tolist())
-    print(type(env.single_observation_space) is MyBox, env.metadata["color"] is Color.RED, env.metadata["call"]())
-    env.close()
-"""
-
-
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
-def test_spaces_and_metadata_of_the_main_module(method):
-    assert run_python(OF_THE_SCRIPT, method) == "[[1.0, 1.0], [1.0, 1.0]] [1.0, 1.0]\nTrue True 7\n"
-
-
-class Locked(Plain):
-    def __init__(self):
-        self.metadata = {"lock": threading.Lock()}
-
-
-def test_metadata_that_cannot_be_pickled():
-    with pytest.raises(TypeError, match=r"the spaces and metadata of Locked cannot be sent .*lock"):
-        make("processes", Locked)
-
-
-def test_an_env_of_a_module_that_workers_cannot_import(monkeypatch):
-    module = types.ModuleType("not_on_any_path")
-    module.Hidden = type("Hidden", (Plain,), {"__module__": module.__name__})
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    with pytest.raises(ImportError, match=r"cannot import what make_env needs \(No module named 'not_on_any_path'\)"):
-        make("processes", module.Hidden)
-
-
 class Sharing(Plain):
     """Says what it has to say in a dict, with an array and a dict, that all envs share."""
 
@@ -624,3 +581,53 @@ def test_actions_of_dtype_bool(kind, name):
         assert_same(taken, row, "an action")
     env.rollout(5, policy="random", seed=1)
     env.close()
+
+
+OF_THE_SCRIPT = """
+    import enum, sys
+    import gymnasium, numpy as np, batchenv
+
+    class MyBox(gymnasium.spaces.Box):
+        pass
+
+    class Color(enum.Enum):
+        RED = 1
+
+    class Env(gymnasium.Env):
+        metadata = {"render_modes": [], "color": Color.RED, "call": lambda: 7}
+        observation_space, action_space = MyBox(-9, 9, (2,), np.float32), gymnasium.spaces.Discrete(3)
+
+        def reset(self, *, seed=None, options=None):
+            return np.ones(2, np.float32), {}
+
+        def step(self, action):
+            return np.ones(2, np.float32), 1.0, False, False, {}
+
+    env = batchenv.make_python(Env, 2, num_workers=2, start_method=sys.argv[1])
+    print(env.reset(seed=1)[0].tolist(), env.step(np.zeros(2, int))[1].tolist())
+    print(type(env.single_observation_space) is MyBox, env.metadata["color"] is Color.RED, env.metadata["call"]())
+    env.close()
+"""
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_spaces_and_metadata_of_the_main_module(method):
+    assert run_python(OF_THE_SCRIPT, method) == "[[1.0, 1.0], [1.0, 1.0]] [1.0, 1.0]\nTrue True 7\n"
+
+
+class Locked(Plain):
+    def __init__(self):
+        self.metadata = {"lock": threading.Lock()}
+
+
+def test_metadata_that_cannot_be_pickled():
+    with pytest.raises(TypeError, match=r"the spaces and metadata of Locked cannot be sent .*lock"):
+        make("processes", Locked)
+
+
+def test_an_env_of_a_module_that_workers_cannot_import(monkeypatch):
+    module = types.ModuleType("not_on_any_path")
+    module.Hidden = type("Hidden", (Plain,), {"__module__": module.__name__})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(ImportError, match=r"cannot import what make_env needs \(No module named 'not_on_any_path'\)"):
+        make("processes", module.Hidden)
