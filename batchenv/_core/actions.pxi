@@ -165,7 +165,8 @@ cdef class ActionPart:
             whose = f"{lead[0]} lanes" if len(lead) == 1 else f"{lead[0]} steps of {lead[1]} lanes"
             raise ValueError(f"{self.name} have shape {array.shape}, but {whose} need shape {shape}: one row per "
                              "lane; no lane has been stepped")
-        if array.dtype.kind not in ("iub" if self.type in (cnp.NPY_INT8, cnp.NPY_BOOL) else "iu" if discrete else "iuf"):
+        bools = self.type in (cnp.NPY_INT8, cnp.NPY_BOOL)
+        if array.dtype.kind not in ("iub" if bools else "iu" if discrete else "iuf"):
             rule = f"{'integers' if discrete else 'numbers'} ({self.cheapest} costs nothing extra)"
             raise TypeError(f"{self.name} have dtype {array.dtype}, but the action space needs {rule}; "
                             "no lane has been stepped")

@@ -342,8 +342,8 @@ cdef class PythonLanes:
 
 
 cpdef object own_info(object info):
-    """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a call
-    of another env that shares them."""
+    """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a
+    call of another env that shares them."""
     cdef dict own
     if not isinstance(info, dict):
         return info
