@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import inspect
 import os
 import warnings
@@ -19,7 +18,7 @@ from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations import find_player_wrapper, find_wrapper
 from batchenv.integrations.envpool import COMMON, PoolSpec, keywords
-from batchenv.integrations.registration import entry_point, spec
+from batchenv.integrations.registration import spec
 from batchenv.registry import is_own, lookup, reserved
 from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
@@ -75,42 +74,17 @@ reserved.update(_taken())
 def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of a C type, of which this is the plain id."""
     env = BatchEnv(name, num_envs, **kwargs)
-    env.spec = _noted(spec(name), env, kwargs)
-    return env
-
-
-def _noted(spec: EnvSpec, env: BatchEnv, kwargs: dict[str, Any]) -> EnvSpec:
-    """Notes in a spec what an env was made with, as make_vec would, so that make_vec(spec) makes this env again."""
-    if spec.max_episode_steps is not None:
-        spec.kwargs["max_episode_steps"] = spec.max_episode_steps
-    spec.kwargs.update({name: _own(value) for name, value in kwargs.items()})
+    # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
+    env.spec = spec(name)
+    if env.spec.max_episode_steps is not None:
+        env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
+    env.spec.kwargs.update({name: _own(value) for name, value in kwargs.items()})
     if "autoreset_mode" in kwargs:
-        spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
+        env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
     if env.num_envs != 1:
-        spec.kwargs["num_envs"] = env.num_envs
-    spec.kwargs["vectorization_mode"] = "vector_entry_point"
-    return spec
-
-
-def _python_spec(spec: EnvSpec, env_kwargs: dict[str, Any]) -> EnvSpec:
-    """A copy of Gymnasium's entry from which make_vec makes a BatchEnv, of envs with these keywords."""
-    again = copy.deepcopy(spec)
-    known = gymnasium.registry.get(spec.id) == spec
-    again.vector_entry_point = entry_point("python", spec.id) if known else functools.partial(make_registered, spec)
-    again.additional_wrappers = ()  # which make_vec refuses, and which each env has
-    theirs = {**again.kwargs, **{name: _own(value) for name, value in env_kwargs.items()}}
-    alike = {name: value for name, value in theirs.items() if name in _python_keywords()}
-    again.kwargs = {name: value for name, value in theirs.items() if name not in alike}
-    if alike:
-        again.kwargs["env_kwargs"] = alike
-    return again
-
-
-def make_registered(env_id: Any, num_envs: int = 1, **kwargs: Any) -> BatchEnv:
-    """Makes lanes of an id of Gymnasium's, or an EnvSpec, in Python: what `BatchEnv.spec` of such lanes leads to."""
-    from batchenv.workers.origin import spec_of
-
-    return _make_registered(spec_of(env_id), num_envs, kwargs)
+        env.spec.kwargs["num_envs"] = env.num_envs
+    env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
+    return env
 
 
 def _own(value: Any) -> Any:
@@ -131,14 +105,9 @@ def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:
     return env_id, spec
 
 
-def _python_keywords() -> set[str]:
-    """The keywords that are batchenv's, and not for the envs."""
-    return {*BatchEnv._builtin_keywords(), *inspect.signature(make_python).parameters}
-
-
 def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of an environment that Gymnasium knows, in Python."""
-    known = _python_keywords()
+    known = {*BatchEnv._builtin_keywords(), *inspect.signature(make_python).parameters}
     own = {name: value for name, value in kwargs.items() if name in known}
     env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
     lanes = integer("num_envs", num_envs, 1, None)
@@ -249,20 +218,10 @@ def make_python(
     origin = PythonOrigin(
         make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
     )
-    given = {
-        "workers": workers,
-        "num_workers": num_workers,
-        "step_timeout": step_timeout,
-        "start_method": start_method,
-        "on_failure": on_failure,
-        "snapshots": snapshots,
-    }
 
     def of_kwargs(kwargs: dict[str, Any]) -> BatchEnv:
         env = BatchEnv(origin, num_envs, **kwargs)
-        if origin.spec is not None:
-            said = {name: value for name, value in given.items() if value is not None}
-            env.spec = _noted(_python_spec(origin.spec, env_kwargs or {}), env, {**said, **kwargs})
+        env.spec = origin.spec
         return env
 
     return _wrapped(find_wrapper(env_type), kwargs, of_kwargs)

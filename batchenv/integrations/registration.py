@@ -25,16 +25,11 @@ def __getattr__(name: str) -> Any:
         maker = partial(_MAKERS[kind], env_id)
         maker.metadata = BatchEnv.class_metadata(env_id)
         return maker
-    if kind == "python" and env_id:
-        from batchenv.make import make_registered  # it imports this module
-
-        return partial(make_registered, env_id)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def entry_point(kind: str, name: str) -> str:
-    """What Gymnasium imports to make the id `name`. kind: "single" or "vector"; "python": lanes of another id of
-    Gymnasium's, in Python."""
+    """What Gymnasium imports to make the id `name`. kind: "single" or "vector"."""
     return f"{__name__}:{kind} {name}"
 
 

@@ -128,31 +128,3 @@ def test_the_same_numbers(env_id, package, steps, mode):
     ends, _ = lockstep(ours, theirs, steps, env_id)
     assert ends or steps < 1000
     ours.close()
-
-
-class Scaled(Anything):
-    """Has keywords of its own, one of which is also the name of one of batchenv's."""
-
-    def __init__(self, scale=1.0, seed=None):
-        super().__init__(ARRAYS["box"])
-        self.scale, self.start = scale, seed
-
-
-@pytest.mark.parametrize("by_name", [True, False])
-def test_the_spec_makes_the_same_env_again(by_name, monkeypatch):
-    spec = gymnasium.envs.registration.EnvSpec("Scaled-v0", Scaled, max_episode_steps=9, kwargs={"scale": 2.0})
-    options = {"workers": "serial", "max_episode_steps": 3, "autoreset_mode": "SameStep", "env_kwargs": {"seed": 7}}
-    if by_name:
-        monkeypatch.setitem(gymnasium.registry, spec.id, spec)
-        env = batchenv.make("Scaled-v0", 4, scale=5.0, on_failure="restart", **options)
-    else:  # an entry that is not in the registry
-        options["env_kwargs"]["scale"] = 5.0
-        env = batchenv.make_python(spec, 4, on_failure="restart", **options)
-    assert env.spec.kwargs["scale"] == 5.0 and env.spec.kwargs["num_envs"] == 4 and spec.kwargs == {"scale": 2.0}
-    again = gymnasium.make_vec(env.spec)
-    assert again.spec.kwargs == env.spec.kwargs and (not by_name or again.spec == env.spec)
-    assert isinstance(again, batchenv.BatchEnv) and again.config == env.config and again.backend == "serial"
-    assert again.get_attr("scale") == (5.0,) * 4 and again.get_attr("start") == (7,) * 4
-    assert gymnasium.make_vec(again.spec).num_envs == 4
-    one, other = env.reset(seed=1)[0], again.reset(seed=1)[0]
-    np.testing.assert_array_equal(one, other)
