@@ -30,6 +30,21 @@ def pickled(said: Any) -> bytes:
     return cloudpickle.dumps(said)
 
 
+LEAVE_OUT = "leave out what cannot be pickled, or take workers='threads' or 'serial'"
+
+
+def sendable(said: Any, what: str, instead: str = LEAVE_OUT, *, dump: Callable[[Any], bytes] = pickled) -> bytes:
+    """An object as bytes, by `dump`.
+
+    Raises:
+        TypeError: it cannot be pickled. what: how the message calls it; instead: what the message says can be done.
+    """
+    try:
+        return dump(said)
+    except Exception as problem:
+        raise TypeError(f"{what} cannot be sent to another process ({problem}): {instead}") from problem
+
+
 def loaded(message: bytes) -> Any:
     """The object. A class that this process has stays as it is, though it was sent by value.
 

@@ -13,7 +13,7 @@ from typing import Any
 import cloudpickle
 
 from batchenv.workers.channel import Channel
-from batchenv.workers.pickles import loaded, pickled
+from batchenv.workers.pickles import loaded, sendable
 from batchenv.workers.starter import Process, socket_pair
 from batchenv.workers.watch import Watch
 from batchenv.workers.worker import Failure, Job
@@ -132,24 +132,13 @@ def pack(job: Job) -> bytes:
     Raises:
         TypeError: it cannot be pickled.
     """
-    try:
-        return cloudpickle.dumps(job)
-    except Exception as problem:
-        raise TypeError(
-            f"make_env cannot be sent to another process ({problem}): let it make the env there, from values that can "
-            "be pickled, or take workers='serial'"
-        ) from problem
+    instead = "let it make the env there, from values that can be pickled, or take workers='serial'"
+    return sendable(job, "make_env", instead, dump=cloudpickle.dumps)
 
 
 def check_options(options: Any) -> None:
     """Raises TypeError if options of a reset cannot be sent to another process."""
-    try:
-        pickled(options)
-    except Exception as problem:
-        raise TypeError(
-            f"the options of a reset cannot be sent to another process ({problem}): leave out what cannot be pickled, "
-            "or take workers='threads' or 'serial'"
-        ) from problem
+    sendable(options, "the options of a reset")
 
 
 def revived(told: Failure) -> BaseException:

@@ -27,7 +27,7 @@ from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
-from batchenv.workers.pickles import loaded, pickled
+from batchenv.workers.pickles import loaded, pickled, sendable
 from batchenv.workers.saved import Saved
 from batchenv.workers.trial import Cost, Trial
 
@@ -307,13 +307,8 @@ def pickled_like(backend: PythonBackend) -> bytes:
         TypeError: they have something that cannot be pickled.
     """
     env = backend.envs[0]
-    try:
-        return pickled(Like(env.observation_space, env.action_space, backend.metadata, backend.render_mode))
-    except Exception as problem:
-        raise TypeError(
-            f"the spaces and metadata of {type(env).__name__} cannot be sent to another process ({problem}): leave out "
-            "what cannot be pickled, or take workers='threads' or 'serial'"
-        ) from problem
+    like = Like(env.observation_space, env.action_space, backend.metadata, backend.render_mode)
+    return sendable(like, f"the spaces and metadata of {type(env).__name__}")
 
 
 def given(done: Any) -> Any:
