@@ -6,7 +6,6 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 cdef enum:
     CLOSED = -1  # Calls.busy
-    EXITED = -2  # likewise, at exit
 
 
 @cython.final
@@ -14,9 +13,9 @@ cdef class Calls:
     """Who is inside a call of a batch, and whether its lanes can go on after what has happened in calls."""
 
     cdef str type_name
-    cdef int busy  # 0: nobody; CLOSED; EXITED; else 1 + be_fork_count() of the process that has begun a call
+    cdef int busy  # 0: nobody; CLOSED; else 1 + be_fork_count() of the process that has begun a call
     cdef unsigned long holder  # its thread
-    cdef bint exiting  # no call may begin any more
+    cdef bint exiting  # Python is shutting down: no call may begin any more
     cdef bint has_reset
     cdef str torn  # why lanes must be reset again although they were reset before
 
@@ -37,7 +36,7 @@ cdef class Calls:
         cdef int seen = be_look(&self.busy)
         if seen == CLOSED:
             raise ClosedEnvironmentError(f"this BatchEnv of {self.type_name} is closed: make a new one")
-        if seen == EXITED or self.exiting:
+        if self.exiting:
             raise RuntimeError("Python is shutting down, and this BatchEnv's workers have ended")
         if seen == 0 and be_swap(&self.busy, 0, here):
             return 0
@@ -60,7 +59,7 @@ cdef class Calls:
 
     cdef bint begin_last(self) except -1:
         """Begins the call that closes the batch; False if the batch is closed, or has ended its work at exit."""
-        if be_swap(&self.busy, EXITED, CLOSED) or self.closed():
+        if self.closed() or self.exiting and be_swap(&self.busy, 0, CLOSED):
             return False
         self.begin()
         return True
@@ -72,7 +71,7 @@ cdef class Calls:
     cdef bint exit(self) noexcept:
         """Lets no call begin any more, because Python is shutting down; False if a call still runs."""
         self.exiting = True
-        return be_swap(&self.busy, 0, EXITED)
+        return be_look(&self.busy) == 0
 
     cdef int tear(self, str reason) except -1:
         """Notes why the lanes cannot go on from their present state."""
