@@ -36,21 +36,23 @@ MODES: dict[str, dict[int, tuple[int, ...]]] = {
 # Maze Craze with robbers.
 _STARTS = {("pong", 2): 4, ("pong", 4): 6, ("space_invaders", 2): 34, ("maze_craze", 2): 4}
 
-# Modes for one player that have other numbers in ale-py than in libale_c: {game: (ale-py's, libale_c's)}. They are the
-# same modes in the same order, as the byte in which a game keeps its mode shows.
-_NUMBERS = {
-    "backgammon": ((0,), (3,)),
-    "basic_math": ((5, 6, 7, 8), (0, 1, 2, 3)),
-    "boxing": ((0,), (1,)),
-    "entombed": ((0,), (1,)),
-    "fishing_derby": ((0,), (1,)),
-    "lost_luggage": ((0, 1), (1, 4)),
-    "mario_bros": ((0, 2, 4, 6), (1, 3, 5, 7)),
-    "othello": ((0, 1, 2), (1, 2, 3)),
-    "pong": ((0, 1), (1, 2)),
-    "space_invaders": (tuple(range(16)), tuple(range(1, 17))),
-    "surround": ((0, 2), (2, 4)),
-    "tennis": ((0, 2), (1, 3)),
+# The same for games of one player alone whose modes have other numbers in ale-py.
+_ALONE: dict[str, dict[int, tuple[int, ...]]] = {"basic_math": {1: (0, 1, 2, 3)}, "lost_luggage": {1: (1, 4)}}
+# ale-py's numbers of the modes for one player, where libale_c has others. They are the same modes in the same order, as
+# the byte in which a game keeps its mode shows.
+_ALE_PY = {
+    "backgammon": (0,),
+    "basic_math": (5, 6, 7, 8),
+    "boxing": (0,),
+    "entombed": (0,),
+    "fishing_derby": (0,),
+    "lost_luggage": (0, 1),
+    "mario_bros": (0, 2, 4, 6),
+    "othello": (0, 1, 2),
+    "pong": (0, 1),
+    "space_invaders": tuple(range(16)),
+    "surround": (0, 2),
+    "tennis": (0, 2),
 }
 
 
@@ -74,8 +76,8 @@ def choose(game: str, players: int, mode: int | None) -> int | None:
     """
     table = MODES.get(game, {})
     if players == 1:
-        return _alone(game, table, mode)
-    shown = {count: _NUMBERS[game][0] if count == 1 and game in _NUMBERS else modes for count, modes in table.items()}
+        return _alone(game, mode)
+    shown = {**table, 1: _ALE_PY[game]} if 1 in table and game in _ALE_PY else table
     listed = "; ".join(f"players={count}: mode {ranges(modes)}" for count, modes in shown.items())
     if not table:
         raise ValueError(f"players={players}: {game} supports one player only; games for more are {', '.join(MODES)}")
@@ -88,19 +90,19 @@ def choose(game: str, players: int, mode: int | None) -> int | None:
     return mode
 
 
-def _alone(game: str, table: dict[int, tuple[int, ...]], mode: int | None) -> int | None:
+def _alone(game: str, mode: int | None) -> int | None:
     """libale_c's number of ale-py's mode `mode` for one player. Modes of games that are not listed here are left to
     libale_c to check.
 
     Raises:
         ValueError: the game has no such mode.
     """
-    known = table.get(1, ())
-    numbers, own = _NUMBERS.get(game, (known, known))
-    if mode is None or not numbers:
+    table = MODES.get(game) or _ALONE.get(game, {})
+    if mode is None or 1 not in table:
         return mode
+    numbers = _ALE_PY.get(game, table[1])
     if mode in numbers:
-        return own[numbers.index(mode)]
+        return table[1][numbers.index(mode)]
     others = [count for count, modes in table.items() if count > 1 and mode in modes]
     hint = f" with players=1; it is for players={others[0]}" if others else ""
     raise ValueError(f"mode={mode} is none of this game's: {ranges(numbers)}{hint}")
