@@ -88,8 +88,7 @@ def restore(self: Any, snapshot: Snapshot | bytes, lanes: Any = None, *, rows: A
     The lanes may be other ones than those of the snapshot, and it may come from another BatchEnv of the same
     environment with the same built-in options; num_envs, threads and time limit may differ, and so may the autoreset
     mode, unless a lane of the snapshot has ended its episode and waits for its reset. One lane may be put into many
-    (branching, as in a tree search). Parameters are restored as well, so lanes may differ in them
-    afterwards.
+    (branching, as in a tree search). Parameters are restored as well, so lanes may differ in them afterwards.
 
     Args:
         snapshot: what `BatchEnv.snapshot` returned, or its bytes.
