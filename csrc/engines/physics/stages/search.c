@@ -66,7 +66,7 @@ static void narrow(solver *s, result *r, point p1, point p2, be_vd most, be_vd f
         }
         settle(r, found, best);
         loop &= ~found;
-        if (!be_any(loop)) return;
+        if (!be_any(loop)) break; /* lanes that were out of evaluations before still take the better end */
         be_vl moved1 = none(), moved2 = none();
         for (int i = 0; i < 3; i++) {
             const be_vl nearer = loop & is_nearer(p1, candidates[i]);
