@@ -97,7 +97,8 @@ BE_INLINE void see_from_start(be_physics_group *g, be_vd *velocity, const be_vd 
     }
 }
 
-/* mj_RungeKutta of order 4; the first evaluation has been made. */
+/* mj_RungeKutta of order 4; the first evaluation has been made. Leaves the mean acceleration of the step in g->moved.
+ */
 BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
     static const double weights[5][4] = {{0}, {0.5}, {0, 0.5}, {0, 0, 1}, {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0}};
     const be_physics_model *m = g->m;
@@ -112,7 +113,10 @@ BE_INLINE void runge_kutta(be_physics_group *g, const int wide, int keep) {
             be_copy(g->qpos, g->start_qpos, m->nq);
             move(m, g->qpos, velocity, time);
             for (int64_t i = 0; i < nv; i++) g->qvel[i] = g->start_qvel[i] + change[i] * time;
-            if (stage == 4) return;
+            if (stage == 4) {
+                be_copy(g->moved, change, nv);
+                return;
+            }
             g->last = keep && stage == 3;
             be_physics_forward(g);
         }
@@ -140,6 +144,8 @@ BE_INLINE void integrate(be_physics_group *g, const int wide) {
             euler(g, wide);
         }
         be_copy(g->qacc_warmstart, g->qacc, m->nv);
+        /* Before MuJoCo 4, what stays in qacc is the last evaluation's. */
+        if (runge && *m->version >= 4000) be_copy(g->qacc, g->moved, m->nv);
     }
     /* MuJoCo finds bad numbers in its next step. But a NaN has a sign, which depends on how it came about. */
     drop_bad(g, g->qpos, m->nq);
