@@ -89,6 +89,7 @@ class Contacts:
         ground = model.body_weldid[model.geom_bodyid[first]] == 0
         tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
         one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
+        moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
         sphere, capsule, cylinder = (
             model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
             for name in ("SPHERE", "CAPSULE", "CYLINDER")
@@ -111,6 +112,7 @@ class Contacts:
             np.where(kinds == 3, one_tree & bounded[first], ground & (sphere | capsule | cylinder) & (kinds != 2))
             & ((kinds != 3) | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & bounded[second]
+            & moves
             & ~explicit(model, found)
             & np.isin(self.dim, (1, 3))
             & (gap == 0)

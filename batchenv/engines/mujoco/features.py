@@ -147,6 +147,8 @@ def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
     if not disabled(mujoco, model, "FILTERPARENT"):
         related = (weld[first] == above[second]) | (weld[second] == above[first])
         apart &= ~(related & (weld[first] != 0) & (weld[second] != 0))
+    moves = model.body_treeid[model.geom_bodyid] >= 0  # MuJoCo looks for no contact of two mocap bodies
+    apart &= moves[first] | moves[second]
     excluded = {tuple(sorted((int(sign) >> 16, int(sign) & 0xFFFF))) for sign in model.exclude_signature}
     bodies = np.sort(model.geom_bodyid[np.column_stack([first, second])], 1)
     if excluded:
