@@ -68,13 +68,22 @@ def assert_like_mj_step(monkeypatch, make, steps, change=None, together=True):
 LANES = 8
 
 
+def lanes_of(model):
+    """Lanes that show every array that groups compute."""
+    data = library.load()[0].MjData(model)
+    shown = [name for name in _core.PHYSICS_ARRAYS if getattr(data, name, np.zeros(0)).size]
+    read = [name for name in shown if name in _core.MUJOCO_FIELDS]
+    observed = [name for name in shown if name not in read]
+    return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
+
+
 def compare(model, rng, calls):
     """Steps LANES lanes of a model in groups and by mj_step, each of the `calls` so many steps with other controls.
 
     Returns what differs, or ""; and how many of the lanes' calls were compared, and how many were left to mj_step.
     """
     mujoco, functions = library.load()
-    lanes = library.Lanes(model, LANES, 1, ("xpos", "cvel", "cfrc_ext", "qfrc_constraint"), together=False)
+    lanes = lanes_of(model)
     physics.together(lanes, mujoco, functions)
     data = mujoco.MjData(model)
     low, high = np.clip(model.actuator_ctrlrange.T, -100, 100)

@@ -1,0 +1,233 @@
+"""Random models for MuJoCo, as XML."""
+
+import numpy as np
+
+
+class Model:
+    """A random model as XML."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.joints, self.made, self.places = [], 0, []
+        options = self.options()
+        trees = self.pick(1, 1, 1, 1, 2)
+        bodies = "".join(self.tree(3 * k) for k in range(trees))
+        plane = f'<geom type="plane" size="9 9 1" {self.surface()} {self.turned(0.1) if self.chance(0.3) else ""}/>'
+        actuators, tendons = self.actuators(), self.tendons()
+        if self.chance(0.5):
+            tendons += self.more_tendons()
+            actuators += self.servos()
+        self.text = (
+            f'<mujoco><compiler angle="radian" boundmass="{self.bound()}" boundinertia="{self.bound()}"/>'
+            f"<option {self.attributes(options)}>{self.flags()}</option>"
+            f"<worldbody>{plane}{self.decoration()}{bodies}</worldbody>{tendons}{actuators}</mujoco>"
+        )
+
+    def chance(self, share):
+        return self.rng.random() < share
+
+    def pick(self, *choices):
+        return choices[self.rng.integers(len(choices))]
+
+    def number(self, low, high):
+        return float(f"{self.rng.uniform(low, high):.4g}")
+
+    def numbers(self, count, low, high):
+        return " ".join(str(self.number(low, high)) for _ in range(count))
+
+    def magnitude(self, low, high):
+        """A number whose exponent is drawn evenly."""
+        return float(f"{10 ** self.rng.uniform(np.log10(low), np.log10(high)):.4g}")
+
+    def options(self):
+        """Attributes of <option>, such as the few iterations and line searches that robots for GPUs have."""
+        values = {
+            "timestep": self.pick(0.001, 0.002, 0.005, 0.01),
+            "integrator": self.pick("Euler", "Euler", "RK4"),
+            "solver": self.pick("Newton", "Newton", "Newton", "PGS", "PGS", "CG"),
+            "cone": self.pick("pyramidal", "pyramidal", "pyramidal", "pyramidal", "elliptic"),
+            "jacobian": self.pick("auto", "auto", "dense", "sparse") if self.chance(0.2) else "auto",
+            "iterations": self.pick(100, 50, 5, 3, 2, 1, 1),
+            "ls_iterations": self.pick(50, 20, 8, 6, 5, 4, 3, 2, 1),
+            "tolerance": self.pick(1e-8, 1e-8, 1e-4, 1e-2, 0, 1e-15),
+            "ls_tolerance": self.pick(0.01, 0.01, 0.1, 0.5, 1e-6, 0),
+            "impratio": self.pick(1, 1, 1, 5, 100, 0.1),
+        }
+        if self.chance(0.2):
+            values.update(density=self.number(1, 2000), viscosity=self.pick(0, self.number(0, 1)))
+        if self.chance(0.1):
+            values["gravity"] = self.numbers(3, -20, 20)
+        if self.chance(0.03):
+            values["noslip_iterations"] = self.pick(1, 5)
+        if self.chance(0.05):
+            values.update(o_margin=self.number(0, 0.1))
+        return values
+
+    def bound(self):
+        """The least mass or inertia of a body: 0, or a tiny number, with which inertias are nearly singular."""
+        return self.magnitude(1e-14, 1e-3) if self.chance(0.1) else 0
+
+    def decoration(self):
+        """What does not move by itself: bodies without joints, mocap bodies, sites."""
+        parts = ""
+        if self.chance(0.15):
+            parts += f'<body mocap="true" pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}</body>'
+        if self.chance(0.15):
+            parts += f'<body pos="{self.numbers(3, -1, 1)}" {self.turned()}>{self.geom()}<site/></body>'
+        return parts
+
+    def mass(self):
+        """The mass of a geom, from a grain of dust to a mountain."""
+        if self.chance(0.9):
+            return ""
+        return f'mass="{self.magnitude(1e-9, 1e6)}"'
+
+    def inertial(self):
+        """An inertia of a body's own, which may be nearly that of a point or a needle."""
+        if self.chance(0.93):
+            return ""
+        axis = self.magnitude(1e-13, 10)
+        small = self.pick(axis, axis, 1e-14 if self.chance(0.5) else axis)
+        axes = [small, axis, axis] if self.chance(0.5) else [axis, axis, small]
+        return (
+            f'<inertial pos="{self.numbers(3, -0.1, 0.1)}" mass="{self.magnitude(1e-9, 1e3)}" '
+            f'diaginertia="{" ".join(map(str, axes))}" {self.turned() if self.chance(0.5) else ""}/>'
+        )
+
+    def turned(self, scale=3.0):
+        return f'euler="{self.numbers(3, -scale, scale)}"'
+
+    @staticmethod
+    def attributes(values):
+        return " ".join(f'{name}="{value}"' for name, value in values.items())
+
+    def curve(self, end=""):
+        """solref and solimp."""
+        if self.chance(0.4):
+            return ""
+        ref = f"{self.number(0.002, 0.1)} {self.number(0.3, 1.5)}"
+        if self.chance(0.2):
+            ref = f"{self.number(-900, -10)} {self.number(-60, -1)}"
+        low = self.number(0.1, 0.95)
+        high = self.pick(low, self.number(low, 0.99))
+        power = self.pick(1, 2, 2, self.number(1, 4))
+        return (
+            f'solref{end}="{ref}" solimp{end}="{low} {high} {self.number(0.001, 0.1)} {self.number(0.1, 0.9)} {power}"'
+        )
+
+    def surface(self):
+        more = f'friction="{self.numbers(3, 0.001, 1.5)}" condim="{self.pick(1, 3, 3, 3, 4, 6)}" {self.curve()}'
+        if self.chance(0.3):
+            more += f' margin="{self.number(0, 0.05)}"'
+        if self.chance(0.1):
+            more += f' gap="{self.number(0, 0.01)}"'
+        if self.chance(0.2):
+            more += f' priority="{self.pick(0, 1)}" solmix="{self.pick(0, 0.5, 2)}"'
+        return more
+
+    def geom(self):
+        kind = self.pick("sphere", "capsule", "capsule", "capsule", "cylinder", "box", "ellipsoid")
+        sizes = {"sphere": 1, "capsule": 2, "cylinder": 2}.get(kind, 3)
+        affinity = "" if self.chance(0.3) else 'contype="1" conaffinity="0"'  # touches the plane only
+        place = f'pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}' if self.chance(0.7) else ""
+        size = f'size="{self.numbers(sizes, 0.03, 0.2)}"'
+        return f'<geom type="{kind}" {size} {place} {affinity} {self.mass()} {self.surface()}/>'
+
+    def joint(self, last=True):
+        """A joint. Of a body's joints only the last one may be a ball."""
+        self.made += 1
+        name = f"j{self.made}"
+        kind = self.pick("hinge", "hinge", "hinge", "slide", *["ball"] * last)
+        values = {"name": name, "type": kind, "pos": self.numbers(3, -0.1, 0.1)}
+        if kind != "ball":
+            values["axis"] = self.pick("1 0 0", "0 1 0", "0 0 1", self.numbers(3, 0.1, 1))
+            self.joints.append(name)
+            if self.chance(0.5):
+                values.update(limited="true", range=f"{self.number(-1, 0)} {self.number(0, 1)}")
+            if self.chance(0.2):
+                values.update(margin=self.number(0, 0.1))
+            if self.chance(0.3):
+                values.update(stiffness=self.number(0, 20), springref=self.number(-0.5, 0.5))
+        if self.chance(0.5):
+            values["damping"] = self.number(0, 2)
+        if self.chance(0.3):
+            values["armature"] = self.number(0, 0.5)
+        if self.chance(0.03):
+            values["frictionloss"] = self.number(0, 0.5)
+        return f"<joint {self.attributes(values)} {self.curve('limit') if kind != 'ball' else ''}/>"
+
+    def body(self, depth):
+        geoms = "".join(self.geom() for _ in range(self.pick(1, 1, 1, 2)))
+        count = self.pick(0, 1, 1, 1, 2)
+        joints = "".join(self.joint(last=k == count - 1) for k in range(count))
+        site = f'<site pos="{self.numbers(3, -0.1, 0.1)}" {self.turned()}/>' if self.chance(0.2) else ""
+        children = "".join(self.body(depth + 1) for _ in range(self.pick(0, 1, 1, 2) if depth < 4 else 0))
+        place = f'pos="{self.numbers(3, -0.3, 0.3)}" {self.turned() if self.chance(0.5) else ""}'
+        return f"<body {place}>{self.inertial()}{joints}{geoms}{site}{children}</body>"
+
+    def tree(self, where):
+        root = "<freejoint/>" if self.chance(0.5) else '<joint type="slide" axis="0 0 1"/>' + self.joint()
+        geoms, child = self.geom(), self.body(1)
+        return f'<body pos="{where} 0 {self.number(0.1, 0.7)}">{root}{geoms}{child}{self.body(2)}</body>'
+
+    def actuators(self):
+        chosen = [name for name in self.joints if self.chance(0.6)] or self.joints[:1]
+        limit = self.pick('ctrlrange="-1 1" ctrllimited="true"', "")
+        motors = "".join(f'<motor joint="{name}" gear="{self.number(-20, 20)}" {limit}/>' for name in chosen)
+        return f"<actuator>{motors}</actuator>"
+
+    def tendons(self):
+        if len(self.joints) < 3 or self.chance(0.8):
+            return ""
+        parts = "".join(f'<joint joint="{name}" coef="{self.number(-1, 1)}"/>' for name in self.joints[:2])
+        return f"<tendon><fixed>{parts}</fixed></tendon>"
+
+    def more_tendons(self):
+        """With springs, dampers and limits, over any joints in any order."""
+        tendons = ""
+        for k in range(self.pick(0, 1, 2) if self.joints else 0):
+            chosen = self.rng.permutation(self.joints)[: self.rng.integers(1, 7)]
+            parts = "".join(f'<joint joint="{name}" coef="{self.number(-1, 1)}"/>' for name in chosen)
+            values = {"name": f"t{k}"}
+            if self.chance(0.5):
+                values.update(stiffness=self.number(0, 20), springlength=self.numbers(1, -0.5, 0.5))
+            if self.chance(0.3):
+                values["springlength"] = f"{self.number(-0.5, 0)} {self.number(0, 0.5)}"
+            if self.chance(0.5):
+                values["damping"] = self.number(0, 2)
+            if self.chance(0.3):
+                values.update(
+                    limited="true", range=f"{self.number(-1, 0)} {self.number(0, 1)}", margin=self.pick(0, 0.1)
+                )
+            tendons += f"<fixed {self.attributes(values)}>{parts}</fixed>"
+            self.places.append(f'tendon="t{k}"')
+        return f"<tendon>{tendons}</tendon>"
+
+    def servos(self):
+        """Actuators whose forces depend on where they are, at joints and tendons."""
+        places = [*self.places, *(f'joint="{name}"' for name in self.joints)]
+        servos = ""
+        for _ in range(self.pick(1, 2, 4) if places else 0):
+            kind = self.pick("position", "velocity", "motor", "general", "damper")
+            values = {
+                "position": {"kp": self.number(0, 50), "kv": self.number(0, 2)},
+                "velocity": {"kv": self.number(0, 5)},
+                "damper": {"kv": self.number(0, 5), "ctrlrange": "0 1"},
+                "general": {
+                    **{"gaintype": self.pick("fixed", "affine"), "gainprm": self.numbers(3, -5, 5)},
+                    **{"biastype": self.pick("none", "affine"), "biasprm": self.numbers(3, -5, 0)},
+                },
+            }.get(kind, {})
+            if self.chance(0.4):
+                values["forcerange"] = f"{self.number(-3, 0)} {self.number(0, 3)}"
+            servos += f'<{kind} {places[self.rng.integers(len(places))]} gear="{self.number(-3, 3)}" '
+            servos += f"{self.attributes(values)}/>"
+        return f"<actuator>{servos}</actuator>"
+
+    def flags(self):
+        smooth = ("gravity", "eulerdamp", "limit", "contact", "constraint", "frictionloss", "equality", "sensor")
+        solver = ("warmstart", "refsafe", "filterparent", "island", "midphase", "nativeccd")
+        values = {name: "disable" for name in smooth if self.chance(0.06)}
+        values.update({name: "disable" for name in solver if self.chance(0.03)})
+        values.update({name: "enable" for name in ("energy", "fwdinv", "override", "sleep") if self.chance(0.04)})
+        return f"<flag {self.attributes(values)}/>"
