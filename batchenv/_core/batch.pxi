@@ -509,7 +509,12 @@ cdef class Batch:
         failed, self.failed = self.failed, None
         if failed is None:
             return result
-        raise _lane_error(self.batch, failed, result)
+        error = _lane_error(self.batch, failed, result)
+        error.causes = {} if self.engine is None else self.engine.take_causes(failed)
+        for cause in error.causes.values():
+            if not isinstance(cause, Exception):  # Ctrl-C
+                raise cause from error
+        raise error from next(iter(error.causes.values()), None)
 
     # -- rollouts ----------------------------------------------------------------------------------------------------
 

@@ -19,3 +19,8 @@ cdef class Engine:
             raise ValueError("an array that the C side reads must be C-contiguous")
         self.kept.append(array)
         return cnp.PyArray_DATA(<cnp.ndarray>array)
+
+    def take_causes(self, failed):
+        """{lane: the exception because of which it has failed}, for those of the lanes `failed` (an array) that have
+        one."""
+        return {}

@@ -15,7 +15,8 @@ class LaneError(RuntimeError):
         env_id: int64 array of the lanes that failed. Their observation is zeros; those that failed in a step are
             truncated. The next step resets them; with autoreset disabled, the user must.
         result: what the call would have returned.
-        causes: {lane: the exception that its env has raised}; empty for lanes that are not written in Python.
+        causes: {lane: the exception that its env, or a callback of MuJoCo's, has raised}; empty where nothing in Python
+            has failed.
     """
 
     def __init__(self, message, env_id=None, result=None):

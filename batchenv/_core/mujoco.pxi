@@ -70,7 +70,6 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         be_physics_model model
         const void *without_contacts
         void **stage
-        void **callback
         int64_t *state_at
         int64_t input_at, num_input
         const double *input
@@ -89,6 +88,10 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         void *set_warning
         void *set_log
         void *time
+        void **callback
+        int (*hold_python)() noexcept nogil
+        int (*let_python_go)(void *owner, int held, int64_t lane) noexcept nogil
+        void *owner
         int64_t fingerprint, num_qpos, num_qvel, num_ctrl, num_body
         double timestep
         const double *init_qpos
@@ -142,6 +145,45 @@ cdef void *_address(object number) except? NULL:
     return <void *><size_t>getattr(number, "_address", number)
 
 
+# ---- exceptions of the user's callbacks
+
+cdef extern from "Python.h" nogil:
+    ctypedef enum PyGILState_STATE:
+        pass
+    PyGILState_STATE PyGILState_Ensure()
+    void PyGILState_Release(PyGILState_STATE)
+
+cdef extern from *:
+    """
+    static int be_python_has_raised(void) { return PyErr_Occurred() ? -1 : 0; }
+    """
+    int be_python_has_raised() except -1
+
+
+cdef int _hold_python() noexcept nogil:
+    """Holds Python's lock in this thread, whose exceptions then outlive a callback: see be_mujoco_source."""
+    return <int>PyGILState_Ensure()
+
+
+cdef int _let_python_go(void *owner, int held, int64_t lane) noexcept nogil:
+    cdef int raised = _keep_exception(owner, lane)
+    PyGILState_Release(<PyGILState_STATE>held)
+    return raised
+
+
+cdef int _keep_exception(void *owner, int64_t lane) noexcept with gil:
+    """Takes what a callback has raised. Callbacks that are called after it raise a SystemError because of it."""
+    try:
+        be_python_has_raised()
+    except BaseException as problem:
+        raised = problem
+        while isinstance(raised, SystemError) and raised.__cause__ is not None:
+            raised = raised.__cause__
+        (<MujocoSource>owner).raised[lane] = raised
+        return 1
+    return 0
+
+
 cdef class MujocoSource(Engine):
     """Fills a `be_mujoco_source`: lanes of a model, which are rows of `records`, and the mjData that are lent to them.
 
@@ -164,6 +206,7 @@ cdef class MujocoSource(Engine):
     cdef list floats  # the lanes' numbers for steps together, or None
     cdef double **arrays  # those of the lanes, then those of the slots
     cdef char *groups  # memory of the slots' groups
+    cdef dict raised  # {lane: what a callback of the user's has raised in its last call}
 
     def __cinit__(self, cnp.ndarray records, model, list slots, list fields, starts, sizes, dict functions,
                   dict numbers, starting, bounds, kept_bytes, unstable, dict flags, dict bodies):
@@ -171,6 +214,7 @@ cdef class MujocoSource(Engine):
         cdef Py_ssize_t lanes = records.shape[0], i, j, of_data
         cdef be_mujoco_slot *slot
         self.given = source
+        self.raised = {}
         self.models, self.floats = [model] * lanes, [None] * lanes
         source.num_lanes = lanes
         self._set_functions(functions)
@@ -240,6 +284,10 @@ cdef class MujocoSource(Engine):
         source.set_warning = _address(functions["_mjPRIVATE__set_tls_warning_fn"])
         source.set_log = _address(functions["_mjPRIVATE_setTlsLogHandler"])
         source.time = _address(functions["mjcb_time"])
+        cdef Py_ssize_t i
+        for i in range(MJ_CALLBACKS):
+            source.callback[i] = _address(functions[MUJOCO_CALLBACKS[i]])
+        source.hold_python, source.let_python_go, source.owner = _hold_python, _let_python_go, <void *>self
         return 0
 
     cdef int _set_numbers(self, model, dict numbers) except -1:
@@ -290,7 +338,7 @@ cdef class MujocoSource(Engine):
             isa: the instruction set. sizes, ints: the model's, in the order of PHYSICS_SIZES and PHYSICS_INTS; ints are
                 int32 arrays. floats: all numbers of PHYSICS_FLOATS in a row; starts: where each begins.
             ahead: zeros of the shape of `records`.
-            functions: {name: address} of MUJOCO_STAGES, and of the variables MUJOCO_CALLBACKS (0: there is none).
+            functions: {name: address} of MUJOCO_STAGES.
             state_at: where MUJOCO_STATES begin in a state; input_at: where that which users may change begins; given:
                 what it must be, float64.
             array_of: for each of `fields`, its index in PHYSICS_ARRAYS, or -1.
@@ -311,8 +359,6 @@ cdef class MujocoSource(Engine):
         together.model.num_floats = len(floats)
         for i in range(MJ_STAGES):
             together.stage[i] = _address(functions[MUJOCO_STAGES[i]])
-        for i in range(MJ_CALLBACKS):
-            together.callback[i] = _address(functions[MUJOCO_CALLBACKS[i]])
         for i in range(MJ_STATES):
             together.state_at[i] = state_at[i]
         together.input_at, together.num_input = input_at, len(given)
@@ -376,8 +422,12 @@ cdef class MujocoSource(Engine):
                 slot.kept[j] = cnp.PyArray_DATA(array)
         with nogil:
             status = be_mujoco_remake(&self.source, lane, stepped, &slot, numbers, &error)
+        be_python_has_raised()  # a callback of the user's
         if status != BE_OK:
             _raise(&error)
+
+    def take_causes(self, failed):
+        return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}
 
     def model(self, Py_ssize_t lane):
         """The lane's mjModel."""

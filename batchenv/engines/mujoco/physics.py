@@ -8,6 +8,7 @@ check that the results of this very model with this very library are the same bi
 from __future__ import annotations
 
 import copy
+import ctypes
 import os
 import platform
 from typing import Any
@@ -182,8 +183,16 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
         return ["there is one lane"]
+    called = [name for name in _core.MUJOCO_CALLBACKS if _is_set(functions[name])]
+    if called:  # the self-check would compare with steps that call it
+        return [f"{', '.join(called)} was set when the env was made"]
     unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
     return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
+
+
+def _is_set(variable: int) -> bool:
+    """Whether a variable that holds a function, which is at an address, or 0, holds one."""
+    return bool(variable) and bool(ctypes.c_void_p.from_address(variable).value)
 
 
 _places = {name: place for place, name in enumerate(_core.PHYSICS_ARRAYS)}

@@ -8,8 +8,6 @@ const char *const be_mujoco_state_names[] = {"TIME", "QPOS", "QVEL", "WARMSTART"
 const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision",         "mj_makeConstraint",
                                              "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint"};
-const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
-                                                "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
 
 enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
 
@@ -170,13 +168,6 @@ static int fits(const be_mujoco_source *source, const be_mujoco_lane *lane) {
     return memcmp(lane->state + together->input_at, together->input, bytes) == 0;
 }
 
-static int has_callbacks(const be_mujoco_together *together) {
-    for (int k = 0; k < MJ_CALLBACKS; k++) {
-        if (together->callback[k] && *together->callback[k]) return 1;
-    }
-    return 0;
-}
-
 /* Lanes that iterate together wait for the one with the most rows, so a group gets lanes with about as many: of as many
  * as before, since lanes change slowly. */
 static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int count) {
@@ -191,7 +182,7 @@ static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int coun
 
 void be_mujoco_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
     const be_mujoco_source *source = be_mujoco_of(batch);
-    if (has_callbacks(&source->together)) return;
+    if (be_mujoco_has_callbacks(source)) return;
     task t = {.source = source, .steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0)};
     be_mujoco_lane *chosen[TOGETHER];
     const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];

@@ -41,6 +41,9 @@ const char *const be_mujoco_body_names[] = {
     [MJ_TIPS_ARM] = "tips_arm",   [MJ_OBJECT] = "object",       [MJ_GOAL] = "goal",
 };
 
+const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
+                                                "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};
+
 /* ---- errors and warnings ----------------------------------------------------------------------------- */
 
 /* A thread-local variable that can be read without a function call, if the C library has room for it. This matters
@@ -223,8 +226,15 @@ static void store_state(const be_mujoco_source *source, const be_mujoco_lane *la
     }
 }
 
-/* Runs `call` on a lane, and turns MuJoCo's errors into ours. `unstable` is set to the warning of instability that
- * occurred, or to -1.
+int be_mujoco_has_callbacks(const be_mujoco_source *source) {
+    for (int k = 0; k < MJ_CALLBACKS; k++) {
+        if (source->callback[k] && *source->callback[k]) return 1;
+    }
+    return 0;
+}
+
+/* Runs `call` on a lane, and turns MuJoCo's errors, and exceptions of the user's callbacks, into ours. `unstable` is
+ * set to the warning of instability that occurred, or to -1.
  */
 typedef void call_on_lane(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
                           int64_t times, int forces);
@@ -234,6 +244,7 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
     const be_mujoco_source *source = be_mujoco_of(batch);
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
+    const int held = be_mujoco_has_callbacks(source) ? source->hold_python() : -1;
     be_mujoco_guard g;
     be_mujoco_enter(source, &g);
     volatile int resets = 0;
@@ -245,8 +256,11 @@ static int guarded(const be_batch *batch, int64_t lane, call_on_lane *call, int6
         renew(source, be_mujoco_lane_of(batch, lane), slot);
     }
     be_mujoco_leave(source);
+    const int raised = held >= 0 && source->let_python_go(source->owner, held, lane);
     *unstable = be_mujoco_take_unstable(source, slot);
     be_mujoco_give_back(source, slot);
+    if (raised)
+        return be_fail(error, BE_ERROR_ENGINE, lane, "a callback of MuJoCo's (mjcb_...) has raised an exception");
     return failed ? be_fail(error, BE_ERROR_ENGINE, lane, "MuJoCo: %s", g.message) : BE_OK;
 }
 

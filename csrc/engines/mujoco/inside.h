@@ -17,6 +17,9 @@ typedef struct be_mujoco_guard {
 void be_mujoco_enter(const be_mujoco_source *source, be_mujoco_guard *g);
 void be_mujoco_leave(const be_mujoco_source *source);
 
+/* Whether the user has set one of MuJoCo's callbacks. */
+int be_mujoco_has_callbacks(const be_mujoco_source *source);
+
 /* Takes a slot that nobody else uses until it is given back. There are as many slots as threads, so one is found at
  * once. `torn` is set to 1 if a thread of a parent process had it when this process was forked: its data may then be in
  * any state. */

@@ -99,6 +99,9 @@ typedef struct be_mujoco_slot {
     double *mirror[BE_PHYSICS_NUM_ARRAYS]; /* mjData's arrays of these names; NULL where it has none */
 } be_mujoco_slot;
 
+enum { MJ_CALLBACKS = 7 };
+extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
+
 /* How lanes are stepped together. */
 enum { MJ_STATE_TIME, MJ_STATE_QPOS, MJ_STATE_QVEL, MJ_STATE_WARMSTART, MJ_STATE_CTRL, MJ_STATES };
 enum {
@@ -111,20 +114,17 @@ enum {
     MJ_STAGE_SOLVE,
     MJ_STAGES
 };
-enum { MJ_CALLBACKS = 7 };
 extern const char *const be_mujoco_state_names[MJ_STATES];
 extern const char *const be_mujoco_stage_names[MJ_STAGES];
-extern const char *const be_mujoco_callback_names[MJ_CALLBACKS];
 typedef struct be_mujoco_together {
     const be_physics_isa *isa; /* NULL: each lane takes mj_step */
     be_physics_model model;
     const void *without_contacts; /* the mjModel with contacts disabled */
     void (*stage[MJ_STAGES])(const void *model, void *data);
-    void **callback[MJ_CALLBACKS]; /* MuJoCo's variables for functions of the user's. If one is set, mj_step it is */
-    int64_t state_at[MJ_STATES];   /* where the state's parts are in be_mujoco_lane.state */
-    int64_t input_at, num_input;   /* what users may change in a state besides controls: forces, mocap bodies ... */
-    const double *input;           /* what it must be */
-    const int64_t *array_of;       /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
+    int64_t state_at[MJ_STATES]; /* where the state's parts are in be_mujoco_lane.state */
+    int64_t input_at, num_input; /* what users may change in a state besides controls: forces, mocap bodies ... */
+    const double *input;         /* what it must be */
+    const int64_t *array_of;     /* for each array: its number in BE_PHYSICS_ARRAYS, or -1 */
 } be_mujoco_together;
 
 /* What be_batch_options.engine points at for these types; batchenv/_core/mujoco.pxi fills it. It must stay where it is
@@ -148,6 +148,14 @@ typedef struct be_mujoco_source {
     void (*set_warning)(void (*handler)(const char *message));
     void *(*set_log)(void (*handler)(const void *message));
     double (**time)(void); /* the variable that holds the function which MuJoCo asks for the time; may be NULL */
+    /* MuJoCo's variables for functions of the user's, each NULL where there is none. If one is set, lanes take mj_step.
+     * Such a function is Python's, and may raise an exception, of which MuJoCo knows nothing. So a call of MuJoCo for a
+     * lane holds Python's lock from hold_python() to let_python_go(), which returns 1 if there was an exception, and
+     * keeps it for `owner` as this lane's. */
+    void **callback[MJ_CALLBACKS];
+    int (*hold_python)(void);
+    int (*let_python_go)(void *owner, int held, int64_t lane);
+    void *owner;
 
     int64_t fingerprint;                            /* identifies the model: snapshots fit only this one */
     int64_t num_qpos, num_qvel, num_ctrl, num_body; /* sizes */

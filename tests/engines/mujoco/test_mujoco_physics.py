@@ -1,7 +1,10 @@
 """Lanes that are stepped several at a time: the same bits as mj_step, which takes over where that is not possible."""
 
+import contextlib
 import ctypes
+from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ import batchenv
 from batchenv import _core
 from batchenv.engines.mujoco import library, physics
 from helpers.mujoco import mujoco
-from helpers.together import TOP, always_alone, assert_like_mj_step, how, xml
+from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, xml
 
 NAMES = (
     *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
@@ -196,6 +199,27 @@ def test_self_check(monkeypatch):
     assert how(batchenv.make("Walker2d-v5", 4))[0].startswith("together")
 
 
+@pytest.mark.parametrize("most", [3, 4, 5, 6, 8])
+def test_limited_line_searches(most):
+    """Some lanes run out of evaluations while others go on: they take the better end of what they have searched."""
+    model = mujoco.MjModel.from_xml_path(str(Path(gymnasium.__file__).parent / "envs/mujoco/assets/humanoid.xml"))
+    model.opt.ls_iterations = most
+    differs, compared, _ = compare(model, np.random.default_rng(0), (1, 30, 60, 30))
+    assert not differs and compared > 2 * LANES
+
+
+def test_mean_acceleration_of_runge_kutta(monkeypatch):
+    """From MuJoCo 4 on, qacc is that of the whole step, and before it was that of the last evaluation."""
+    text = xml(top=TOP.replace('timestep="0.005"', 'timestep="0.005" integrator="RK4"'))
+    assert_like_mj_step(monkeypatch, lambda: batchenv.make_mujoco(text, 4, observation=["qacc", "qvel"]), 20)
+
+
+def test_mocap_body_in_the_ground(monkeypatch):
+    """MuJoCo looks for no contact where neither body can move."""
+    text = xml(BODY + '<body mocap="true" pos="2 0 .05"><geom size=".1"/></body>')
+    assert_like_mj_step(monkeypatch, lambda: batchenv.make_mujoco(text, 4, observation=["qpos", "cfrc_ext"]), 20)
+
+
 def test_callbacks_of_the_user():
     """They are called in every step, as in MuJoCo."""
     if not library.load()[1]["mjcb_control"]:
@@ -216,6 +240,70 @@ def test_callbacks_of_the_user():
         mujoco.set_mjcb_control(None)
     assert calls
     assert (pushed != other.step(np.zeros((4, 1), np.float32))[0]).any()
+
+
+@contextlib.contextmanager
+def raising(problem, call=1):
+    """MuJoCo's mjcb_control raises `problem` in its call of this number, and does nothing in others."""
+    if not library.load()[1]["mjcb_control"]:
+        pytest.skip("this library has no such variable")
+    calls = []
+
+    def callback(model, data):
+        calls.append(1)
+        if len(calls) == call:
+            raise problem
+
+    mujoco.set_mjcb_control(callback)
+    try:
+        yield
+    finally:
+        mujoco.set_mjcb_control(None)
+
+
+@pytest.mark.parametrize("lanes,threads", [(4, 1), (64, 2)])
+def test_callbacks_that_raise(lanes, threads):
+    """The lane that called fails, and its error holds the exception; the other lanes go on."""
+    env, other = (batchenv.make("Hopper-v5", lanes, num_threads=threads) for _ in range(2))
+    actions = np.zeros((lanes, 3), np.float32)
+    env.reset(seed=1), other.reset(seed=1)
+    expected = other.step(actions)[0]
+    with raising(ValueError("mine"), call=5), pytest.raises(batchenv.LaneError, match="callback") as caught:
+        env.step(actions)
+    (lane,) = caught.value.env_id.tolist()
+    assert caught.value.causes == {lane: caught.value.__cause__} and str(caught.value.__cause__) == "mine"
+    others = np.arange(lanes) != lane
+    assert (caught.value.result[0][others] == expected[others]).all()
+    env.step(actions)
+
+
+def test_callbacks_that_raise_elsewhere():
+    """In resets, in workers of a queue, while mjData is made; and Ctrl-C in a callback."""
+    env = batchenv.make("Hopper-v5", 6, batch_size=3, num_threads=2)
+    with raising(ValueError("mine")), pytest.raises(batchenv.LaneError) as caught:
+        env.reset(seed=1)
+    assert str(caught.value.__cause__) == "mine"
+    env.reset(seed=1)
+    with raising(ValueError("mine")), pytest.raises(batchenv.LaneError) as caught:
+        env.send(np.zeros((3, 3), np.float32), np.arange(3))
+        env.recv()
+    assert str(caught.value.__cause__) == "mine"
+    env.reset(seed=1)
+    with raising(ValueError("mine")), pytest.raises(ValueError, match="mine"):
+        env.get_attr("data")
+    with raising(KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        env.step(np.zeros((6, 3), np.float32))
+    env.step(np.zeros((6, 3), np.float32))
+    env.close()
+
+
+def test_envs_that_are_made_while_a_callback_is_set():
+    """The self-check is put off for them: it would find that steps with a callback differ, and remember it."""
+    model = mujoco.MjModel.from_xml_string(xml())
+    with raising(ValueError("never"), call=-1):
+        lanes = library.Lanes(model, 3, 1)
+    assert lanes.physics(0) == "alone, by mj_step: mjcb_control was set when the env was made"
+    assert library.Lanes(model, 3, 1).physics(0).startswith("together")
 
 
 def test_other_versions_take_mj_step(monkeypatch):
