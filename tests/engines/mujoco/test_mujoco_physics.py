@@ -12,7 +12,7 @@ import batchenv
 from batchenv import _core
 from batchenv.engines.mujoco import library, physics
 from helpers.mujoco import mujoco
-from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, xml
+from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, lanes_of, xml
 
 NAMES = (
     *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
@@ -206,6 +206,30 @@ def test_limited_line_searches(most):
     model.opt.ls_iterations = most
     differs, compared, _ = compare(model, np.random.default_rng(0), (1, 30, 60, 30))
     assert not differs and compared > 2 * LANES
+
+
+def test_start_near_the_smooth_acceleration():
+    """A heavy body that leaves the ground carries dust: its qacc_warmstart, which differs from qacc_smooth by rounding,
+    must not look cheaper than that."""
+    dust = '<joint axis="1 0 0"/><inertial pos=".03 -.02 .02" mass="3e-12" diaginertia="6e-9 6e-9 6e-9"/>'
+    arm = f'<joint name="b" axis="0 1 0"/><geom size=".1" mass="1.3e4"/><body pos="0 0 .3">{dust}</body>'
+    body = f'<body pos="0 0 .07"><freejoint/><geom size=".1" mass="1.3e4"/><body pos=".2 0 0">{arm}</body></body>'
+    model = mujoco.MjModel.from_xml_string(xml(body))
+    lanes, data, rng = lanes_of(model), mujoco.MjData(model), np.random.default_rng(0)
+    physics.together(lanes, *library.load())
+    for _ in range(40):
+        for lane in range(LANES):
+            mujoco.mj_resetData(model, data)
+            data.qpos[:] += rng.uniform(-0.1, 0.1, model.nq)
+            data.qpos[2] = rng.uniform(0.05, 0.098)
+            data.qvel[:] = rng.uniform(-0.5, 0.5, model.nv)
+            data.qvel[2] = 1.5
+            mujoco.mj_forward(model, data)
+            rounding = rng.standard_normal(model.nv) * 10.0 ** rng.uniform(-17, -10)
+            data.qacc_warmstart[:] = data.qacc_smooth * (1 + rounding)
+            mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
+        differs, _ = lanes.source.compare(np.zeros((LANES, model.nu), np.float32), 1)
+        assert (differs == -1).all(), [lanes.name_of(int(number)) for number in differs]
 
 
 def test_mean_acceleration_of_runge_kutta(monkeypatch):

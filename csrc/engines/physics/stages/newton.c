@@ -26,6 +26,20 @@ static be_vd gauss(const solver *s, const be_vd *qacc, be_vd sum) {
     return sum;
 }
 
+/* Whether qacc_warmstart costs more than qacc_smooth; `warm` and `smooth` are the costs of their rows. From 3.13 on,
+ * MuJoCo computes the rest so that a start near qacc_smooth is not cheaper by an error of rounding. (It is not inlined,
+ * because gcc 12 then ends with an internal error.) */
+__attribute__((noinline)) static be_vl is_cold(solver *s, be_vd warm, be_vd smooth) {
+    const be_physics_group *g = s->g;
+    if (*g->m->version < 3013) {
+        be_physics_mul_m(s, s->Ma, g->qacc_warmstart);
+        return gauss(s, g->qacc_warmstart, warm) > smooth;
+    }
+    for (int i = 0; i < s->nv; i++) s->search[i] = g->qacc_warmstart[i] - g->qacc_smooth[i];
+    be_physics_mul_m(s, s->Mv, s->search);
+    return warm + 0.5 * be_dot(s->Mv, s->search, s->nv) > smooth;
+}
+
 /* Starts from the cheaper one of qacc_warmstart and qacc_smooth. */
 static void warmstart(solver *s) {
     be_physics_group *g = s->g;
@@ -39,10 +53,9 @@ static void warmstart(solver *s) {
         s->base[k] = b;
         s->jar[k] = w;
     }
-    be_physics_mul_m(s, s->Ma, g->qacc_warmstart);
-    const be_vl cold = gauss(s, g->qacc_warmstart, warm) > smooth;
+    const be_vl cold = is_cold(s, warm, smooth);
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
-    if (be_any(cold)) be_physics_mul_m(s, s->Ma, g->qacc);
+    if (be_any(cold) || *g->m->version >= 3013) be_physics_mul_m(s, s->Ma, g->qacc);
     for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
 }
 
