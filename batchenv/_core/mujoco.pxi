@@ -6,6 +6,7 @@ cdef extern from "engines/physics/physics.h" nogil:
         BE_PHYSICS_NUM_INTS
         BE_PHYSICS_NUM_FLOATS
         BE_PHYSICS_NUM_ARRAYS
+        BE_LEFT_CAUSES
     const char *const *be_physics_size_names
     const char *const *be_physics_int_names
     const char *const *be_physics_float_names
@@ -41,6 +42,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         MJ_INCLUDE_CFRC_EXT
         MJ_INCLUDE_CONTACT_FORCES
         MJ_BODIES
+        MJ_ALONE_CAUSES
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
@@ -56,6 +58,9 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         const double *floats
         double *ahead
         int ready
+        int64_t together
+        int64_t *alone
+        int64_t *left
     ctypedef struct be_mujoco_slot:
         void *data
         int32_t *warnings
@@ -425,6 +430,13 @@ cdef class MujocoSource(Engine):
         be_python_has_raised()  # a callback of the user's
         if status != BE_OK:
             _raise(&error)
+
+    def counts(self, Py_ssize_t lane):
+        """What was done for a lane so far: steps in groups; steps by mj_step, by cause (MJ_ALONE_...); evaluations in
+        which MuJoCo solved its constraints, by cause (BE_LEFT_...)."""
+        cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
+        return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
+                [chosen.left[i] for i in range(BE_LEFT_CAUSES)])
 
     def take_causes(self, failed):
         return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}

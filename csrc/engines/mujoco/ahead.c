@@ -118,6 +118,7 @@ static void end_lane(const task *t, int lane) {
         if (source->copied[j]) together->isa->read(t->slot->group, (int)together->array_of[j], lane, to);
     }
     handles->ready = 1;
+    handles->together += t->steps;
 }
 
 static int wants_forces(const be_mujoco_source *source) {
@@ -130,6 +131,7 @@ static int wants_forces(const be_mujoco_source *source) {
 static void step_group(task *t, const float *const *actions) {
     const be_mujoco_source *source = t->source;
     int torn;
+    for (int lane = 0; lane < t->count; lane++) t->lanes[lane]->why = MJ_ALONE_FAILED;
     t->slot = be_mujoco_borrow(source, t->lanes[0] - source->lanes, &torn);
     be_mujoco_guard guard;
     t->guard = &guard;
@@ -151,7 +153,9 @@ static void step_group(task *t, const float *const *actions) {
         source->together.isa->step(t->slot->group, &job);
         for (int lane = 0; lane < t->count; lane++) {
             t->lanes[lane]->rows = job.rows[lane];
-            if (!(job.failed >> lane & 1)) end_lane(t, lane);
+            if (job.failed >> lane & 1) continue;
+            end_lane(t, lane);
+            for (int k = 0; k < BE_LEFT_CAUSES; k++) t->lanes[lane]->left[k] += job.left[lane][k];
         }
     }
     be_mujoco_leave(source);
@@ -160,12 +164,14 @@ static void step_group(task *t, const float *const *actions) {
 
 /* ---- lanes of a batch ------------------------------------------------------------------------------------ */
 
-/* Whether the lane can be stepped with others. */
-static int fits(const be_mujoco_source *source, const be_mujoco_lane *lane) {
+/* Whether the lane can be stepped with others. If not, notes why. */
+static int fits(const be_mujoco_source *source, be_mujoco_lane *lane) {
     const be_mujoco_together *together = &source->together;
-    if (lane->floats == NULL || lane->ready) return 0;
     const size_t bytes = (size_t)together->num_input * sizeof(double);
-    return memcmp(lane->state + together->input_at, together->input, bytes) == 0;
+    lane->why = lane->floats == NULL                                                    ? MJ_ALONE_MODEL
+                : memcmp(lane->state + together->input_at, together->input, bytes) != 0 ? MJ_ALONE_INPUT
+                                                                                        : MJ_ALONE_SINGLE;
+    return lane->why == MJ_ALONE_SINGLE && !lane->ready;
 }
 
 /* Lanes that iterate together wait for the one with the most rows, so a group gets lanes with about as many: of as many
@@ -182,7 +188,10 @@ static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int coun
 
 void be_mujoco_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
     const be_mujoco_source *source = be_mujoco_of(batch);
-    if (be_mujoco_has_callbacks(source)) return;
+    if (be_mujoco_has_callbacks(source)) {
+        for (int64_t k = 0; k < count; k++) source->lanes[lanes[k]].why = MJ_ALONE_CALLBACK;
+        return;
+    }
     task t = {.source = source, .steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0)};
     be_mujoco_lane *chosen[TOGETHER];
     const float *actions[TOGETHER], *all = rows->port[MJ_ACTION_PORT];

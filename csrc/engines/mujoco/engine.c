@@ -383,8 +383,9 @@ int be_mujoco_advance(be_batch *batch, int64_t lane, const be_rows *rows, int un
     for (int64_t j = 0; j < source->num_ctrl; j++) handles->arrays[MJ_CTRL][j] = action[j];
     int unstable = -1, status = BE_OK;
     if (!be_mujoco_take_ahead(batch, lane)) {
-        status = guarded(batch, lane, be_mujoco_call_step, (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0),
-                         contact_forces, &unstable, error);
+        const int64_t steps = (int64_t)be_param_of(batch, MJ_FRAME_SKIP, 0);
+        status = guarded(batch, lane, be_mujoco_call_step, steps, contact_forces, &unstable, error);
+        source->lanes[lane].alone[handles->why] += steps;
     }
     BE_ROW(uint8_t, rows->port[unstable_info], rows, lane, 1)[0] = unstable >= 0;
     if (status != BE_OK || unstable < 0) return status;

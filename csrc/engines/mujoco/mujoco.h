@@ -68,6 +68,16 @@ enum {
     MJ_FLAGS,
 };
 
+/* Why a lane takes mj_step. */
+enum {
+    MJ_ALONE_SINGLE,   /* no other lane was at hand */
+    MJ_ALONE_MODEL,    /* because of its model */
+    MJ_ALONE_INPUT,    /* forces, mocap bodies or equalities have been changed */
+    MJ_ALONE_CALLBACK, /* a callback of the user's is set */
+    MJ_ALONE_FAILED,   /* the group gave up: numbers of which MuJoCo may warn, or an error of MuJoCo */
+    MJ_ALONE_CAUSES
+};
+
 /* A lane consists of what decides its future (`state`, as mj_getState returns it) and of the arrays that its
  * observation reads. An mjData, which is hundreds of times as large, is lent to it for a step. There are only a few, so
  * they stay in the cache. */
@@ -84,6 +94,10 @@ typedef struct be_mujoco_lane {
     double *ahead;
     int ready;
     int rows; /* of constraints in its last step: lanes of about as many are stepped together */
+    int why;  /* its next step is mj_step's, if it is: MJ_ALONE_... */
+    /* What was done since the lane was made: steps of MuJoCo in groups, and by mj_step, by cause; and in how many
+     * evaluations of a group MuJoCo solved the lane's constraints, by cause (BE_LEFT_...). */
+    int64_t together, alone[MJ_ALONE_CAUSES], left[BE_LEFT_CAUSES];
 } be_mujoco_lane;
 
 /* An mjData that is lent to lanes. It has cache lines of its own, since one thread uses it at a time. */

@@ -285,6 +285,17 @@ enum {
     BE_WANTS_FORCES = 4,   /* cfrc_ext, of contacts */
 };
 
+/* Why the caller was asked. */
+enum {
+    BE_LEFT_ALWAYS,  /* the model has constraints that are not here, at any time */
+    BE_LEFT_SOLVER,  /* it has a solver, or settings, that are not here */
+    BE_LEFT_PAIRS,   /* geoms came near each other whose contacts are not found here */
+    BE_LEFT_TENDONS, /* a tendon was at its limit */
+    BE_LEFT_ROWS,    /* there were more than BE_MAX_ROWS rows */
+    BE_LEFT_PLACES,  /* contacts whose direction is not determined */
+    BE_LEFT_CAUSES
+};
+
 typedef struct be_physics_group be_physics_group; /* the arrays of a group: see group.h */
 
 /* Has the constraints of one lane of a group solved: reads the arrays of this lane (be_physics_isa.read), and writes
@@ -307,8 +318,9 @@ typedef struct be_physics_job {
     /* Set: lanes that must be stepped by mj_step, from where they were, because they have bad numbers (of which MuJoCo
      * would warn), or because of `constrain`. */
     unsigned failed;
-    /* Set: how many rows of constraints each lane had, in all evaluations together. */
-    int rows[BE_PHYSICS_LANES];
+    /* Set: how many rows of constraints each lane had, in all evaluations together; and in how many evaluations the
+     * caller was asked for its constraints, by cause. */
+    int rows[BE_PHYSICS_LANES], left[BE_PHYSICS_LANES][BE_LEFT_CAUSES];
 } be_physics_job;
 
 /* In which order PGS visits `count` rows in its sweep `sweep` (from 0): BE_MAX_ROWS rows and BE_MAX_SWEEPS at most. */

@@ -25,6 +25,11 @@ BE_INLINE be_vl limited(const be_physics_group *g, const int wide) {
     return found;
 }
 
+/* Notes that lanes are left to the caller. */
+static void note(be_physics_group *g, unsigned lanes, int cause) {
+    for (lanes &= g->present; lanes; lanes &= lanes - 1) g->job->left[__builtin_ctz(lanes)][cause]++;
+}
+
 /* Has the caller solve the lanes of `left`. */
 static void leave(be_physics_group *g, unsigned left, unsigned limits, unsigned contacts, int forces) {
     for (left &= g->present; left; left &= left - 1) {
@@ -43,17 +48,24 @@ void be_physics_constrain_lanes(be_physics_group *g) {
     be_zero(g->qfrc_constraint, m->nv);
     if (forces) be_zero(g->cfrc_ext, 6 * m->nbody);
     const unsigned limits = be_mask_bits(g->wide ? limited(g, 1) : limited(g, 0)) & g->present;
+    const unsigned at_limit = m->ntendon ? be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present : 0;
     unsigned foreign = *m->always ? g->present : m->num_pairs ? be_physics_near(g) & g->present : 0;
-    if (m->ntendon) foreign |= be_mask_bits(g->wide ? taut(g, 1) : taut(g, 0)) & g->present;
     if (*m->solves == BE_SOLVES_NOTHING) {
+        foreign |= at_limit;
+        note(g, limits | foreign, *m->always ? BE_LEFT_ALWAYS : BE_LEFT_SOLVER);
         leave(g, limits | foreign, limits, foreign, forces);
         return;
     }
-    g->left = foreign;
+    note(g, foreign, BE_LEFT_PAIRS);
+    note(g, at_limit & ~foreign, BE_LEFT_TENDONS);
+    const unsigned known = g->left = foreign | at_limit;
     const unsigned touching = m->num_candidates ? be_physics_collide(g) & g->present : 0;
+    const unsigned misplaced = g->left & ~known;
+    note(g, misplaced, BE_LEFT_PLACES);
     const unsigned own = (limits | touching) & ~g->left;
     if (own) {
         be_physics_make_constraint(g, own);
+        note(g, g->left & ~known & ~misplaced, BE_LEFT_ROWS);
         const unsigned ready = g->present & ~g->left;
         if (be_physics_has_pgs(m)) {
             be_physics_pgs(g, own & ready);
