@@ -77,14 +77,18 @@ def lanes_of(model):
     return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
 
 
-def compare(model, rng, calls):
+def compare(model, rng, calls, change=None):
     """Steps LANES lanes of a model in groups and by mj_step, each of the `calls` so many steps with other controls.
+
+    change: gives lanes models of their own: it gets the library.Lanes.
 
     Returns what differs, or ""; and how many of the lanes' calls were compared, and how many were left to mj_step.
     """
     mujoco, functions = library.load()
     lanes = lanes_of(model)
     physics.together(lanes, mujoco, functions)
+    if change:
+        change(lanes)
     data = mujoco.MjData(model)
     low, high = np.clip(model.actuator_ctrlrange.T, -100, 100)
     free = model.actuator_ctrllimited == 0

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv.engines.mujoco import pruning
 from batchenv.engines.mujoco.features import disabled, explicit
 
-_MINVAL = 1e-15  # mjMINVAL
+MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
 _FLAT, _LINEAR, _QUADRATIC = range(3)  # be_physics_shape in csrc/engines/physics/physics.h
@@ -65,11 +66,11 @@ def curves(
     least, most, middle = (np.minimum(_MAXIMP, np.maximum(_MINIMP, value)) for value in (least, most, middle))
     width, power = np.maximum(0, width), np.maximum(1, power)
     with np.errstate(all="ignore"):
-        standard = 1 / np.maximum(_MINVAL, most * most * ref0 * ref0 * ref1 * ref1)
-        stiffness = np.where(ref0 > 0, standard, -ref0 / np.maximum(_MINVAL, most * most))
-        damping = np.where(ref1 > 0, 2 / np.maximum(_MINVAL, most * ref0), -ref1 / np.maximum(_MINVAL, most))
+        standard = 1 / np.maximum(MINVAL, most * most * ref0 * ref0 * ref1 * ref1)
+        stiffness = np.where(ref0 > 0, standard, -ref0 / np.maximum(MINVAL, most * most))
+        damping = np.where(ref1 > 0, 2 / np.maximum(MINVAL, most * ref0), -ref1 / np.maximum(MINVAL, most))
         below, above = 1 / middle, 1 / (1 - middle)
-    flat = (least == most) | (width <= _MINVAL)
+    flat = (least == most) | (width <= MINVAL)
     shape = np.select([flat, power == 1, power == 2], [_FLAT, _LINEAR, _QUADRATIC], -1)
     shape[mixed] = -1
     columns = [stiffness, damping, least, most, width, middle, below, above]
@@ -82,9 +83,12 @@ class Contacts:
     Attributes (a row per pair):
         own: int32, whether csrc/engines/physics finds and solves them: 0 or 1.
         dim, shape: int32. margin, friction, curve: float64.
+        tests: what decides about `own`, of what fields of a model may change: {names of these: bool}.
     """
 
-    def __init__(self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32]):
+    def __init__(
+        self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32], compiled: Any = None
+    ):
         first, second = found.T.astype(int)
         ground = model.body_weldid[model.geom_bodyid[first]] == 0
         tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
@@ -94,7 +98,6 @@ class Contacts:
             model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
             for name in ("SPHERE", "CAPSULE", "CYLINDER")
         )
-        bounded = self._bounded(mujoco, model)
         priority = model.geom_priority[first] - model.geom_priority[second]
         self.dim = np.where(
             priority == 0,
@@ -108,26 +111,19 @@ class Contacts:
         self.friction = np.maximum(_MINMU, friction)
         solref, solimp = self._mixed(model, first, second, priority)
         self.curve, self.shape = curves(model, solref, solimp)
-        self.own = (
-            np.where(kinds == 3, one_tree & bounded[first], ground & (sphere | capsule | cylinder) & (kinds != 2))
+        known = (
+            np.where(kinds == 3, one_tree, ground & (sphere | capsule | cylinder) & (kinds != 2))
             & ((kinds != 3) | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
-            & bounded[second]
             & moves
             & ~explicit(model, found)
             & np.isin(self.dim, (1, 3))
-            & (gap == 0)
-            & (self.shape >= 0)
-        ).astype(np.int32)
-
-    @staticmethod
-    def _bounded(mujoco: Any, model: Any) -> NDArray[np.bool_]:
-        """Whether each geom is in the sphere that MuJoCo thinks it is in: users may have made it larger since."""
-        capsule, cylinder = (
-            model.geom_type == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("CAPSULE", "CYLINDER")
         )
-        radius, half = model.geom_size[:, 0], model.geom_size[:, 1]
-        bound = np.select([capsule, cylinder], [radius + half, np.hypot(radius, half)], radius)
-        return np.isclose(bound, model.geom_rbound, rtol=1e-12, atol=0)
+        self.tests = {
+            "geom_gap": gap == 0,
+            "geom_solref or geom_solimp": self.shape >= 0,
+            **pruning.tests(mujoco, model, found, compiled),
+        }
+        self.own = np.logical_and.reduce([known, *self.tests.values()]).astype(np.int32)
 
     @staticmethod
     def _mixed(model: Any, first: NDArray[Any], second: NDArray[Any], priority: NDArray[Any]) -> tuple[Any, Any]:
@@ -135,7 +131,7 @@ class Contacts:
         weight1, weight2 = model.geom_solmix[first], model.geom_solmix[second]
         with np.errstate(all="ignore"):
             mix = weight1 / (weight1 + weight2)
-        small1, small2 = weight1 < _MINVAL, weight2 < _MINVAL
+        small1, small2 = weight1 < MINVAL, weight2 < MINVAL
         mix = np.select([small1 & small2, small1, small2], [0.5, 0.0, 1.0], mix)[:, None]
         ref1, ref2 = model.geom_solref[first], model.geom_solref[second]
         imp1, imp2 = model.geom_solimp[first], model.geom_solimp[second]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,13 @@ PLAIN = (
     "actuator_forcerange",
     "body_gravcomp",
 )
-# None of these may be negative, nor 0 where the model has more than 0: the motion would not be determined.
-_AMOUNTS = ("body_mass", "body_inertia", "dof_armature")
+# What numbers of these fields must be, unless those of the model itself are not: MuJoCo's compiler would refuse others,
+# or they mean nothing. Where mj_step has a rule for odd numbers (it clips solimp, for example), there is none here.
+_NOT_NEGATIVE = ("dof_armature", "density", "viscosity", "dof_frictionloss", "geom_friction")
+_NEEDED = ("body_mass", "body_inertia", "geom_size", "impratio")  # 0 only where the model has 0
+_NOT_ZERO = ("body_quat", "body_iquat", "jnt_axis")  # as rows
+_RANGES = ("jnt_range", "actuator_forcerange")
+_LEAST_LENGTH = 1e-14  # about that of quaternions and axes that MuJoCo's compiler takes
 # Beginnings of names of mjData's arrays that lie elsewhere, and may be longer or shorter, after each step.
 _MOVING = ("contact", "efc_", "efm_", "iacc", "iefc_", "ifrc_")
 _OF_SIMPLE_BODIES = (
@@ -99,18 +105,39 @@ def check(lanes: library.Lanes, chosen: NDArray[np.int64], name: str, value: Any
     for lane in chosen.tolist():
         if not np.isfinite(array[lane]).all():
             raise ValueError(f"{name} of lane {lane} must be finite numbers, got {array[lane]}")
-        if name in _AMOUNTS:
-            _check_amounts(name, lane, read(lanes.model, name), array[lane])
+        _check_values(lanes.model, name, lane, array[lane])
     return array
 
 
-def _check_amounts(name: str, lane: int, present: NDArray[np.float64], array: NDArray[np.float64]) -> None:
-    needed = (present > 0) & (name != "dof_armature")
-    wrong = np.argwhere((array < 0) | ((array == 0) & needed))
-    if len(wrong):
-        place = wrong[0].tolist()
-        rule = "more than 0, as in the model" if needed[tuple(place)] else "0 or more"
-        raise ValueError(f"{name}{place} of lane {lane} must be {rule}, got {array[tuple(place)]:g}")
+def _check_values(model: Any, name: str, lane: int, array: NDArray[np.float64]) -> None:
+    """Raises ValueError if numbers of a field are impossible."""
+    present = read(model, name)
+    for rule, breaks in _rules(model, name):
+        wrong = np.argwhere(breaks(array) & ~breaks(present))
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            index = list(place) or ""
+            raise ValueError(f"{name}{index} of lane {lane} must be {rule}, got {array[place]}")
+
+
+def _rules(model: Any, name: str) -> list[tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_]]]]:
+    """What a field's numbers must be, and for which numbers, or rows of numbers, this is wrong."""
+    if name in _NOT_NEGATIVE:
+        return [("0 or more", lambda values: values < 0)]
+    if name in _NEEDED:
+        needed = read(model, name) > 0
+        if name == "geom_size":
+            needed[model.geom_type == 0] = False  # planes have no end where it is 0
+        return [
+            ("0 or more", lambda values: (values < 0) & ~needed),
+            ("more than 0, as in the model", lambda values: (values <= 0) & needed),
+        ]
+    if name in _NOT_ZERO:
+        rule = "a quaternion" if name.endswith("quat") else "a direction"
+        return [(f"{rule}, not all 0", lambda rows: (np.abs(rows) < _LEAST_LENGTH).all(-1))]
+    if name in _RANGES:
+        return [("in increasing order", lambda rows: rows[..., 0] > rows[..., 1])]
+    return []
 
 
 def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str, Any]) -> None:
@@ -131,8 +158,7 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
         why = _set_constants(mujoco, models[lane], scratch) if constants else ""
         if why:
             raise ValueError(f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}; no lane has changed")
-    for lane, model in models.items():
-        lanes.put_model(lane, model)
+    lanes.put_models(models)
 
 
 def _set_constants(mujoco: Any, model: Any, scratch: Any) -> str:

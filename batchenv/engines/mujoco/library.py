@@ -258,6 +258,7 @@ class Lanes:
         self.fields, self.sizes = fields, sizes
         self.isa = _core.chosen_isa()
         self.plan: steps.Plan | None = None  # with `together`
+        self.trial: steps.Trial | None = None  # checks lanes' own models
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))
@@ -298,10 +299,23 @@ class Lanes:
         model, reads, flags, bodies, observed, unlimited = self._given
         return Lanes(model, count, 1, reads, flags, bodies, observed, unlimited, together=False)
 
-    def put_model(self, lane: int, model: Any) -> None:
-        """Gives a lane a model of its own."""
-        floats, self._alone[lane] = steps.floats_of(self, load()[0], model)
-        self.source.put_model(lane, model, floats)
+    def put_models(self, models: dict[int, Any]) -> None:
+        """Gives lanes models of their own: {lane: model}. Those that cannot be stepped with others, or fail a check,
+        are stepped alone."""
+        mujoco, functions = load()
+        floats, why = {}, {}
+        for lane, model in models.items():
+            numbers, why[lane] = steps.floats_of(self, mujoco, model)
+            if numbers is not None:
+                floats[lane] = numbers
+        found = steps.check_models(self, mujoco, functions, [models[lane] for lane in floats], list(floats.values()))
+        for lane, what in zip(list(floats), found, strict=True):
+            if what:
+                why[lane] = [what]
+                del floats[lane]
+        self._alone.update(why)
+        for lane, model in models.items():
+            self.source.put_model(lane, model, floats.get(lane))
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""

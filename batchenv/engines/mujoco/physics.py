@@ -68,27 +68,40 @@ def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
     return quats
 
 
-# Numbers on whose signs it depends what is computed. All lanes of a group have to agree about them.
-DECIDING = (
-    *("body_mass", "body_subtreemass", "jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+# Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
+# lanes of a group have to agree about them.
+_SIGNS = (
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
     *("opt_density", "opt_viscosity"),
 )
+_MASSES = ("body_mass", "body_subtreemass")
+# Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
+_DERIVED = {
+    "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
+    "dof_frictionloss": ("always",),
+    "geom_solref or geom_solimp": ("pair_shape",),
+}
 
 
 class Plan:
     """A model as the C core reads it: see csrc/engines/physics/physics.h.
 
+    compiled: the plan of the compiler's model, if `model` is a changed copy of it.
+
     Attributes:
         sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
         floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
-        signs: those of DECIDING, and where mocap bodies are: they stay there.
+        model: the model. pairs: of geoms, of the compiler's model. contacts: what constraints.py says of them.
+        deciding, places: what else all lanes of a group have to agree about: {name of a field: array}, and where mocap
+            bodies are: they stay there.
     """
 
-    def __init__(self, mujoco: Any, model: Any):
-        found = pairs(mujoco, model)
+    def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
+        self.model = model
+        self.pairs = found = compiled.pairs if compiled else pairs(mujoco, model)
         version = mujoco.__version__.split(".")
         kinds = _pair_kinds(mujoco, model, found)
-        contacts = constraints.Contacts(mujoco, model, found, kinds)
+        self.contacts = contacts = constraints.Contacts(mujoco, model, found, kinds, compiled and compiled.model)
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
         limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
         known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
@@ -134,14 +147,31 @@ class Plan:
         self.starts = np.cumsum([0, *(len(array) for array in arrays)])[:-1]
         self.floats = np.concatenate(arrays)
 
+        self.deciding = {
+            **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
+            **{name: field(name) >= constraints.MINVAL for name in _MASSES},
+        }
         mocap = model.body_mocapid >= 0
-        places = [model.body_pos[mocap].ravel(), model.body_quat[mocap].ravel()]
-        self.signs = np.concatenate([*(np.sign(np.ravel(field(name))) for name in DECIDING), *places])
+        self.places = np.append(model.body_pos[mocap], model.body_quat[mocap])
 
-    def is_like(self, other: Plan) -> bool:
-        """Whether lanes of both can be in one group: they take the same decisions."""
-        ints = all(np.array_equal(a, b) for a, b in zip(self.ints, other.ints, strict=True))
-        return ints and self.sizes == other.sizes and np.array_equal(self.signs, other.signs)
+    def unlike(self, compiled: Plan) -> list[str]:
+        """Why lanes of this model and of the compiler's cannot be in one group: they do not take the same decisions."""
+        why = [
+            f"a number of {name} is 0 or less in the lane's model, and more in the others', or the other way round"
+            for name, values in self.deciding.items()
+            if not np.array_equal(values, compiled.deciding[name])
+        ]
+        if not np.array_equal(self.places, compiled.places):
+            why.append("the lane's body_pos or body_quat has a mocap body elsewhere")
+        ints = zip(_core.PHYSICS_INTS, self.ints, compiled.ints, strict=True)
+        other = {name for name, mine, theirs in ints if not np.array_equal(mine, theirs)}
+        names = [field for field, derived in _DERIVED.items() if other.intersection(derived)]
+        if "pair_own" in other:
+            mine, theirs = self.contacts, compiled.contacts
+            differ = mine.own != theirs.own
+            names += [name for name in mine.tests if (mine.tests[name] != theirs.tests[name])[differ].any()]
+        names = list(dict.fromkeys(names)) or sorted(other)
+        return why + [f"with the lane's {name}, a step is not computed as those of the others" for name in names]
 
 
 # ---- lanes
@@ -245,14 +275,13 @@ def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64
     if lanes.plan is None:
         return None, lanes.alone
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
-    plan = None if why else Plan(mujoco, model)
-    if plan and not plan.is_like(lanes.plan):
-        names = f"{', '.join(DECIDING[:-1])} or {DECIDING[-1]}"
-        why = [f"a number of {names} is 0 in the lane's model, and not in the others', or the other way round"]
+    with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
+        plan = None if why else Plan(mujoco, model, lanes.plan)
+    why = plan.unlike(lanes.plan) if plan else why
     return (None, why) if why else (plan.floats, [])
 
 
-# ---- the self-check
+# ---- the self-checks
 
 _TRIAL_LANES = 16
 _TRIAL_STEPS = (1, 2, 25, 1, 3, 25, 1)  # of MuJoCo, in each round
@@ -263,36 +292,78 @@ def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
 
     States are near the start and far from it, at rest and fast, in the air and in contact, beyond limits and absurd.
     """
-    trial = lanes.like(_TRIAL_LANES)
-    together(trial, mujoco, functions)
-    rng = np.random.default_rng(1)
-    low, high = (np.clip(bound, -2, 2) for bound in lanes.model.actuator_ctrlrange.T)
-    free = ~np.asarray(lanes.model.actuator_ctrllimited, bool)
-    low[free], high[free] = -1, 1
-    data = mujoco.MjData(lanes.model)
-    for lane in range(_TRIAL_LANES):
-        trial.records[lane, : trial.state_size] = _trial_state(mujoco, trial, data, rng, lane)
-    for steps in _TRIAL_STEPS:
-        actions = rng.uniform(low, high, (_TRIAL_LANES, lanes.model.nu))
-        differs, unstable = trial.source.compare(actions.astype(np.float32), steps)
-        for lane in np.flatnonzero(differs >= 0):
-            return (
-                f"{trial.name_of(int(differs[lane]))} differs from mj_step's in the self-check, with mujoco "
-                f"{mujoco.__version__} and {lanes.isa}"
-            )
-        for lane in np.flatnonzero(unstable):
-            trial.records[lane, : trial.state_size] = _trial_state(mujoco, trial, data, rng, int(lane))
-    return ""
+    trial = Trial(lanes, mujoco, functions, _TRIAL_LANES)
+    trial.states[-1, trial.first_speed] = 1e12  # MuJoCo finds this unstable
+    found = trial.compare(_TRIAL_STEPS)
+    return next((f"{what} in the self-check" for what in found if what), "")
 
 
-def _trial_state(mujoco: Any, trial: Lanes, data: Any, rng: np.random.Generator, lane: int) -> NDArray[np.float64]:
-    model = trial.model
-    mujoco.mj_resetData(model, data)
-    scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
-    data.qpos[:] += rng.uniform(-scale, scale, model.nq)
-    data.qvel[:] = rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
-    if lane == _TRIAL_LANES - 1:
-        data.qvel[0] = 1e12  # MuJoCo finds this unstable
-    state = np.empty(trial.state_size)
-    mujoco.mj_getState(model, data, state, trial.signature)
-    return state
+class Trial:
+    """Lanes of the same model as others, which are stepped both together and with mj_step.
+
+    Attributes:
+        states: where they begin: (lanes, size of a state).
+    """
+
+    def __init__(self, lanes: Lanes, mujoco: Any, functions: dict[str, int], count: int):
+        self._lanes = lanes.like(count)
+        together(self._lanes, mujoco, functions)
+        self._rng = np.random.default_rng(1)
+        model, data = self._lanes.model, self._lanes.slots[0]
+        self._low, self._high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
+        free = ~np.asarray(model.actuator_ctrllimited, bool)
+        self._low[free], self._high[free] = -1, 1
+        self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
+        self.states = np.empty((count, self._lanes.state_size))
+        for lane, state in enumerate(self.states):
+            mujoco.mj_resetData(model, data)
+            scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
+            data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
+            data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            mujoco.mj_getState(model, data, state, self._lanes.signature)
+        self._version = mujoco.__version__
+
+    def put_models(self, models: list[Any], floats: list[NDArray[np.float64]]) -> None:
+        """Gives the lanes models of their own, by turns. floats: their `floats_of`."""
+        for lane in range(len(self._lanes)):
+            k = lane % len(models)
+            self._lanes.source.put_model(lane, models[k], floats[k].copy())  # so that groups have several models
+
+    def compare(self, calls: tuple[int, ...]) -> list[str]:
+        """Takes so many steps in each call. Returns what of each lane differs, or ""."""
+        lanes = self._lanes
+        lanes.records[:, : lanes.state_size] = self.states
+        found = [""] * len(lanes)
+        for steps in calls:
+            actions = self._rng.uniform(self._low, self._high, (len(lanes), len(self._low)))
+            differs, unstable = lanes.source.compare(actions.astype(np.float32), steps)
+            for lane in np.flatnonzero(differs >= 0):
+                name = lanes.name_of(int(differs[lane]))
+                found[lane] = f"{name} differs from mj_step's, with mujoco {self._version} and {lanes.isa},"
+            if any(found):
+                break
+            lanes.records[unstable, : lanes.state_size] = self.states[unstable]
+        return found
+
+
+_OWN_LANES = 8
+_OWN_STEPS = (1, 4)
+
+
+def check_models(
+    lanes: Lanes, mujoco: Any, functions: dict[str, int], models: list[Any], floats: list[NDArray[np.float64]]
+) -> list[str]:
+    """The same for models that lanes are to get, several at a time. Returns what differs with each model, or ""."""
+    if models and lanes.trial is None:
+        lanes.trial = Trial(lanes, mujoco, functions, _OWN_LANES)
+    found = []
+    for k in range(0, len(models), _OWN_LANES):
+        some = models[k : k + _OWN_LANES]
+        lanes.trial.put_models(some, floats[k : k + _OWN_LANES])
+        differs = lanes.trial.compare(_OWN_STEPS)
+        for j in range(len(some)):
+            what = next((text for text in differs[j :: len(some)] if text), "")
+            found.append(what and f"{what} in the check of the lane's model")
+    for what in set(found) - {""}:
+        logger.warn(f"Some of MuJoCo's lanes are stepped one by one: {what}")
+    return found

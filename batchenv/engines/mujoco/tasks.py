@@ -17,6 +17,9 @@ from batchenv.engines.mujoco import library
 from batchenv.translator import Translator
 from batchenv.values import integer
 
+# Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
+Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
+
 # Means "no bound" in tables that may hold finite numbers only.
 ANY = float(np.finfo(np.float64).max)
 
@@ -82,7 +85,7 @@ class MuJoCo(Translator):
     _observed: list[str] | None = None
 
     def __init__(self) -> None:
-        self._changes: dict[int, dict[str, NDArray[np.float64]]] = {}
+        self._changes: dict[int, Changes] = {}
 
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:
@@ -167,18 +170,31 @@ class MuJoCo(Translator):
     def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
         """Gives lanes models of their own; see `fields.set_fields`."""
         model_fields.set_fields(self.lanes, lanes, values)
-        for name in values:
-            for lane in lanes.tolist():
-                self._changes.setdefault(lane, {})[name] = model_fields.read(self.lanes.source.model(lane), name)
+        computed = not set(values).isdisjoint(model_fields.CONSTANTS)
+        for lane in lanes.tolist():
+            before, since = self._changes.setdefault(lane, ({}, {}))
+            model = self.lanes.source.model(lane)
+            since.update({name: model_fields.read(model, name) for name in values})
+            if computed:
+                before.update(since)
+                since.clear()
 
-    def changes(self) -> dict[int, dict[str, NDArray[np.float64]]]:
-        """What `set_fields` has set: {lane: {name: value}}."""
+    def changes(self) -> dict[int, Changes]:
+        """What `set_fields` has set: {lane: Changes}."""
         return self._changes
 
-    def take_changes(self, changes: dict[int, dict[str, NDArray[np.float64]]]) -> None:
+    def take_changes(self, changes: dict[int, Changes]) -> None:
         """Makes the changes that another environment's `changes` returned."""
-        for lane, fields in changes.items():
-            self.set_fields(np.array([lane]), fields)
+        for part in range(2):
+            alike: dict[tuple[str, ...], list[int]] = {}
+            for lane, fields in changes.items():
+                alike.setdefault(tuple(sorted(fields[part])), []).append(lane)
+            for names, lanes in alike.items():
+                rows = {name: np.zeros((len(self.lanes), *self.field_shape(name))) for name in names}
+                for name in names:
+                    rows[name][lanes] = [changes[lane][part][name] for lane in lanes]
+                if names:
+                    self.set_fields(np.array(lanes), rows)
 
     def render_modes(self, env_id: str) -> list[str]:
         """See `Translator.render_modes`."""

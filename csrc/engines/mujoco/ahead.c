@@ -236,10 +236,11 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
         task t = {.source = source, .steps = steps};
         const float *taken[BE_PHYSICS_LANES];
         for (; lane < source->num_lanes && t.count < source->together.isa->lanes; lane++) {
+            if (source->lanes[lane].floats == NULL) continue; /* its model does not fit */
             t.lanes[t.count] = &source->lanes[lane];
             taken[t.count++] = actions + lane * source->num_ctrl;
         }
-        step_group(&t, taken);
+        if (t.count) step_group(&t, taken);
     }
     for (int64_t lane = 0; lane < source->num_lanes; lane++) {
         be_mujoco_lane *handles = &source->lanes[lane];
