@@ -77,40 +77,57 @@ def lanes_of(model):
     return library.Lanes(model, LANES, 1, read, observed=observed, together=False)
 
 
-def compare(model, rng, calls, change=None):
-    """Steps LANES lanes of a model in groups and by mj_step, each of the `calls` so many steps with other controls.
+class Both:
+    """LANES lanes of a model, which can be stepped in groups and by mj_step.
 
-    change: gives lanes models of their own: it gets the library.Lanes.
-
-    Returns what differs, or ""; and how many of the lanes' calls were compared, and how many were left to mj_step.
+    Attributes:
+        lanes: a library.Lanes.
     """
-    mujoco, functions = library.load()
-    lanes = lanes_of(model)
-    physics.together(lanes, mujoco, functions)
-    if change:
-        change(lanes)
-    data = mujoco.MjData(model)
-    low, high = np.clip(model.actuator_ctrlrange.T, -100, 100)
-    free = model.actuator_ctrllimited == 0
-    low[free], high[free] = -1, 1
-    compared = left = 0
 
-    def put(lane):
+    def __init__(self, model):
+        mujoco, functions = library.load()
+        reads = ("xpos", "cvel", "cfrc_ext", "qfrc_constraint")
+        self.lanes = lanes_of(model)
+        physics.together(lanes, mujoco, functions)
+        self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
+        self._low, self._high = np.clip(model.actuator_ctrlrange.T, -100, 100)
+        free = model.actuator_ctrllimited == 0
+        self._low[free], self._high[free] = -1, 1
+
+    def put_back(self):
+        """Gives all lanes the model that they had at first."""
+        for lane in range(LANES):
+            self.lanes.source.put_model(lane, self.lanes.model, self._floats)
+
+    def _put(self, lane, rng):
+        mujoco, _ = library.load()
+        lanes, data, model = self.lanes, self._data, self.lanes.model
         scale = rng.choice([0.02, 0.2, 1.0])
         mujoco.mj_resetData(model, data)
         data.qpos[:] += rng.uniform(-scale, scale, model.nq)
         data.qvel[:] = rng.standard_normal(model.nv) * scale
         mujoco.mj_getState(model, data, lanes.records[lane, : lanes.state_size], lanes.signature)
 
-    for lane in range(LANES):
-        put(lane)
-    for steps in calls:
-        actions = rng.uniform(low, high, (LANES, model.nu)).astype(np.float32)
-        differs, unstable = lanes.source.compare(actions, steps)
-        compared += int((differs == -1).sum())
-        left += int((differs == -2).sum())
-        for lane in np.flatnonzero(differs >= 0):
-            return f"{lanes.name_of(int(differs[lane]))} of lane {lane}", compared, left
-        for lane in np.flatnonzero(unstable):
-            put(lane)
-    return "", compared, left
+    def compare(self, rng, calls):
+        """Steps from random states both ways, each of the `calls` so many steps with other controls.
+
+        Returns what differs, or ""; and how many of the lanes' calls were compared, and how many were left to mj_step.
+        """
+        compared = left = 0
+        for lane in range(LANES):
+            self._put(lane, rng)
+        for steps in calls:
+            actions = rng.uniform(self._low, self._high, (LANES, len(self._low))).astype(np.float32)
+            differs, unstable = self.lanes.source.compare(actions, steps)
+            compared += int((differs == -1).sum())
+            left += int((differs == -2).sum())
+            for lane in np.flatnonzero(differs >= 0):
+                return f"{self.lanes.name_of(int(differs[lane]))} of lane {lane}", compared, left
+            for lane in np.flatnonzero(unstable):
+                self._put(lane, rng)
+        return "", compared, left
+
+
+def compare(model, rng, calls):
+    """See `Both.compare`."""
+    return Both(model).compare(rng, calls)

@@ -18,7 +18,7 @@ from batchenv.engines.mujoco import fields, physics
 from batchenv.engines.mujoco.tasks import assets
 from helpers.mujoco import mujoco
 from helpers.parity import Case, follow, make_gymnasium
-from helpers.together import BODY, LANES, LEG, always_alone, assert_like_mj_step, compare, how, rows, xml
+from helpers.together import BODY, LANES, LEG, Both, always_alone, assert_like_mj_step, how, rows, xml
 
 CHANGES = int(os.environ.get("BATCHENV_FUZZ_CHANGES", LANES))
 FIRST = int(os.environ.get("BATCHENV_FUZZ_SEED", "0"))
@@ -230,27 +230,24 @@ def test_random_changes(path, isa, monkeypatch):
     model = mujoco.MjModel.from_xml_path(path)
     if physics.reasons(mujoco, model):
         pytest.skip("always alone")
+    both = Both(model)
     wrong = []
     grouped = 0
     for name in fields.MODEL_FIELDS:
-        if not fields.read(model, name).size:
-            continue
-        for seed in range(FIRST, FIRST + CHANGES, LANES):
+        before = fields.read(model, name)
+        for seed in range(FIRST, FIRST + CHANGES, LANES) if before.size else ():
             rng = np.random.default_rng([seed, fields.MODEL_FIELDS.index(name)])
-
-            def change(lanes, name=name, rng=rng):
-                nonlocal grouped
-                for lane in range(LANES):
-                    try:
-                        fields.set_fields(lanes, np.array([lane]), {name: changed(rng, fields.read(model, name))})
-                    except ValueError:  # an impossible number
-                        continue
-                    told = lanes.physics(lane)
-                    grouped += told.startswith("together")
-                    if "differs" in told:  # the check of the lane's model has found it
-                        wrong.append((name, seed, told))
-
-            difference, _, _ = compare(model, rng, (1, 2, 20, 8), change)
+            both.put_back()
+            for lane in range(LANES):
+                try:
+                    fields.set_fields(both.lanes, np.array([lane]), {name: changed(rng, before)})
+                except ValueError:  # an impossible number
+                    continue
+                told = both.lanes.physics(lane)
+                grouped += told.startswith("together")
+                if "differs" in told:  # the check of the lane's model has found it
+                    wrong.append((name, seed, told))
+            difference, _, _ = both.compare(rng, (1, 2, 20, 8))
             if difference:
                 wrong.append((name, seed, difference))
     assert not wrong, wrong
