@@ -150,14 +150,20 @@ def set_fields(lanes: library.Lanes, chosen: NDArray[np.int64], values: dict[str
     arrays = {name: check(lanes, chosen, name, value) for name, value in values.items()}
     constants = [name for name in arrays if name in CONSTANTS]
     scratch = mujoco.MjData(lanes.model) if constants else None
-    models = {}
+    models: dict[int, Any] = {}
+    made: dict[Any, Any] = {}  # lanes that had the same model, and get the same values, share one again
     for lane in chosen.tolist():
-        models[lane] = copy.copy(lanes.source.model(lane))
-        for name, array in arrays.items():
-            _write(models[lane], name, array[lane])
-        why = _set_constants(mujoco, models[lane], scratch) if constants else ""
-        if why:
-            raise ValueError(f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}; no lane has changed")
+        before = lanes.source.model(lane)
+        key = (id(before), *(array[lane].tobytes() for array in arrays.values()))
+        if key not in made:
+            made[key] = copy.copy(before)
+            for name, array in arrays.items():
+                _write(made[key], name, array[lane])
+            why = _set_constants(mujoco, made[key], scratch) if constants else ""
+            if why:
+                refused = f"MuJoCo refuses these {', '.join(constants)} of lane {lane}: {why}"
+                raise ValueError(f"{refused}; no lane has changed")
+        models[lane] = made[key]
     lanes.put_models(models)
 
 

@@ -303,19 +303,21 @@ class Lanes:
         """Gives lanes models of their own: {lane: model}. Those that cannot be stepped with others, or fail a check,
         are stepped alone."""
         mujoco, functions = load()
+        distinct = {id(model): model for model in models.values()}
         floats, why = {}, {}
-        for lane, model in models.items():
-            numbers, why[lane] = steps.floats_of(self, mujoco, model)
+        for key, model in distinct.items():
+            numbers, why[key] = steps.floats_of(self, mujoco, model)
             if numbers is not None:
-                floats[lane] = numbers
-        found = steps.check_models(self, mujoco, functions, [models[lane] for lane in floats], list(floats.values()))
-        for lane, what in zip(list(floats), found, strict=True):
+                floats[key] = numbers
+        taken = [distinct[key] for key in floats]
+        found = steps.check_models(self, mujoco, functions, taken, list(floats.values()))
+        for key, what in zip(list(floats), found, strict=True):
             if what:
-                why[lane] = [what]
-                del floats[lane]
-        self._alone.update(why)
+                why[key] = [what]
+                del floats[key]
         for lane, model in models.items():
-            self.source.put_model(lane, model, floats.get(lane))
+            self._alone[lane] = why[id(model)]
+            self.source.put_model(lane, model, floats.get(id(model)))
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""

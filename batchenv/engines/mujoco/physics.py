@@ -294,8 +294,7 @@ def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
     """
     trial = Trial(lanes, mujoco, functions, _TRIAL_LANES)
     trial.states[-1, trial.first_speed] = 1e12  # MuJoCo finds this unstable
-    found = trial.compare(_TRIAL_STEPS)
-    return next((f"{what} in the self-check" for what in found if what), "")
+    return next((what for what in trial.compare(_TRIAL_STEPS, "in the self-check") if what), "")
 
 
 class Trial:
@@ -329,8 +328,8 @@ class Trial:
             k = lane % len(models)
             self._lanes.source.put_model(lane, models[k], floats[k].copy())  # so that groups have several models
 
-    def compare(self, calls: tuple[int, ...]) -> list[str]:
-        """Takes so many steps in each call. Returns what of each lane differs, or ""."""
+    def compare(self, calls: tuple[int, ...], where: str) -> list[str]:
+        """Takes so many steps in each call. Returns what of each lane differs (`where` is part of this text), or ""."""
         lanes = self._lanes
         lanes.records[:, : lanes.state_size] = self.states
         found = [""] * len(lanes)
@@ -339,7 +338,7 @@ class Trial:
             differs, unstable = lanes.source.compare(actions.astype(np.float32), steps)
             for lane in np.flatnonzero(differs >= 0):
                 name = lanes.name_of(int(differs[lane]))
-                found[lane] = f"{name} differs from mj_step's, with mujoco {self._version} and {lanes.isa},"
+                found[lane] = f"{name} differs from mj_step's {where}, with mujoco {self._version} and {lanes.isa}"
             if any(found):
                 break
             lanes.records[unstable, : lanes.state_size] = self.states[unstable]
@@ -360,10 +359,8 @@ def check_models(
     for k in range(0, len(models), _OWN_LANES):
         some = models[k : k + _OWN_LANES]
         lanes.trial.put_models(some, floats[k : k + _OWN_LANES])
-        differs = lanes.trial.compare(_OWN_STEPS)
-        for j in range(len(some)):
-            what = next((text for text in differs[j :: len(some)] if text), "")
-            found.append(what and f"{what} in the check of the lane's model")
+        differs = lanes.trial.compare(_OWN_STEPS, "in the check of the lane's model")
+        found += [next((text for text in differs[j :: len(some)] if text), "") for j in range(len(some))]
     for what in set(found) - {""}:
         logger.warn(f"Some of MuJoCo's lanes are stepped one by one: {what}")
     return found

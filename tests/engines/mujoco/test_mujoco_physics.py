@@ -98,7 +98,7 @@ def test_a_lane_whose_model_does_not_fit(monkeypatch):
         told = how(env)
         if told[0].startswith("together"):
             assert "jnt_stiffness" in told[4] and told[4].endswith("or the other way round")
-            assert told[2] == told[4]
+            assert "dof_frictionloss" in told[2]
             assert sum(text.startswith("together") for text in told) == 6
 
     assert_like_mj_step(monkeypatch, lambda: batchenv.make("Hopper-v5", 8), 30, change=change)
