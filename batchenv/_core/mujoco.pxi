@@ -7,6 +7,8 @@ cdef extern from "engines/physics/physics.h" nogil:
         BE_PHYSICS_NUM_FLOATS
         BE_PHYSICS_NUM_ARRAYS
         BE_LEFT_CAUSES
+        BE_LEFT_PAIRS
+    const char *const *be_physics_left_texts
     const char *const *be_physics_size_names
     const char *const *be_physics_int_names
     const char *const *be_physics_float_names
@@ -43,6 +45,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         MJ_INCLUDE_CONTACT_FORCES
         MJ_BODIES
         MJ_ALONE_CAUSES
+    const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
@@ -133,6 +136,9 @@ PHYSICS_SIZES = tuple(be_physics_size_names[i].decode() for i in range(BE_PHYSIC
 PHYSICS_INTS = tuple(be_physics_int_names[i].decode() for i in range(BE_PHYSICS_NUM_INTS))
 PHYSICS_FLOATS = tuple(be_physics_float_names[i].decode() for i in range(BE_PHYSICS_NUM_FLOATS))
 PHYSICS_ARRAYS = tuple(be_physics_array_names[i].decode() for i in range(BE_PHYSICS_NUM_ARRAYS))
+PHYSICS_LEFT = tuple(be_physics_left_texts[i].decode() for i in range(BE_LEFT_CAUSES))
+PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
+MUJOCO_ALONE = tuple(be_mujoco_alone_texts[i].decode() for i in range(MJ_ALONE_CAUSES))
 MUJOCO_UNSTABLE = tuple(be_mujoco_unstable_names[i].decode() for i in range(MJ_UNSTABLE))
 cdef dict _mujoco_bodies = {be_mujoco_body_names[i].decode(): i for i in range(MJ_BODIES)}
 cdef dict _mujoco_flags = {
@@ -432,8 +438,8 @@ cdef class MujocoSource(Engine):
             _raise(&error)
 
     def counts(self, Py_ssize_t lane):
-        """What was done for a lane so far: steps in groups; steps by mj_step, by cause (MJ_ALONE_...); evaluations in
-        which MuJoCo solved its constraints, by cause (BE_LEFT_...)."""
+        """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; evaluations
+        in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT."""
         cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
         return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
                 [chosen.left[i] for i in range(BE_LEFT_CAUSES)])

@@ -86,8 +86,7 @@ class Both:
 
     def __init__(self, model):
         mujoco, functions = library.load()
-        reads = ("xpos", "cvel", "cfrc_ext", "qfrc_constraint")
-        self.lanes = lanes_of(model)
+        self.lanes = lanes = lanes_of(model)
         physics.together(lanes, mujoco, functions)
         self._floats, self._data = lanes.plan.floats, mujoco.MjData(model)
         self._low, self._high = np.clip(model.actuator_ctrlrange.T, -100, 100)

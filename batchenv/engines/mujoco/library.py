@@ -24,6 +24,7 @@ from batchenv import _core
 from batchenv.engines import memory
 from batchenv.engines.mujoco import kept as kept_arrays
 from batchenv.engines.mujoco import physics as steps
+from batchenv.engines.mujoco import shares
 
 OLDEST = (3, 1)
 # In older versions the solver of an island stops by another criterion than the solver of all constraints. Walker2d's
@@ -321,8 +322,7 @@ class Lanes:
 
     def physics(self, lane: int) -> str:
         """How the lane is stepped, and why."""
-        why = self._alone.get(lane, self.alone)
-        return f"alone, by mj_step: {'; '.join(why)}" if why else f"together with others ({self.isa})"
+        return shares.told(load()[0], self, lane, self._alone.get(lane, self.alone))
 
     def name_of(self, index: int) -> str:
         """What the number `index` of a lane's record belongs to."""

@@ -213,16 +213,21 @@ def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str
         return [f"mujoco's library has no {', '.join(missing)}"]
     if len(lanes) < 2:
         return ["there is one lane"]
-    called = [name for name in _core.MUJOCO_CALLBACKS if _is_set(functions[name])]
-    if called:  # the self-check would compare with steps that call it
-        return [f"{', '.join(called)} was set when the env was made"]
+    called = _called(functions)
+    if called:
+        return called
     unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
     return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
 
 
-def _is_set(variable: int) -> bool:
-    """Whether a variable that holds a function, which is at an address, or 0, holds one."""
-    return bool(variable) and bool(ctypes.c_void_p.from_address(variable).value)
+def _called(functions: dict[str, int]) -> list[str]:
+    """Why nothing can be checked now: steps by mj_step would call what the user has set."""
+
+    def is_set(variable: int) -> bool:
+        return bool(variable) and bool(ctypes.c_void_p.from_address(variable).value)
+
+    names = [name for name in _core.MUJOCO_CALLBACKS if is_set(functions[name])]
+    return [f"{', '.join(names)} was set when the lane got its model"] if names else []
 
 
 _places = {name: place for place, name in enumerate(_core.PHYSICS_ARRAYS)}
@@ -353,6 +358,9 @@ def check_models(
     lanes: Lanes, mujoco: Any, functions: dict[str, int], models: list[Any], floats: list[NDArray[np.float64]]
 ) -> list[str]:
     """The same for models that lanes are to get, several at a time. Returns what differs with each model, or ""."""
+    called = _called(functions)
+    if called:
+        return called * len(models)
     if models and lanes.trial is None:
         lanes.trial = Trial(lanes, mujoco, functions, _OWN_LANES)
     found = []

@@ -9,6 +9,14 @@ const char *const be_mujoco_stage_names[] = {"mj_tendon",       "mj_collision", 
                                              "mj_island",       "mj_projectConstraint", "mj_referenceConstraint",
                                              "mj_fwdConstraint"};
 
+const char *const be_mujoco_alone_texts[] = {
+    [MJ_ALONE_SINGLE] = "because no other lane was at hand",
+    [MJ_ALONE_MODEL] = "because of the model that the lane had",
+    [MJ_ALONE_INPUT] = "because forces, mocap bodies or equalities had been set",
+    [MJ_ALONE_CALLBACK] = "because a callback of MuJoCo's was set",
+    [MJ_ALONE_FAILED] = "because of numbers at which MuJoCo may warn",
+};
+
 enum { TOGETHER = 64 }; /* lanes that are divided into groups at a time */
 
 /* A group under way. */

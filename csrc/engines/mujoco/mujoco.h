@@ -77,6 +77,7 @@ enum {
     MJ_ALONE_FAILED,   /* the group gave up: numbers of which MuJoCo may warn, or an error of MuJoCo */
     MJ_ALONE_CAUSES
 };
+extern const char *const be_mujoco_alone_texts[MJ_ALONE_CAUSES]; /* what users are told */
 
 /* A lane consists of what decides its future (`state`, as mj_getState returns it) and of the arrays that its
  * observation reads. An mjData, which is hundreds of times as large, is lent to it for a step. There are only a few, so

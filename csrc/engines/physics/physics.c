@@ -9,6 +9,14 @@ const char *const be_physics_size_names[] = {BE_PHYSICS_SIZES(NAME)};
 const char *const be_physics_int_names[] = {BE_PHYSICS_INTS(NAME)};
 const char *const be_physics_float_names[] = {BE_PHYSICS_FLOATS(NAME)};
 const char *const be_physics_array_names[] = {BE_PHYSICS_ARRAYS(ARRAY_NAME)};
+const char *const be_physics_left_texts[] = {
+    [BE_LEFT_ALWAYS] = "because of friction loss or equalities",
+    [BE_LEFT_SOLVER] = "because of the model's solver, cones or flags",
+    [BE_LEFT_PAIRS] = "because geoms came near each other whose contacts only MuJoCo finds",
+    [BE_LEFT_TENDONS] = "because of a tendon's limit",
+    [BE_LEFT_ROWS] = "because there were too many rows of constraints",
+    [BE_LEFT_PLACES] = "because of contacts without a direction",
+};
 
 int64_t be_physics_array_size(const be_physics_model *m, int array) {
 #define SIZE(name, count) (count),

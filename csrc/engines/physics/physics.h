@@ -295,6 +295,7 @@ enum {
     BE_LEFT_PLACES,  /* contacts whose direction is not determined */
     BE_LEFT_CAUSES
 };
+extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users are told */
 
 typedef struct be_physics_group be_physics_group; /* the arrays of a group: see group.h */
 

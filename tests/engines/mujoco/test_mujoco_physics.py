@@ -12,7 +12,7 @@ import batchenv
 from batchenv import _core
 from batchenv.engines.mujoco import library, physics
 from helpers.mujoco import mujoco
-from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, lanes_of, xml
+from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, lanes_of, rows, xml
 
 NAMES = (
     *("Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum", "InvertedPendulum"),
@@ -266,6 +266,37 @@ def test_callbacks_of_the_user():
     assert (pushed != other.step(np.zeros((4, 1), np.float32))[0]).any()
 
 
+BOX = '<body pos="0.1 0 .3"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+
+
+@pytest.mark.parametrize(
+    "body,told",
+    [
+        (BODY, ""),
+        (BODY + BOX, "contacts only MuJoCo finds (plane and box, sphere and box)"),
+        (BODY.replace('axis="0 1 0"', 'axis="0 1 0" frictionloss="1"'), "because of friction loss or equalities"),
+    ],
+)
+def test_what_is_said_of_steps(body, told):
+    """How many steps were made in groups, and in which of their evaluations MuJoCo did a part."""
+    env = batchenv.make_mujoco(xml(body), 4, num_threads=1)
+    assert list(how(env)) == [f"together with others ({_core.chosen_isa()})"] * 4
+    rows(env, 30)
+    for text in how(env):
+        assert text.startswith(f"together with others ({_core.chosen_isa()}): 100% of 30 steps of MuJoCo")
+        assert told in text and ("; MuJoCo solved the constraints of " in text) == bool(told)
+
+
+def test_what_is_said_of_steps_by_mj_step():
+    env = batchenv.make("Hopper-v5", 3, num_threads=1)
+    env.reset(seed=1)
+    env.step(np.zeros((3, 3), np.float32))
+    with raising(ValueError("never"), call=-1):
+        env.step(np.zeros((3, 3), np.float32))
+    expected = "50% of 8 steps of MuJoCo, the others by mj_step (50% because a callback of MuJoCo's was set)"
+    assert list(how(env)) == [f"together with others ({_core.chosen_isa()}): {expected}"] * 3
+
+
 @contextlib.contextmanager
 def raising(problem, call=1):
     """MuJoCo's mjcb_control raises `problem` in its call of this number, and does nothing in others."""
@@ -326,7 +357,7 @@ def test_envs_that_are_made_while_a_callback_is_set():
     model = mujoco.MjModel.from_xml_string(xml())
     with raising(ValueError("never"), call=-1):
         lanes = library.Lanes(model, 3, 1)
-    assert lanes.physics(0) == "alone, by mj_step: mjcb_control was set when the env was made"
+    assert lanes.physics(0) == "alone, by mj_step: mjcb_control was set when the lane got its model"
     assert library.Lanes(model, 3, 1).physics(0).startswith("together")
 
 
