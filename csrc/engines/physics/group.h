@@ -88,7 +88,8 @@ unsigned be_physics_collide(be_physics_group *g);
 #define be_physics_make_constraint BE_ISA_NAME(be_physics_make_constraint)
 void be_physics_make_constraint(be_physics_group *g, unsigned lanes);
 
-/* Solves for qacc, qfrc_constraint and efc_force of some lanes (mj_solNewton). */
+/* Solves for qacc, qfrc_constraint and efc_force of some lanes (mj_solNewton). Lanes whose Hessian is singular get a
+ * bit in `left`. */
 #define be_physics_newton BE_ISA_NAME(be_physics_newton)
 void be_physics_newton(be_physics_group *g, unsigned lanes);
 

@@ -293,6 +293,7 @@ enum {
     BE_LEFT_TENDONS, /* a tendon was at its limit */
     BE_LEFT_ROWS,    /* there were more than BE_MAX_ROWS rows */
     BE_LEFT_PLACES,  /* contacts whose direction is not determined */
+    BE_LEFT_HESSIAN, /* the solver's Hessian was singular */
     BE_LEFT_CAUSES
 };
 extern const char *const be_physics_left_texts[BE_LEFT_CAUSES]; /* what users are told */

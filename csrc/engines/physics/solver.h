@@ -20,6 +20,7 @@ typedef struct solver {
     be_vd *Ma, *Mv, *grad, *Mgrad, *search;         /* by degree of freedom */
     be_vd *by_dof[5];                               /* where the last five begin for all degrees of freedom */
     be_vd *L, *H;                                   /* nv x nv */
+    be_vl singular;                                 /* lanes whose Hessian had no factor */
     be_vd cost, line1, line2, evaluations;
 } solver;
 

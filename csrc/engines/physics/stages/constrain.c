@@ -71,6 +71,7 @@ void be_physics_constrain_lanes(be_physics_group *g) {
             be_physics_pgs(g, own & ready);
         } else {
             be_physics_newton(g, own & ready);
+            note(g, g->left & ready, BE_LEFT_HESSIAN);
         }
         if (forces) be_physics_post_constraint(g, touching & ready);
     }

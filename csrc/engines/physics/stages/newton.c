@@ -122,8 +122,9 @@ BE_INLINE void add_rows(be_vd *restrict H, int64_t nv, const be_vd *const *rows,
     }
 }
 
-/* The Hessian of the cost, factored (mju_cholFactor). */
-static void make_hessian(const solver *s, be_vd *restrict H) {
+/* The Hessian of the cost, factored (mju_cholFactor). Returns the lanes in which rounding has left it without a factor.
+ */
+static be_vl make_hessian(const solver *s, be_vd *restrict H) {
     const be_physics_group *g = s->g;
     const be_physics_model *m = g->m;
     const int nv = s->nv;
@@ -146,10 +147,12 @@ static void make_hessian(const solver *s, be_vd *restrict H) {
         const int at = m->M_rowadr[s->first + i];
         for (int k = 0; k < m->M_rownnz[s->first + i]; k++) H[i * nv + m->M_colind[at + k] - s->first] += g->M[at + k];
     }
+    be_vl singular = none();
     be_vd below = be_set1(0); /* the number left of the diagonal */
     for (int j = 0; j < nv; j++) {
         be_vd diagonal = H[j * (nv + 1)];
         if (j) diagonal -= be_dot_and(H + j * nv, H + j * nv, j - 1, below * below);
+        singular |= diagonal < BE_MINVAL;
         diagonal = be_sqrt(be_select(diagonal < BE_MINVAL, be_set1(BE_MINVAL), diagonal));
         H[j * (nv + 1)] = diagonal;
         const be_vd inverse = 1 / diagonal;
@@ -158,6 +161,7 @@ static void make_hessian(const solver *s, be_vd *restrict H) {
         H[(j + 1) * nv + j] = below;
         for (int i = j + 2; i < nv; i++) H[i * nv + j] = (H[i * nv + j] - be_dot(H + i * nv, H + j * nv, j)) * inverse;
     }
+    return singular;
 }
 
 /* mju_cholUpdate with `count` rows of each lane, one after the other: adds them in the lanes of `plus`, and takes them
@@ -221,7 +225,7 @@ static void update_hessian(solver *s, const be_vl *before, be_vl going) {
         waiting &= ~be_mask_bits(lost);
     }
     if (!be_any(lost)) return;
-    make_hessian(s, s->H);
+    s->singular |= make_hessian(s, s->H) & lost;
     for (int i = 0; i < s->nv * s->nv; i++) s->L[i] = be_select(lost, s->H[i], s->L[i]);
 }
 
@@ -271,7 +275,7 @@ static be_vl start(solver *s, be_vl lanes) {
     const be_vl level = gradient_of(s) < s->tolerance;
     be_vl done = (decrement(s) < s->tolerance) & level;
     if (!be_any(lanes & ~done)) return lanes & ~done;
-    make_hessian(s, s->L);
+    s->singular |= make_hessian(s, s->L) & lanes & ~done;
     solve_newton_step(s);
     done |= level & (decrement(s) < s->tolerance);
     return lanes & ~done;
@@ -327,7 +331,7 @@ static void solve(solver *s, int again) {
 
 void be_physics_newton(be_physics_group *g, unsigned lanes) {
     const be_physics_model *m = g->m;
-    solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance])};
+    solver s = {.g = g, .tolerance = be_set1(g->floats[m->at.opt_tolerance]), .singular = none()};
     be_vl count = be_lane_numbers();
     for (int lane = 0; lane < BE_VL; lane++) {
         const int rows = lanes >> lane & 1 ? (int)g->nefc[lane] : 0;
@@ -341,14 +345,12 @@ void be_physics_newton(be_physics_group *g, unsigned lanes) {
     s.exists = s.all;
     focus(&s, 0, (int)m->nv);
     warmstart(&s);
-    if (m->num_trees == 1) {
-        solve(&s, 0);
-        return;
-    }
+    if (m->num_trees == 1) solve(&s, 0);
     s.exists = of_tree;
-    for (int tree = 0; tree < m->num_trees; tree++) {
+    for (int tree = 0; m->num_trees > 1 && tree < m->num_trees; tree++) {
         for (int k = 0; k < s.rows; k++) s.exists[k] = s.all[k] & (g->row_tree[k] == tree);
         focus(&s, m->tree_dofs[tree], m->tree_dofs[tree + 1]);
         solve(&s, 1);
     }
+    g->left |= be_mask_bits(s.singular) & lanes; /* MuJoCo has ways out, which differ from version to version */
 }
