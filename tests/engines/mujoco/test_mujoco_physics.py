@@ -233,7 +233,7 @@ def test_start_near_the_smooth_acceleration():
 
 
 def test_singular_hessian():
-    """A ball joint in a ball that touches the ground: rounding leaves nothing of the Hessian, and MuJoCo has ways out."""
+    """A ball joint in a ball that touches the ground: of the Hessian, rounding leaves nothing that has a factor."""
     leaf = '<joint axis="1 0 0"/><inertial pos="-5e-6 -1e-5 -2.85e-5" mass="1e-5" diaginertia="7e-14 7e-14 7e-14"/>'
     leaf = f'<body pos="0 0 .3">{leaf}<geom size=".05" mass="1e-5"/></body>'
     arm = f'<joint name="b" axis="0 1 0"/><geom size=".1" mass="1e-3"/>{leaf}'
