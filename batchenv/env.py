@@ -21,7 +21,7 @@ from batchenv.origins import CoreOrigin, Origin
 from batchenv.pytrees import tell_libraries
 from batchenv.results import converted
 from batchenv.rollout import ActionStream
-from batchenv.seeds import Seeder, adopt_stream, check_seed
+from batchenv.seeds import Seeder, adopt_stream, check_seed, read_seed
 from batchenv.transforms import DEFAULTS
 from batchenv.values import integer
 from batchenv.waiting import Waiter
@@ -148,7 +148,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             hint = "; None means no limit"
             limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
         origin.check_mode(render_mode, num_envs)
-        seed = None if seed is None else integer("seed", seed, 0, None)
+        seed = None if seed is None else read_seed(seed)
         backend = origin.backend(
             num_envs,
             params,
@@ -204,7 +204,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """
         env = cls.__new__(cls)
         rows = backend.num_envs if batch_size is None else integer("batch_size", batch_size, 1, backend.num_envs)
-        seed = None if seed is None else integer("seed", seed, 0, None)
+        seed = None if seed is None else read_seed(seed)
         mode = check_autoreset(autoreset_mode)
         arguments = {
             "num_envs": backend.num_envs,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from batchenv import nested
 from batchenv.backend import Backend
 from batchenv.results import converted
-from batchenv.seeds import entropy
+from batchenv.seeds import entropy, read_seed
 from batchenv.values import integer
 
 
@@ -101,7 +101,7 @@ def rollout(
         raise ValueError(f"policy={policy!r} must be 'random', or None with an array of actions")
     steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
     if seed is not None:
-        seed = integer("seed", seed, 0, None)
+        seed = read_seed(seed)
     with self._hold():
         return _watched(self, self._actions.roll(self._backend, steps, seed, out))
 

@@ -16,21 +16,42 @@ def entropy() -> int:
     return int(np.random.SeedSequence().entropy)
 
 
+FIX = "pass an int from 0 on, as large as you like"
+
+
+def read_seed(seed: Any, name: str = "seed", fix: str = FIX) -> int:
+    """`seed` as an int from 0 on, which may be of any size, as `np.random.default_rng` takes it. All interfaces read
+    seeds with this function. Integers of NumPy, and arrays and tensors that are one integer, are ints, too.
+
+    Raises:
+        TypeError, ValueError: it is something else. The message calls it `name`, and ends with `fix`.
+    """
+    return integer(name, seed, 0, None, f": {fix}")
+
+
 def check_seed(seed: Any, count: int) -> Any:
     """`seed` of `count` lanes: None, an int, or a list of ints and None, one per lane.
 
     Raises:
-        TypeError, ValueError: it is none of these.
+        TypeError, ValueError: it is none of these; or as `read_seed`.
     """
     if seed is None:
         return None
-    if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim > 0):
+    if isinstance(seed, (list, tuple, range)) or getattr(seed, "ndim", 0) > 0:
         if len(seed) != count:
             raise ValueError(
                 f"If seeds are passed as a list the length must match num_envs={count} but got length={len(seed)}."
             )
-        return [None if s is None else integer(f"seed[{i}]", s, 0, None) for i, s in enumerate(seed)]
-    return integer("seed", seed, 0, None)
+        return [None if s is None else read_seed(s, f"seed[{i}]") for i, s in enumerate(seed)]
+    return read_seed(seed)
+
+
+def lane_seeds(seed: Any, count: int) -> list[int | None]:
+    """`seed` of `count` lanes, checked as `check_seed` does, as one per lane."""
+    seeds = check_seed(seed, count)
+    if isinstance(seeds, list):
+        return seeds
+    return [None if seeds is None else seeds + lane for lane in range(count)]
 
 
 def adopt_stream(space: spaces.Space, before: spaces.Space) -> None:

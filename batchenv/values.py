@@ -10,7 +10,7 @@ import numpy as np
 
 def integer(name: str, value: Any, low: int, high: int | None, hint: str = "") -> int:
     """`value` as an int in low..high. Raises TypeError or ValueError if it is not one."""
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (bool, np.bool_)) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool"):
         raise TypeError(f"{name}={value!r} must be an int, not a bool{hint}")
     try:
         number = operator.index(value)

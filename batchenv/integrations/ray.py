@@ -16,7 +16,7 @@ import numpy as np
 
 from batchenv.integrations.fragments import Fragment, FragmentMaker
 from batchenv.make import make
-from batchenv.seeds import entropy
+from batchenv.seeds import entropy, read_seed
 from batchenv.snapshot import Snapshot
 from batchenv.values import integer
 
@@ -142,7 +142,7 @@ class RaySampler:
         def make_env() -> Any:
             return env(num_envs, **kwargs) if callable(env) else make(env, num_envs, **kwargs)
 
-        seed = entropy() >> 96 if seed is None else integer("seed", seed, 0, None)
+        seed = entropy() >> 96 if seed is None else read_seed(seed)
         self._recipe = ray.put((make_env, policy))  # once, and not once per actor
         self._seed, self._snapshots = seed, bool(snapshots)
         options = {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD", **(actor_options or {})}

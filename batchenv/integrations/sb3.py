@@ -18,6 +18,7 @@ from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import check_env
 from batchenv.lanes import lane_indices, rows_of
 from batchenv.results import tell_infos
+from batchenv.seeds import read_seed
 from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
 
 try:
@@ -101,6 +102,17 @@ class BatchVecEnv(VecEnv):
         self.env.close()
 
     # ---- reset and step ---------------------------------------------------------------------------------------------
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seeds the next reset: lane i gets seed + i. None: a seed by chance, as Stable-Baselines3 has it.
+
+        Returns:
+            each lane's seed.
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
+        """
+        return super().seed(None if seed is None else read_seed(seed))
 
     def reset(self) -> Any:
         """Starts new episodes in all lanes, with the seeds and options that `seed` and `set_options` have been told

@@ -13,6 +13,7 @@ from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.player_rows import PlayerVectorEnv
 from batchenv.lanes import lane_indices
 from batchenv.results import converted, tell_infos
+from batchenv.seeds import lane_seeds, read_seed
 from batchenv.workers.asked import call_env, get_attribute, set_attribute
 
 try:
@@ -53,10 +54,13 @@ class PlayerVecEnv(VecEnv):
 
         Returns:
             of each row, its lane's seed.
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
         """
-        self._lane_seed = seed
+        self._lane_seed = None if seed is None else read_seed(seed)
         players = len(self.rows.agents)
-        return [None if seed is None else seed + row // players for row in range(self.num_envs)]
+        return [own for own in lane_seeds(self._lane_seed, self.rows.lanes) for _ in range(players)]
 
     def reset(self) -> Any:
         """Starts new episodes in all lanes.

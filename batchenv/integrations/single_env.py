@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from batchenv import nested
 from batchenv.env import BatchEnv
+from batchenv.seeds import read_seed
 from batchenv.text import Texts
 
 
@@ -35,6 +36,7 @@ class SingleEnv(gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
         """Starts an episode; arguments as in `gymnasium.Env.reset`."""
+        seed = None if seed is None else read_seed(seed)
         super().reset(seed=seed)
         observation, info = self._batch.reset(seed=seed, options=options)
         return self._first(observation), self._lane_info(info)

@@ -15,7 +15,7 @@ from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.lanes import lane_indices, rows_of
 from batchenv.results import converted, tell_infos
-from batchenv.seeds import check_seed
+from batchenv.seeds import check_seed, lane_seeds
 from batchenv.workers.asked import get_attribute, set_attribute
 
 try:
@@ -100,9 +100,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         Raises:
             TypeError, ValueError: a wrong seed.
         """
-        count = self.num_envs
-        check_seed(seed, count)
-        seeds = [None] * count if seed is None else list(seed) if np.ndim(seed) else [seed + i for i in range(count)]
+        seeds = lane_seeds(seed, self.num_envs)
         self.env.reset(seed=seeds)
         self._flying[:] = False
         for space, own in zip(self._action_spaces, seeds, strict=True):
@@ -126,7 +124,8 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         Raises:
             As `BatchEnv.reset`.
         """
-        if seed is not None and not np.ndim(seed):
+        seed = check_seed(seed, self.num_envs)
+        if isinstance(seed, int):
             seed = [seed] * self.num_envs
         lanes = None if env_id is None else np.atleast_1d(env_id)
         result = converted(self._started, self.env.reset, lanes, seed=seed, options=options)

@@ -22,6 +22,7 @@ except ImportError as error:
 
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
+from batchenv.seeds import read_seed
 
 _DONE = ("done", "terminated", "truncated")
 
@@ -164,8 +165,16 @@ class TorchRLBatchEnv(EnvBase):
 
     # ---- what EnvBase asks for ---------------------------------------------------------------------------------------
 
+    def set_seed(self, seed: int | None = None, static_seed: bool = False) -> int | None:
+        """Seeds the next reset of all lanes: lane i gets seed + i. Arguments and result as TorchRL has them.
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
+        """
+        return super().set_seed(None if seed is None else read_seed(seed), static_seed)
+
     def _set_seed(self, seed: int | None) -> None:
-        self._seed_of_reset = seed  # lane i gets seed + i at the next reset of all
+        self._seed_of_reset = seed
 
     def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
         mask = None if tensordict is None else tensordict.get("_reset", None)
