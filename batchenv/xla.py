@@ -295,7 +295,17 @@ class Call:
         self._call = _core.XlaCall(env, order, function, None if results is None else results.taken, anew, steps)
 
     def __call__(self, handle: Any, arguments: Sequence[Any]) -> tuple[Any, Any]:
-        """Puts a call into the program that is being traced. Returns the next handle and what comes back."""
+        """Puts a call into the program that is being traced. Returns the next handle and what comes back.
+
+        Raises:
+            TypeError: the handle cannot be one; or `jax.vmap` maps the call.
+        """
+        dtype, shape = getattr(handle, "dtype", None), np.shape(handle)
+        if dtype != np.uint32 or shape != (2,):
+            raise TypeError(
+                f"handle of dtype {dtype} and shape {shape} must be uint32 (2,): pass the one that the last call has "
+                "returned, or xla().handle"
+            )
         forms = [np.empty(2, np.uint32), *(self._results.forms if self._results is not None else [])]
         try:
             handle, *leaves = trace(self._call.number, forms, [handle, *arguments], has_side_effect=True)

@@ -98,6 +98,8 @@ cdef enum:
     XLA_EXECUTE = 3  # a stage
     XLA_SCALAR = 3  # a type of an attribute
     XLA_S64 = 5
+    XLA_U8 = 6
+    XLA_U32 = 8
     XLA_INVALID_ARGUMENT = 3  # codes of errors
     XLA_FAILED_PRECONDITION = 9
     XLA_INTERNAL = 13
@@ -173,9 +175,15 @@ cdef class XlaOrder:
     def handle(self):
         return np.array([self.number, self.count], np.uint32)
 
-    cdef int check(self, const XlaBuffer *handle, bint anew) except -1:
-        """Raises ValueError if this is not the handle of the last call or, with `anew`, of any call."""
-        cdef const uint32_t *words = <const uint32_t *>handle.data
+    cdef int check(self, const XlaFrame *frame, bint anew) except -1:
+        """Raises TypeError if the first argument and the first result are no handles, and ValueError if the argument is
+        not that of the last call or, with `anew`, of any call."""
+        cdef const uint32_t *words
+        if not (frame.arguments.count > 0 and _is_handle(frame.arguments.buffers[0])
+                and frame.results.count > 0 and _is_handle(frame.results.buffers[0])):
+            raise TypeError("the first argument and the first result of a call must be handles, uint32 (2,): pass the "
+                            "one that the last call has returned")
+        words = <const uint32_t *>frame.arguments.buffers[0].data
         if words[0] != self.number:
             raise ValueError("this handle is another environment's")
         if not anew and words[1] != self.count:
@@ -187,6 +195,10 @@ cdef class XlaOrder:
         """Writes the next handle."""
         self.count += 1
         (<uint32_t *>handle.data)[0], (<uint32_t *>handle.data)[1] = self.number, self.count
+
+
+cdef bint _is_handle(const XlaBuffer *buffer) noexcept:
+    return buffer.dtype == XLA_U32 and buffer.rank == 1 and buffer.dims[0] == 2
 
 
 @cython.final
@@ -231,7 +243,7 @@ cdef class XlaCall:
             self.function([_xla_view(frame.arguments.buffers[k], False) for k in range(frame.arguments.count)],
                           [_xla_view(frame.results.buffers[k], True) for k in range(frame.results.count)])
             return 0
-        self.order.check(frame.arguments.buffers[0], self.anew)
+        self.order.check(frame, self.anew)
         if self.steps is not None and self.steps.serve(frame, 1):
             self.order.advance(frame.results.buffers[0])
             return 0
@@ -263,23 +275,36 @@ cdef class XlaSteps:
     cdef Batch batch
     cdef object leaves, lock
     cdef int count  # of the state's columns
+    cdef int64_t[BE_MAX_LANE_COLUMNS + 1] sizes  # bytes of a lane in each
 
     def __init__(self, Batch batch, leaves, lock=None):
         self.batch, self.leaves, self.lock = batch, leaves, lock
-        self.count = len(batch.column_sizes()) if lock is not None else 0
+        sizes = batch.column_sizes() if lock is not None else []
+        self.count = len(sizes)
+        for k, size in enumerate(sizes):
+            self.sizes[k] = size
 
     cdef bint serve(self, XlaFrame *frame, int first) except -1:
         """first: how many handles come before everything else. False: this is no such call."""
+        cdef int k
         if frame.arguments.count != first + self.count + 1:
             return False
         if self.lock is None:
             self._serve(frame, first)
             return True
-        if frame.arguments.buffers[0].rank != 2:
-            return False  # mapped over several states
+        if frame.results.count < self.count:
+            return False
+        for k in range(self.count):
+            if not (self._is_column(frame.arguments.buffers[k], k) and self._is_column(frame.results.buffers[k], k)):
+                return False  # mapped over several states
         with self.lock:
             self._serve(frame, first)
         return True
+
+    cdef bint _is_column(self, const XlaBuffer *buffer, int k) noexcept:
+        """Whether this has the form of column k of a state of all lanes."""
+        return (buffer.dtype == XLA_U8 and buffer.rank == 2 and buffer.dims[0] == self.batch.num_lanes
+                and buffer.dims[1] == self.sizes[k])
 
     cdef int _serve(self, XlaFrame *frame, int first) except -1:
         cdef unsigned char *places[BE_MAX_LANE_COLUMNS + 1]
