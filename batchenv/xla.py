@@ -238,10 +238,11 @@ class Results:
         observations, rewards, terminations, truncations, infos = result
         found = [*self.observations.leaves(observations), rewards, terminations, truncations]
         found += [_at(infos, path) for path in self._infos]
-        return found + self._finals(infos) if self._final else found
+        return found + self._finals(infos, len(rewards)) if self._final else found
 
-    def _finals(self, infos: Any) -> list[Any]:
-        finals = [np.zeros_like(form) for form in self._final]
+    def _finals(self, infos: Any, rows: int) -> list[Any]:
+        """rows: how many lanes have been stepped, which may be more than the forms have (`jax.vmap`)."""
+        finals = [np.zeros((rows, *form.shape[1:]), form.dtype) for form in self._final]
         if "_final_obs" in infos:
             lanes, rows = final_rows(self._space, infos)
             for final, leaf in zip(finals, self.observations.leaves(rows), strict=True):
