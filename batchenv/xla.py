@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from gymnasium.vector.utils import create_empty_array
 
 from batchenv import _core
 from batchenv.results import final_rows
+from batchenv.seeds import FIX, read_seed
 
 try:
     import jax
@@ -48,7 +50,11 @@ class Functions:
         whole, batch = self._actions[env.num_envs], self._actions[env.batch_size]
         results = Results(env, env.num_envs)
         self._reset = Call(
-            env, order, results.observations, lambda *seed: env.reset(seed=int(*seed) if seed else None)[0], anew=True
+            env,
+            order,
+            results.observations,
+            lambda *seed: env.reset(seed=seeds_of(*seed, ())[0] if seed else None)[0],
+            anew=True,
         )
         # The drawer of a render mode watches each step, which goes through the env for that.
         steps = whole.plain and env.render_mode is None
@@ -70,13 +76,17 @@ class Functions:
 
         Args:
             handle: the last call's, or an earlier one's.
-            seed: int32 or int64 scalar: lane i gets seed + i. None: streams go on.
+            seed: an int from 0 on, of any size, or an integer scalar that only the program knows: lane i gets seed + i.
+                None: streams go on.
 
         Returns:
             the next handle, and the observations (num_envs, ...).
+
+        Raises:
+            TypeError, ValueError: a wrong seed or handle.
+            jax.errors.JaxRuntimeError: while the program runs: its seed is negative.
         """
-        arguments = [] if seed is None else [jax.numpy.asarray(seed)]
-        return self._reset(handle, arguments)
+        return self._reset(handle, [] if seed is None else [seed_leaf(seed)])
 
     def step(self, handle: Any, action: Any, env_id: Any = None) -> tuple[Any, tuple[Any, ...]]:
         """Steps all lanes, as `BatchEnv.step`; with env_id, or batch_size < num_envs, it is `send` and then `recv`.
@@ -139,6 +149,54 @@ class Tree:
 
     def leaves(self, nested: Any) -> list[Any]:
         return [nested] if type(nested) is np.ndarray else jax.tree_util.tree_leaves(nested)
+
+
+def seed_leaf(seed: Any, fix: str = FIX) -> Any:
+    """A seed as an argument of a call. One that only the program knows stays the integer scalar that it is. One that is
+    known becomes words, the lowest first, since JAX has no wider ints: uint32 (1, words).
+
+    Raises:
+        TypeError, ValueError: as `read_seed`.
+    """
+    if not isinstance(seed, jax.core.Tracer):
+        return np.frombuffer(_core.seed_words(read_seed(seed, fix=fix)) or bytes(4), np.uint32)[np.newaxis]
+    if seed.shape or not jax.numpy.issubdtype(seed.dtype, np.integer):
+        raise TypeError(f"seed of dtype {seed.dtype} and shape {seed.shape} must be an integer scalar: {fix}")
+    return seed
+
+
+def seeds_of(leaf: Any, shape: tuple[int, ...]) -> list[int | list[int]]:
+    """The seeds that a call has got for states of this shape, flat: of each state its first lane's, or one per lane.
+
+    Args:
+        leaf: what `seed_leaf` returned, or uint32 (lanes, words), with the axes of `shape` before its own.
+
+    Raises:
+        ValueError: a seed is negative.
+    """
+    if leaf.ndim == len(shape):
+        return [read_seed(seed) for seed in leaf.ravel().tolist()]
+    states = leaf.reshape(-1, *leaf.shape[-2:])
+    seeds = [[int.from_bytes(words.tobytes(), sys.byteorder) for words in state] for state in states]
+    return [state[0] if len(state) == 1 else state for state in seeds]
+
+
+def _as_jax(values: Any, name: str) -> Any:
+    """`values` as an array of JAX's, which may have narrower integers than NumPy.
+
+    Raises:
+        ValueError: one of the integers does not fit.
+    """
+    array = jax.numpy.asarray(values)
+    if not isinstance(values, jax.Array) and array.dtype.kind in "iu":
+        given = np.asarray(values)
+        wrong = given[given != np.asarray(array)]
+        if wrong.size:
+            raise ValueError(
+                f"{name} have {wrong[0]}, which does not fit into JAX's {array.dtype}: pass smaller integers, or set "
+                "jax_enable_x64"
+            )
+    return array
 
 
 def _of_space(space: Any, rows: int, what: str) -> Any:

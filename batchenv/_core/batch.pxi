@@ -426,7 +426,7 @@ cdef class Batch:
         """Notes that all lanes are about to be reset, by `step_some`. Streams that nobody has seeded are, since
         snapshots need sound ones."""
         if not self.calls.has_reset:
-            self._seed(_seed_words(0))
+            self._seed(seed_words(0))
         self.calls.has_reset = True
         if self.layout.stage is not None:
             self.layout.stage.start(None, sent=True)

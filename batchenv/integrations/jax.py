@@ -13,7 +13,8 @@ from gymnasium.vector import AutoresetMode
 from batchenv import _core
 from batchenv.env import BatchEnv
 from batchenv.make import make as make_env
-from batchenv.xla import Actions, Results, Tree, jax, trace
+from batchenv.seeds import FIX, lane_seeds
+from batchenv.xla import Actions, Results, Tree, jax, seed_leaf, seeds_of, trace
 
 _MOST_ENVS = 4  # of different numbers of lanes that are kept
 
@@ -96,25 +97,28 @@ class FunctionalEnv:
         """States at the beginning of episodes.
 
         Args:
-            seed: an integer scalar, from 0 on: lane i gets seed + i, as in `BatchEnv.reset`; or a key of `jax.random`,
-                from which a seed of 32 bits is drawn for each lane.
+            seed: an int from 0 on, of any size, or an integer scalar that only the program knows: lane i gets seed + i,
+                as in `BatchEnv.reset`; or a key of `jax.random`, from which a seed of 32 bits is drawn for each lane.
 
         Returns:
             the state, and observations (num_envs, ...).
+
+        Raises:
+            TypeError, ValueError: a wrong seed.
+            jax.errors.JaxRuntimeError: while the program runs: its seed is negative.
+            gymnasium.error.ClosedEnvironmentError: after `close`.
         """
         forms = [*self._columns, *self._results.observations.forms]
-        leaves = trace(self._init_call.number, forms, [self._seeds(seed)], vmap_method="expand_dims")
+        leaves = trace(self._init_call.number, forms, [self._seed_leaf(seed)], vmap_method="expand_dims")
         return self._split(leaves, self._results.observations)
 
-    def _seeds(self, seed: Any) -> Any:
-        """uint32 (num_envs,)."""
-        seed = jax.numpy.asarray(seed)
-        is_key = jax.numpy.issubdtype(seed.dtype, jax.dtypes.prng_key)
-        if is_key or (seed.shape == (2,) and seed.dtype == np.uint32):
-            return jax.random.bits(seed, (self.num_envs,), np.uint32)
-        if seed.shape or seed.dtype.kind not in "iu":
-            raise TypeError(f"seed must be an integer or a key of jax.random, got {seed.dtype}{seed.shape}")
-        return seed.astype(np.uint32) + jax.numpy.arange(self.num_envs, dtype=np.uint32)
+    def _seed_leaf(self, seed: Any) -> Any:
+        """As of the function of this name; of a key, a seed for each lane: uint32 (num_envs, 1)."""
+        dtype, shape = getattr(seed, "dtype", None), np.shape(seed)
+        is_key = dtype is not None and shape == () and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
+        if is_key or (dtype == np.uint32 and shape == (2,)):
+            return jax.random.bits(seed, (self.num_envs, 1), np.uint32)
+        return seed_leaf(seed, f"{FIX}, or a key of jax.random")
 
     def step(self, state: State, action: Any) -> tuple[State, TimeStep]:
         """The next state, and what the step returns. Lanes that finish start again as the autoreset mode says.
@@ -193,7 +197,8 @@ class FunctionalEnv:
     # ---- what XLA calls ----------------------------------------------------------------------------------------------
 
     def _serve_init(self, arguments: list[Any], results: list[Any]) -> None:
-        seeds = arguments[0].ravel().tolist()
+        states = seeds_of(arguments[0], results[0].shape[:-2])
+        seeds = [seed for state in states for seed in lane_seeds(state, self.num_envs)]
 
         def work(env: BatchEnv, part: slice) -> list[Any]:
             return self._results.observations.leaves(env._held_reset(seeds[part], None, None)[0])
