@@ -114,7 +114,7 @@ class Functions:
         None: the lanes last received."""
         arguments = self._actions[self._env.batch_size].checked(action)
         if env_id is not None:
-            lanes, rows = jax.numpy.asarray(env_id), self._env.batch_size
+            lanes, rows = _as_jax(env_id, "env_id"), self._env.batch_size
             if lanes.shape != (rows,) or lanes.dtype.kind not in "iu":
                 raise ValueError(f"env_id must be integers of shape ({rows},), got {lanes.dtype} {lanes.shape}")
             arguments.append(lanes)
@@ -224,13 +224,11 @@ class Actions(Tree):
         leaves, structure = jax.tree_util.tree_flatten(action)
         if structure != self._structure:
             raise TypeError(f"an action must be made up as {self._structure}, got {structure}")
-        leaves = [jax.lax.stop_gradient(jax.numpy.asarray(leaf)) for leaf in leaves]
+        leaves = [jax.lax.stop_gradient(_as_numbers(leaf, form)) for leaf, form in zip(leaves, self.forms, strict=True)]
         for leaf, form in zip(leaves, self.forms, strict=True):
             if leaf.shape != (*leaves[0].shape[:steps], *form.shape) or (steps and not leaf.ndim):
                 wanted = f"(T, {str(form.shape)[1:]}" if steps else form.shape
                 raise ValueError(f"actions must have shape {wanted}, got {leaf.shape}")
-            if form.dtype.kind in "iub" and leaf.dtype.kind not in "iub":
-                raise TypeError(f"actions must be integers, got {leaf.dtype}")
         return leaves
 
     def built(self, leaves: Sequence[Any]) -> Any:
@@ -241,6 +239,27 @@ class Actions(Tree):
     def rest(self, leaves: Sequence[Any]) -> Any:
         """What has come after the leaves of an action, or None."""
         return leaves[len(self.forms)].astype(np.int64) if len(leaves) > len(self.forms) else None
+
+
+def _as_numbers(leaf: Any, form: Any) -> Any:
+    """A leaf of an action as an array of a dtype that `BatchEnv.step` takes for `form`. Those that only JAX has
+    (bfloat16, int4) become wider ones.
+
+    Raises:
+        TypeError: the dtype is of another kind.
+        ValueError: an integer is too wide for JAX.
+    """
+    leaf, is_a = _as_jax(leaf, "actions"), jax.numpy.issubdtype
+    integer = is_a(leaf.dtype, np.integer) or (form.dtype in (np.int8, np.bool_) and leaf.dtype == np.bool_)
+    if not integer and (form.dtype.kind in "iub" or not is_a(leaf.dtype, np.floating)):
+        rule, example = ("integers", "int32") if form.dtype.kind in "iub" else ("numbers", form.dtype)
+        raise TypeError(
+            f"actions have dtype {leaf.dtype}, but the action space needs {rule}: convert them, as with "
+            f"actions.astype('{example}')"
+        )
+    if leaf.dtype.kind in "biuf":
+        return leaf
+    return leaf.astype(np.int32 if integer else np.float32)
 
 
 class Results:

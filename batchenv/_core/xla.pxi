@@ -107,7 +107,8 @@ cdef enum:
 
 # NumPy's types by XLA's numbers.
 cdef int[13] _XLA_TYPES = [-1, cnp.NPY_BOOL, cnp.NPY_INT8, cnp.NPY_INT16, cnp.NPY_INT32, cnp.NPY_INT64, cnp.NPY_UINT8,
-                           cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, -1, cnp.NPY_FLOAT32, cnp.NPY_FLOAT64]
+                           cnp.NPY_UINT16, cnp.NPY_UINT32, cnp.NPY_UINT64, cnp.NPY_FLOAT16, cnp.NPY_FLOAT32,
+                           cnp.NPY_FLOAT64]
 
 _numbers = itertools.count(1)
 cdef dict _called_by_xla = {}  # by the number that a program has as its only attribute

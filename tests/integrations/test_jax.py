@@ -15,6 +15,7 @@ jnp = jax.numpy
 
 import batchenv  # noqa: E402
 from batchenv.integrations import jax as functional  # noqa: E402
+from batchenv.xla import trace  # noqa: E402
 from helpers.jax_steps import CASES, MODES, STEPS, assert_same, assert_step, refused, step_of  # noqa: E402
 from helpers.processes import run_python  # noqa: E402
 
@@ -88,8 +89,17 @@ def test_what_is_wrong_is_told_while_a_program_is_traced():
     functions = env.xla()
     with pytest.raises(ValueError, match=r"shape \(2,\), got \(3,\)"):
         jax.jit(functions.step)(functions.handle, jnp.zeros(3, int))
-    with pytest.raises(TypeError, match="integers, got float32"):
-        functions.step(functions.handle, jnp.zeros(2))
+    for handle in (
+        jnp.zeros(1, jnp.uint32),
+        jnp.zeros((2, 1), jnp.uint32),
+        jnp.zeros(2, int),
+        np.zeros(2),
+        [1, 0],
+        None,
+    ):
+        for call in (functions.reset, functions.recv, lambda handle: functions.step(handle, jnp.zeros(2, int))):
+            with pytest.raises(TypeError, match=r"must be uint32 \(2,\): pass the one that the last call has returned"):
+                call(handle)
     with pytest.raises(TypeError, match="made up as"):
         functions.step(functions.handle, (jnp.zeros(2, int),))
     with pytest.raises(ValueError, match=r"env_id must be integers of shape \(2,\)"):
@@ -98,6 +108,78 @@ def test_what_is_wrong_is_told_while_a_program_is_traced():
         jax.vmap(functions.step, (None, 0))(functions.handle, jnp.zeros((3, 2), int))
     with pytest.raises(TypeError, match="arrays of numbers alone"):
         batchenv.make_python(Wordy, 2, workers="serial").xla()
+
+
+@pytest.mark.parametrize("number", [jnp.float32, jnp.bfloat16, jnp.complex64, bool, "key"])
+def test_dtypes_that_are_no_integers_are_refused_while_a_program_is_traced(number):
+    functions, env = batchenv.make("CartPole-v1", 2).xla(), functional.make("CartPole-v1", 2)
+    action = jax.random.split(jax.random.key(1)) if number == "key" else jnp.zeros(2, number)
+    for call, first in (
+        (functions.step, functions.handle),
+        (functions.send, functions.handle),
+        (env.step, env.init(1)[0]),
+    ):
+        with pytest.raises(
+            TypeError, match=r"dtype .* needs integers: convert them, as with actions.astype\('int32'\)"
+        ):
+            jax.jit(call).lower(first, action)
+    functions = batchenv.make("Pendulum-v1", 2).xla()
+    action = action[:, None]
+    if number in (bool, jnp.complex64, "key"):
+        with pytest.raises(TypeError, match=r"needs numbers: convert them, as with actions.astype\('float32'\)"):
+            jax.jit(functions.step).lower(functions.handle, action)
+
+
+INTEGERS = ["int8", "uint32", "int4", "uint4"]
+NARROW = [
+    *[("CartPole-v1", 1, number) for number in INTEGERS],
+    *[("Pendulum-v1", 1, number) for number in INTEGERS],
+    *[("Pendulum-v1", 1.5, number) for number in ("float16", "bfloat16", "float8_e4m3fn")],
+]
+
+
+@pytest.mark.parametrize("env_id, value, number", NARROW)
+def test_narrow_dtypes_are_widened(env_id, value, number):
+    """As `step` does with those that NumPy has."""
+    twin = batchenv.make(env_id, 2)
+    form = np.full(twin.action_space.shape, value, getattr(jnp, number))
+    functions, states = batchenv.make(env_id, 2).xla(), functional.make(env_id, 2)
+    handle, _ = functions.reset(functions.handle, 1)
+    twin.reset(seed=1)
+    expected = twin.step(form.astype(type(value)))
+    assert_step(jax.jit(functions.step)(handle, jnp.array(form))[1], expected, twin)
+    state, _ = states.init(1)
+    assert_step(jax.jit(states.step)(state, jnp.array(form))[1], expected, twin)
+
+
+def test_integers_that_jax_would_cut_are_refused():
+    functions = batchenv.make("CartPole-v1", 2).xla()
+    handle, _ = functions.reset(functions.handle, 1)
+    with pytest.raises(ValueError, match="actions have 4294967297, which does not fit into JAX's int32"):
+        functions.step(handle, np.array([0, 2**32 + 1]))
+    with pytest.raises(ValueError, match="env_id have 4294967296, which"):
+        functions.send(handle, np.array([0, 1]), np.array([2**32, 1]))
+    handle, _ = functions.step(handle, np.array([0, 1]))  # NumPy's int64, of which all fit
+    with jax.enable_x64(True):
+        refused("4294967297 of lane 1", functions.step, handle, np.array([0, 2**32 + 1]))
+
+
+def test_buffers_are_looked_at_before_they_are_read():
+    """Calls that a program makes by itself, without the function that checks its arguments."""
+    functions = batchenv.make("CartPole-v1", 2).xla()
+    handle, _ = functions.reset(functions.handle, 1)
+    number, actions = functions._step._call.number, jnp.zeros(2, int)
+    for first in (jnp.zeros(1, jnp.uint32), jnp.zeros(0, jnp.uint32), handle.astype(int), handle[None]):
+        refused("must be handles", lambda first=first: trace(number, [np.empty(2, np.uint32)], [first, actions]))
+    for result in (np.empty(1, np.uint32), np.empty(2, np.int32), np.empty((1, 2), np.uint32)):
+        refused("must be handles", lambda result=result: trace(number, [result], [handle, actions]))
+    refused("must be handles", lambda: trace(number, [np.empty(2, np.uint32)], []))
+    functions.step(handle, actions)
+    env = functional.make("CartPole-v1", 2)
+    (first, *others), forms = env.init(1)[0].columns, [*env._columns, *env._results.forms]
+    for wrong in (first[:1], first[:, 1:], first.astype(int), first[0]):
+        arguments = [wrong, *others, actions]
+        refused("Error: ", lambda arguments=arguments: trace(env._step_call.number, forms, arguments))
 
 
 class Wordy(CartPoleEnv):
