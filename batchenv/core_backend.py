@@ -293,6 +293,17 @@ class CoreBackend(Backend):
         """See `Backend.keywords`."""
         return {**self.translator.keywords(), **self.core.get_params()}
 
+    def is_alike(self, keywords: dict[str, Any]) -> bool:
+        """Whether these keywords, with which the lanes were made, make lanes that are all alike, in any number: no
+        parameter and no field of the translator's has a value per lane."""
+        params, fields, aliases = self.core.get_params(), self.translator.fields, self.translator.ALIASES
+        given = {aliases.get(name, name): value for name, value in keywords.items()}
+        shapes = {name: self.translator.field_shape(name) for name in fields if name in given} | dict.fromkeys(
+            params, ()
+        )
+        given = params | {name: value for name, value in given.items() if name in shapes}
+        return all(np.shape(value) == shapes[name] for name, value in given.items())
+
     def changes(self) -> Any:
         """See `Backend.changes`."""
         return self.translator.changes()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
@@ -73,8 +74,9 @@ class FunctionalEnv:
         self.single_observation_space, self.observation_space = env.single_observation_space, env.observation_space
         self.single_action_space, self.action_space = env.single_action_space, env.action_space
         self._mode, self._rolled = env.autoreset_mode, None
-        self._envs, self._lock = {num_envs: env}, threading.Lock()
-        self._alike = all(np.ndim(value) == 0 for value in env.get_params().values())
+        # The lock may be taken again by the thread that has it: a signal handler may call methods.
+        self._envs, self._lock, self._closed = {num_envs: env}, threading.RLock(), False
+        self._alike = env._backend.is_alike(options)
         self._actions, self._results = Actions(env, num_envs), Results(env, num_envs)
         self._sizes = env._backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
@@ -86,12 +88,27 @@ class FunctionalEnv:
     @property
     def closed(self) -> bool:
         """Whether `close` has been called."""
-        return self._envs[self.num_envs].closed
+        return self._closed
 
     def close(self) -> None:
-        """Lets go of the lanes. Until then they are kept, because a program that steps them may still be running."""
-        for env in self._envs.values():
-            env.close()
+        """Lets go of the lanes, after a step that a program is in the middle of. Until then they are kept, because such
+        a program may still be running. Afterwards methods raise ClosedEnvironmentError, and programs that call them
+        JaxRuntimeError. May be called again.
+
+        Raises:
+            RuntimeError: a signal handler calls it in the middle of a step. Call it again after that.
+        """
+        with self._lock:
+            for env in self._envs.values():
+                env.close()
+            self._closed = True
+            self._envs.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(
+                f"this environment of {self._id} is closed: make a new one with batchenv.jax.make"
+            )
 
     def init(self, seed: Any) -> tuple[State, Any]:
         """States at the beginning of episodes.
@@ -108,6 +125,7 @@ class FunctionalEnv:
             jax.errors.JaxRuntimeError: while the program runs: its seed is negative.
             gymnasium.error.ClosedEnvironmentError: after `close`.
         """
+        self._check_open()
         forms = [*self._columns, *self._results.observations.forms]
         leaves = trace(self._init_call.number, forms, [self._seed_leaf(seed)], vmap_method="expand_dims")
         return self._split(leaves, self._results.observations)
@@ -130,7 +148,9 @@ class FunctionalEnv:
         Raises:
             TypeError, ValueError: a wrong shape or dtype, when the program is traced.
             jax.errors.JaxRuntimeError: while it runs: a wrong action, or a state that cannot be one of this env's.
+            gymnasium.error.ClosedEnvironmentError: after `close`.
         """
+        self._check_open()
         columns = self._checked(state)
         arguments = [*columns, *self._actions.checked(action)]
         forms = [*self._columns, *self._results.forms]
@@ -153,10 +173,11 @@ class FunctionalEnv:
             it, without masks.
 
         Raises:
-            TypeError, ValueError: as `step`; the autoreset mode is Disabled.
+            As `step`; and ValueError: the autoreset mode is Disabled.
         """
         if self._mode is AutoresetMode.DISABLED:
             raise ValueError("rollout() needs autoreset: autoreset_mode='NextStep' or 'SameStep'")
+        self._check_open()
         columns = self._checked(state)
         leaves = self._actions.checked(actions, steps=True)
         if self._rolled is None:
@@ -175,8 +196,9 @@ class FunctionalEnv:
 
     def _probe(self) -> Tree:
         """What a step of a rollout returns. The lanes that are stepped for it have no state of their own."""
-        env = self._envs[self.num_envs]
         with self._lock:
+            self._check_open()
+            env = self._envs[self.num_envs]
             env.reset(seed=0)
             result = env.rollout(1, policy="random", seed=0)
         return Tree(jax.tree_util.tree_map(lambda leaf: leaf[0], tuple(result[:5])))
@@ -218,10 +240,12 @@ class FunctionalEnv:
         self._serve(total, arguments[:count], results, self._results.forms, work)
 
     def _serve_rollout(self, arguments: list[Any], results: list[Any]) -> None:
-        count, env = len(self._sizes), self._envs[self.num_envs]
+        count = len(self._sizes)
         for place in np.ndindex(arguments[0].shape[:-2]):
             columns, actions = [leaf[place] for leaf in arguments[:count]], [leaf[place] for leaf in arguments[count:]]
             with self._lock:
+                self._check_open()
+                env = self._envs[self.num_envs]
                 with env._hold(settle=False):
                     env._backend.core.load_columns(columns)
                     found = env._backend.rollout(self._actions.nest(actions), len(actions[0]), 0, 0, None)
@@ -256,6 +280,7 @@ class FunctionalEnv:
 
     def _lanes(self, total: int) -> Iterator[tuple[BatchEnv, slice]]:
         """Envs with `total` lanes together, and which these are."""
+        self._check_open()
         if total not in self._envs and self._alike:
             while len(self._envs) >= _MOST_ENVS:
                 self._envs.pop(next(key for key in self._envs if key != self.num_envs)).close()
