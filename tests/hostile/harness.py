@@ -82,6 +82,7 @@ _HAS: dict[str, Callable[[], bool]] = {
     "cc": lambda: any(shutil.which(name) for name in ("cc", "gcc", "clang")),
     "mujoco": _module("mujoco"),
     "ale": lambda: _module("ale_py")() and _module("multi_agent_ale_py")(),
+    "jax": _module("jax"),
     "pygame": _module("pygame"),
     "linux": lambda: sys.platform.startswith("linux"),
     "root": lambda: sys.platform.startswith("linux") and os.geteuid() == 0,
