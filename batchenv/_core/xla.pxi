@@ -340,7 +340,7 @@ cdef class XlaSteps:
 
 
 cpdef int put_for_xla(cnp.ndarray target, object value) except -1:
-    """Writes an array, or a number, to one of XLA's arrays."""
+    """Writes an array, or a number, to one of XLA's arrays. ValueError: an integer does not fit into its dtype."""
     cdef cnp.ndarray array
     cdef be_fp before
     if type(value) is cnp.ndarray:
@@ -355,8 +355,19 @@ cpdef int put_for_xla(cnp.ndarray target, object value) except -1:
     try:
         if cnp.PyArray_NDIM(target) != 1 or type(value) is not cnp.ndarray or not _narrow(value, target):
             target[...] = value
+            if (type(value) is cnp.ndarray and cnp.PyArray_ISINTEGER(target)
+                    and cnp.PyArray_ITEMSIZE(<cnp.ndarray>value) > cnp.PyArray_ITEMSIZE(target)):
+                _refuse_cut(target, value)
     finally:
         be_fp_leave(&before)
+    return 0
+
+
+cdef int _refuse_cut(cnp.ndarray target, cnp.ndarray value) except -1:
+    wrong = value[np.not_equal(target, value)]
+    if wrong.size:
+        raise ValueError(f"the step has returned {wrong.flat[0]}, which does not fit into JAX's {target.dtype}: "
+                         "set jax_enable_x64")
     return 0
 
 

@@ -182,6 +182,40 @@ def test_buffers_are_looked_at_before_they_are_read():
         refused("Error: ", lambda arguments=arguments: trace(env._step_call.number, forms, arguments))
 
 
+class Counting(gymnasium.Env):
+    """Counts from where JAX's integers end, unless it has those of 64 bits."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(5, start=2**31 - 2), gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        self.count = 2**31 - 2
+        return self.count, {}
+
+    def step(self, action):
+        self.count += int(action)
+        return self.count, 0.0, False, False, {}
+
+
+def test_observations_that_jax_would_cut_are_refused():
+    env = batchenv.make_python(Counting, 2, workers="serial")
+    functions, actions = env.xla(), jnp.array([0, 1])
+    handle, first = functions.reset(functions.handle, 0)
+    assert first.tolist() == [2**31 - 2] * 2
+    handle, (second, *_) = functions.step(handle, actions)
+    assert second.tolist() == [2**31 - 2, 2**31 - 1]
+    refused(
+        "has returned 2147483648, which does not fit into JAX's int32: set jax_enable_x64",
+        functions.step,
+        handle,
+        actions,
+    )
+    with jax.enable_x64(True):
+        handle, _ = functions.reset(functions.handle, 0)
+        for _ in range(2):
+            handle, (found, *_) = functions.step(handle, actions)
+        assert found.tolist() == [2**31 - 2, 2**31]
+
+
 class Wordy(CartPoleEnv):
     def __init__(self):
         super().__init__()
