@@ -11,6 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from batchenv.backend import ResetNeeded
+from batchenv.hints import unknown_keyword
 from batchenv.lanes import lane_indices, pairs
 from batchenv.seeds import entropy
 from batchenv.snapshot import Snapshot
@@ -233,7 +234,7 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             backend.apply(set_attribute, [(name, value) for value in each], range(self.num_envs))
             return
     if name not in known:
-        raise AttributeError(f"lanes of {self._id} have no parameter {name!r}; they have: {', '.join(known)}")
+        raise AttributeError(unknown_keyword(self._id, name, known))
     if listed:
         for lane, value in enumerate(values):
             if np.ndim(value):

@@ -62,8 +62,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
 
 
 def _taken() -> set[str]:
-    """The keywords that `make`, or Gymnasium on the way to it, takes itself."""
-    taking = (make, BatchEnv.__init__, gymnasium.make, gymnasium.make_vec)
+    """The keywords that `make`, or Gymnasium on the way to it, takes itself, and those of `set_params`."""
+    taking = (make, BatchEnv.__init__, BatchEnv.set_params, gymnasium.make, gymnasium.make_vec)
     parameters = [parameter for function in taking for parameter in inspect.signature(function).parameters.values()]
     return {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}.union(COMMON)
 

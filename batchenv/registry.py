@@ -95,7 +95,8 @@ def put(name: str, entry: Entry | None) -> None:
         watcher(name)
 
 
-# The keywords that `make` takes for every environment, so that no param could be set by such a name; make.py adds them.
+# The keywords that `make` and `set_params` take for every environment, so that no param could be set by such a name;
+# make.py adds them.
 reserved: set[str] = set()
 
 

@@ -195,7 +195,7 @@ cdef class Actions:
     cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:
         cdef ActionPart part
         rows = _port_table(batch.type, (BE_ACTION,))
-        self.tree = nested.tree_of([row["name"] for row in rows])
+        self.tree = _tree_of(batch.type, [row["name"] for row in rows])
         self.parts = []
         for row in rows:
             part = ActionPart()

@@ -10,19 +10,25 @@ _LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()
 _FINAL = "final_obs"
 
 
-cdef int _check_paths(list rows) except -1:
-    """ValueError where two infos have one name, or one is a dict in which another one lies."""
-    taken = set()
+cdef int _check_paths(str type_name, list rows) except -1:
+    """ValueError where two infos have one name, one is a dict in which another one lies, or the mask of another one."""
+    taken, dicts = set(), set()
     for row in rows:
         if row["name"] in taken:
-            raise ValueError(f"two ports are infos of the name {row['name']!r}: give them a name each")
+            raise ValueError(f"type {type_name}: two ports are infos of the name {row['name']!r}: give them a name "
+                             "each")
         taken.add(row["name"])
+        dicts |= {"/".join(row["groups"][:depth + 1]) for depth in range(len(row["groups"]))}
     for row in rows:
-        for depth in range(len(row["groups"])):
-            group = "/".join(row["groups"][:depth + 1])
-            if group in taken:
-                raise ValueError(f"the info {group!r} is an array, so there can be no {row['name']!r} in it: give one "
-                                 "of them another name")
+        path = [*row["groups"], row["key"]]
+        for depth in range(len(path)):
+            group, mask = "/".join(path[:depth + 1]), "/".join([*path[:depth], f"_{path[depth]}"])
+            if group in taken and group != row["name"]:
+                raise ValueError(f"type {type_name}: the info {group!r} is an array, so there can be no "
+                                 f"{row['name']!r} in it: give one of them another name")
+            if mask in taken or mask in dicts:
+                raise ValueError(f"type {type_name}: {mask!r} is the mask of the info {group!r}, which says the lanes "
+                                 "that have it, so no other info can have this name: give it another")
     return 0
 
 

@@ -51,7 +51,7 @@ cdef class Layout:
                 if be_space_row_size(&batch.space[<int>row["index"]]) > 0]
         self.port = rows[0]["index"]
         self.names = [row["name"] for row in rows]
-        tree = nested.tree_of(self.names)
+        tree = _tree_of(batch.type, self.names)
         self.tree = None if tree == 0 else tree
         self.more = []
         for row in rows[1:]:
@@ -76,8 +76,8 @@ cdef class Layout:
             self.observation_dims[k] = shape[k]
         self.num_more = len(self.more)
         self.whole_numbers = space.kind == BE_SPACE_DISCRETE and not shape and not changes.convert
-        self._start_infos(batch)
         self.recording = changes.record_statistics
+        self._start_infos(batch)
         self.goes_on = batch.type.goes_on != NULL
         self.same_step = same_step
         return 0
@@ -100,13 +100,18 @@ cdef class Layout:
         cdef const be_port *port
         cdef int k
         rows = _port_table(batch.type, _TOLD)
-        _check_paths([*rows, *[row for _, row in self.codes]])
+        _check_paths(batch.type.name.decode(), [*rows, *[row for _, row in self.codes]])
         self.infos = []
         for row in rows:
             port = &batch.type.ports[<int>row["index"]]
             row["dtype"], row["shape"] = _form(&batch.space[<int>row["index"]])
             if 0 in row["shape"]:
                 continue  # prepare() has left it out
+            if self.recording and (row["groups"] or [row["key"]])[0] in ("episode", "_episode"):
+                raise ValueError(f"record_episode_statistics puts the statistics into infos['episode'], and type "
+                                 f"{batch.type.name.decode()} has the info {row['name']!r} of its own (row "
+                                 f"{row['index']} of .ports): give that another name, or leave "
+                                 "record_episode_statistics out")
             k = len(self.infos)
             self.infos.append(row)
             self.info_ports[k] = row["index"]

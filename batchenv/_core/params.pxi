@@ -80,7 +80,8 @@ cdef class Params:
             other.numbers[i] = self.numbers[i]
         for name, value in values.items():
             if name not in names:
-                raise TypeError(f"{self.type.name.decode()} has no parameter {name!r}; it has: {', '.join(names)}")
+                raise TypeError(f"{self.type.name.decode()} has no parameter {name!r}; it has: "
+                                f"{', '.join(names) or 'none'}")
             i = names.index(name)
             row = self.rows[i]
             try:

@@ -8,6 +8,9 @@ from batchenv.values import brief, number
 
 from libc.string cimport strcmp
 
+cdef enum:
+    DEFAULT_FPS = 30  # of pictures whose type says no rate; as Gymnasium's RecordVideo takes it
+
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
            np.dtype(np.float64), np.dtype(np.int8))
 
@@ -42,7 +45,8 @@ def env_types():
 
 
 cdef dict _describe(const be_env_type *env_type):
-    return {"name": env_type.name.decode(), "render_fps": env_type.frames_per_second,
+    drawn = DEFAULT_FPS if env_type.picture != NULL else 0
+    return {"name": env_type.name.decode(), "render_fps": env_type.frames_per_second or drawn,
             "family": None if env_type.family == NULL else env_type.family.decode(),
             "grid": None if env_type.grid == NULL else env_type.grid.decode(),
             "ids": _id_table(env_type)}
@@ -139,12 +143,12 @@ cdef list _port_table(const be_env_type *env_type, tuple roles):
 
 def type_info(str name):
     """The tables of an env type: "state", "info" (and further rewards), "params", "options" (each a list of dicts),
-    "family", and "grid" (the keyword that gives its map, or None)."""
+    "family", "grid" (the keyword that gives its map, or None), and "draws": whether it draws its lanes itself."""
     cdef const be_env_type *env_type = _find_type(_find_isa(None), name)
     return {"state": _field_table(env_type.state), "info": _port_table(env_type, _TOLD),
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "family": None if env_type.family == NULL else env_type.family.decode(),
-            "grid": None if env_type.grid == NULL else env_type.grid.decode()}
+            "grid": None if env_type.grid == NULL else env_type.grid.decode(), "draws": env_type.picture != NULL}
 
 
 cdef double _param_number(dict row, object value, str what) except? -1:
@@ -166,6 +170,14 @@ cdef double _param_number(dict row, object value, str what) except? -1:
     return number(f"{what}{name}", value)
 
 
+cdef object _tree_of(const be_env_type *env_type, list names):
+    """See `batchenv.nested.tree_of`; messages name the type."""
+    try:
+        return nested.tree_of(names)
+    except ValueError as error:
+        raise ValueError(f"type {env_type.name.decode()}: {error}") from None
+
+
 cdef dict _spaces(const be_batch *batch, be_role role):
     """{name: description of its space} of the ports of one role that are not left out."""
     spaces = {}
@@ -173,9 +185,10 @@ cdef dict _spaces(const be_batch *batch, be_role role):
         if be_space_row_size(&batch.space[<int>row["index"]]) == 0:
             continue
         if row["name"] in spaces:
-            raise ValueError(f"type {batch.type.name.decode()}: prepare() has left two parts named {row['name']!r}: "
-                             "leave out one of them, or give it another name")
+            raise ValueError(f"type {batch.type.name.decode()}: two ports of one role are named {row['name']!r}: give "
+                             "one of them another name, or leave it out in prepare()")
         spaces[row["name"]] = _space(batch, row["index"])
+    _tree_of(batch.type, list(spaces))
     return spaces
 
 
@@ -190,4 +203,6 @@ cdef object _space(const be_batch *batch, int index):
         return kinds[space.kind], _dtypes[<int>space.dtype], (), texts, None
     low = [space.low[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
     high = [space.high[i if size <= BE_MAX_BOUNDS else 0] for i in range(size)]
+    if space.dtype == BE_I64 and max(high, default=0) >= 2.0**63:  # the highest int64 is no double
+        high = [min(int(value), 2**63 - 1) for value in high]
     return kinds[space.kind], _dtypes[<int>space.dtype], shape, low, high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import contextlib
 import functools
 import hashlib
@@ -25,6 +26,7 @@ from batchenv.compiler import flags
 
 COMPILERS = ("cc", "gcc", "clang")
 _MOST_WORDS = 8000  # the most characters of a compiler's output in a message
+_OTHER_UNICODE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # UTF-32-LE begins as the first
 _ATTEMPTS = 3  # how often to try if a header changes while it is compiled
 
 
@@ -66,6 +68,10 @@ def build(
     key = _digest(json.dumps([compiler_key, list(isas), list(cflags), flags.C_FLAGS]), *_own_headers())
     for _ in range(_ATTEMPTS):
         text = source.read_bytes()
+        if text.startswith(_OTHER_UNICODE):
+            raise CompileError(
+                f"{source} is not UTF-8 but UTF-16 or UTF-32, which C compilers cannot read: save it as UTF-8"
+            )
         job = _Job(source, text, tuple(isas), tuple(cflags), tuple(command), timeout, _digest(key, str(source), text))
         built = None
         with contextlib.suppress(OSError):
@@ -279,7 +285,9 @@ def _build_somewhere(job: _Job) -> Built | None:
 def _build(job: _Job, folder: Path, scratch: Path) -> Built | None:
     started = time.time_ns()
     # The compiler reads the text from here, not from a file that may change. Its messages name the file.
-    text = f"#line 1 {json.dumps(str(job.source), ensure_ascii=False)}\n".encode() + job.text
+    # A mark of the byte order, as some editors write it, may only be the first thing that a compiler reads.
+    name = os.fsencode(json.dumps(str(job.source), ensure_ascii=False))
+    text = b"#line 1 " + name + b"\n" + job.text.removeprefix(codecs.BOM_UTF8)
 
     def compile_one(isa: str) -> str:
         own = [*flags.C_FLAGS, *flags.WARNINGS, "-fPIC", *flags.of_isa(isa)]
@@ -350,6 +358,6 @@ def _own_headers() -> list[bytes]:
 def _digest(*parts: str | bytes) -> str:
     whole = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = os.fsencode(part) if isinstance(part, str) else part
         whole.update(len(data).to_bytes(8, "little") + data)
     return whole.hexdigest()[:24]

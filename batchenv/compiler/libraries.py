@@ -18,6 +18,12 @@ from batchenv.compiler import build
 from batchenv.registry import FILE, TABLE, Entry, put, reserved
 
 GROUP = "batchenv.envs"
+# Names that a type of a user's own cannot have, since batchenv has them for every env.
+_ATTRIBUTES = frozenset(
+    {"spec", "metadata", "observation_space", "action_space", "np_random", "np_random_seed", "render"}
+)
+_OF_LANES = frozenset({"state", "elapsed_steps"})
+_INFOS = frozenset({"env_id", "final_obs", "final_info", "final_rows"})
 _lock = threading.RLock()
 _opened: dict[tuple[str, str | None], Library] = {}  # {(the file that was loaded, the namespace): the library}
 
@@ -217,12 +223,22 @@ def _check_type(kind: dict[str, Any], origin: Path) -> None:
     """Raises ValueError if a type has what a file of its own cannot have."""
     if kind["grid"] is not None:
         raise ValueError(f"{origin}: type {kind['name']} has a .grid, which only built-in types can have")
-    for index, row in enumerate(_core.type_info(kind["name"])["params"]):
-        if row["name"] in reserved:
-            raise ValueError(
-                f'{origin}: type {kind["name"]}: row {index} of .params ("{row["name"]}") has the name of a keyword '
-                "that make or make_vec takes for every env, so nobody could set it: choose another name"
-            )
+    info = _core.type_info(kind["name"])
+    for table, names, meaning in (
+        ("params", reserved, "a keyword that make, make_vec or set_params takes for every env, so nobody could set it"),
+        ("params", _ATTRIBUTES, "an attribute that lanes of every env have, so get_attr could not tell them apart"),
+        ("state", _ATTRIBUTES | _OF_LANES, "an attribute that lanes of every env have, so get_attr could not give it"),
+        ("options", {"reset_mask"}, "the option that chooses lanes in every env, so no reset could set it"),
+        ("info", _INFOS, "what batchenv itself puts into infos, so one of the two would be lost"),
+    ):
+        for index, row in enumerate(info[table]):
+            name = row["name"].partition("/")[0].removeprefix("_") if table == "info" else row["name"]
+            if name in names:
+                place = f"row {row.get('index', index)} of .{'ports' if table == 'info' else table}"
+                raise ValueError(
+                    f'{origin}: type {kind["name"]}: {place} ("{row["name"]}") has the name of {meaning}: choose '
+                    "another name"
+                )
 
 
 def _checked_namespace(namespace: Any) -> str:

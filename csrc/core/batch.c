@@ -28,63 +28,6 @@ int be_unexplained(const be_env_type *type, be_error *error) {
         type->name);
 }
 
-/* ---- spaces ----------------------------------------------------------------------------------------- */
-
-void be_space_box_f32(be_space *space, int size, const double *low, const double *high) {
-    *space = (be_space){.kind = BE_SPACE_BOX, .dtype = BE_F32, .ndim = 1, .shape = {size}};
-    for (int i = 0; i < size; i++) {
-        space->low[i] = (double)(float)low[i];
-        space->high[i] = (double)(float)high[i];
-    }
-}
-
-static void fill_bounds(be_space *space, double low, double high) {
-    for (int i = 0; i < BE_MAX_BOUNDS; i++) {
-        space->low[i] = low;
-        space->high[i] = high;
-    }
-}
-
-void be_space_box(be_space *space, be_dtype dtype, int ndim, const int64_t *shape, double low, double high) {
-    *space = (be_space){.kind = BE_SPACE_BOX, .dtype = dtype, .ndim = ndim};
-    for (int i = 0; i < ndim; i++) space->shape[i] = shape[i];
-    fill_bounds(space, low, high);
-}
-
-void be_space_discrete(be_space *space, int64_t n) {
-    *space = (be_space){.kind = BE_SPACE_DISCRETE, .dtype = BE_I64};
-    fill_bounds(space, 0, (double)(n - 1));
-}
-
-void be_space_multi_discrete(be_space *space, int size, const int64_t *choices) {
-    *space = (be_space){.kind = BE_SPACE_MULTI_DISCRETE, .dtype = BE_I64, .ndim = 1, .shape = {size}};
-    for (int i = 0; i < size; i++) space->high[i] = (double)(choices[i] - 1);
-}
-
-/* The space that a type's table gives a port. */
-static be_space space_of_port(const be_port *port) {
-    be_space space = {.kind = port->kind, .dtype = port->dtype};
-    while (space.ndim < BE_MAX_DIMS && port->shape[space.ndim] > 0) {
-        space.shape[space.ndim] = port->shape[space.ndim];
-        space.ndim++;
-    }
-    fill_bounds(&space, port->low, port->high);
-    for (int64_t j = 0; port->choices && j < port->shape[0] && j < BE_MAX_BOUNDS; j++) {
-        space.high[j] = (double)(port->choices[j] - 1);
-    }
-    return space;
-}
-
-int64_t be_space_row_size(const be_space *space) {
-    int64_t size = 1;
-    for (int i = 0; i < space->ndim; i++) size *= space->shape[i];
-    return size;
-}
-
-size_t be_space_row_bytes(const be_space *space) {
-    return (size_t)be_space_row_size(space) * be_dtype_size(space->dtype);
-}
-
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
 /* Each column starts on a cache line, with a gap of a few lines after the one before. Without the gaps, the columns of
@@ -328,7 +271,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
         return NULL;
     }
     batch->space = driver->space;
-    for (int k = 0; k < driver->num_ports; k++) spaces_of(batch, OF_TABLE)[k] = space_of_port(&type->ports[k]);
+    for (int k = 0; k < driver->num_ports; k++) spaces_of(batch, OF_TABLE)[k] = be_space_of_port(&type->ports[k]);
     if (options->grid && copy_grid(batch, options->grid) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
@@ -480,43 +423,6 @@ static int check_values(const char *what, const be_param *table, const double *v
     return BE_OK;
 }
 
-/* Checks the spaces that prepare() has set. */
-static int check_spaces(const be_batch *batch, const be_setup *setup, be_error *error) {
-    int observations = 0;
-    for (int k = 0; batch->type->ports[k].name; k++) {
-        const be_port *port = &batch->type->ports[k];
-        const be_space *space = &setup->space[k];
-        const int told = port->role == BE_INFO || port->role == BE_REWARD; /* has no bounds */
-        int good = space->ndim >= 0 && space->ndim <= BE_MAX_DIMS;
-        for (int i = 0; good && i < space->ndim; i++) good = space->shape[i] >= (port->role == BE_ACTION);
-        for (int64_t j = 0; good && !told && j < be_num_bounds(space); j++) good = space->low[j] <= space->high[j];
-        observations += good && port->role == BE_OBSERVATION && be_space_row_size(space) > 0;
-        if (!good) {
-            return be_fail(error, BE_ERROR_VALUE, -1,
-                           "type %s: row %d of .ports (\"%s\") must have a space of up to %d dimensions, each of at "
-                           "least 1, with low <= high",
-                           batch->type->name, k, port->name, BE_MAX_DIMS);
-        }
-        if (port->role == BE_REWARD && (space->kind != BE_SPACE_BOX || space->dtype != BE_F64)) {
-            return be_fail(error, BE_ERROR_VALUE, -1,
-                           "type %s: row %d of .ports (\"%s\") has further rewards, which must be BE_VALUE(BE_F64) or "
-                           "BE_VALUES(BE_F64, ...)",
-                           batch->type->name, k, port->name);
-        }
-        if (space->kind == BE_SPACE_TEXT && (port->role != BE_OBSERVATION || space->dtype != BE_I64 ||
-                                             space->ndim > 1 || (port->texts == NULL) == (port->write_text == NULL))) {
-            return be_fail(error, BE_ERROR_VALUE, -1,
-                           "type %s: row %d of .ports (\"%s\") has texts, which must be part of the observation, with "
-                           "BE_TEXTS(...), BE_TEXT_OF(...) or BE_TEXT_CODES(...)",
-                           batch->type->name, k, port->name);
-        }
-    }
-    if (observations > 0) return BE_OK;
-    return be_fail(error, BE_ERROR_VALUE, -1,
-                   "type %s: prepare() has left out all parts of the observation (a 0 in the shape of each): keep one",
-                   batch->type->name);
-}
-
 /* Checks the sizes of fields that prepare() has set. */
 static int check_field_sizes(const be_env_type *type, const be_setup *setup, be_error *error) {
     for (int k = 0; type->state[k].name; k++) {
@@ -540,7 +446,7 @@ static int prepare(const be_batch *batch, const double *params, be_setup *setup,
     for (int k = 0; batch->type->state[k].name; k++) setup->field_size[k] = batch->type->state[k].size;
     error->status = BE_OK;
     if (batch->type->prepare && batch->type->prepare(setup, error) != BE_OK) return be_unexplained(batch->type, error);
-    const int status = check_spaces(batch, setup, error);
+    const int status = be_check_spaces(batch->type, setup->space, error);
     return status == BE_OK ? check_field_sizes(batch->type, setup, error) : status;
 }
 

@@ -123,6 +123,10 @@ int64_t be_batch_bytes(const be_batch *batch); /* memory held */
 /* Sets new coefficients for rescaled observations, one per component, after params have changed the space. Only for a
  * batch whose transform rescales. */
 void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
+/* The space that a type's table gives a port. */
+be_space be_space_of_port(const be_port *port);
+/* Checks the spaces of a type's ports, which prepare() may have changed; the message names the port. */
+int be_check_spaces(const be_env_type *type, const be_space *spaces, be_error *error);
 size_t be_space_row_bytes(const be_space *space);
 int64_t be_space_row_size(const be_space *space);
 

@@ -77,13 +77,30 @@ typedef struct place {
 
 static int is_loaded(const void *pointer) { return pointer != NULL && be_shared_holds(pointer); }
 
-static int is_text(const char *text) {
-    if (!is_loaded(text)) return 0;
+/* The length of a text; -1: it is nowhere, or does not end within MAX_TEXT bytes. */
+static int text_length(const char *text) {
+    if (!is_loaded(text)) return -1;
     for (int i = 0; i < MAX_TEXT; i++) {
-        if (text[i] == '\0') return 1;
-        if (i % 64 == 63 && !is_loaded(text + i + 1)) return 0;
+        if (text[i] == '\0') return i;
+        if (i % 64 == 63 && !is_loaded(text + i + 1)) return -1;
     }
-    return 0;
+    return -1;
+}
+
+static int is_text(const char *text) { return text_length(text) >= 0; }
+
+/* How many bytes the character has that a text starts with; 0: they are no character of UTF-8. */
+static int utf8_length(const char *text) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000}; /* of a character of so many bytes */
+    const unsigned char first = (unsigned char)*text;
+    const int length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+    unsigned code = first & (0xffu >> (length + 1));
+    for (int i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0; /* the end of the text, too */
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    if (length > 1 && (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))) return 0;
+    return length;
 }
 
 static int bad(const place *at, const char *rule) {
@@ -91,6 +108,27 @@ static int bad(const place *at, const char *rule) {
     const char *name = is_text(at->name) ? at->name : NULL;
     return be_fail(at->error, BE_ERROR_VALUE, -1, "type %s: row %d of %s%s%.60s%s %s", at->type, at->row, at->table,
                    name ? " (\"" : "", name ? name : "", name ? "\")" : "", rule);
+}
+
+/* Whether users can be shown a text, which is called `what`, and whose rule is `missing` where there is none. */
+static int check_text(const char *text, const char *what, const char *missing, const place *at) {
+    char rule[400];
+    if (!is_loaded(text)) return bad(at, missing);
+    const int length = text_length(text);
+    if (length < 0) {
+        snprintf(rule, sizeof rule, "has a %s that does not end within %d bytes: shorten it (or {0} is missing)", what,
+                 MAX_TEXT);
+        return bad(at, rule);
+    }
+    int good = 0;
+    for (int step = 1; good < length && step > 0; good += step) step = utf8_length(text + good);
+    if (good == length) return BE_OK;
+    const int from = good > 40 ? good - 40 : 0;
+    snprintf(rule, sizeof rule,
+             "has a %s that is not UTF-8: its byte %d is 0x%02x, in \"%s%.*s\": save the C file as UTF-8, or write the "
+             "letter as \\u and four digits",
+             what, good, (unsigned char)text[good], from ? "..." : "", good + 20 - from, text + from);
+    return bad(at, rule);
 }
 
 /* How long the name is that a text starts with and that can be a keyword of Python's; 0: it starts with none. */
@@ -159,6 +197,7 @@ static int check_end(const void *table, size_t row_bytes, size_t bytes, place at
 }
 
 #define NO_END "is the last that is possible, and {0} has to end the table"
+#define NO_DOC "has no doc: one line that says what it is, with the unit"
 #define NO_PATH                                                                                                        \
     "has no good name: letters, digits and _, as a keyword of Python's, or several such with / between them (or {0} "  \
     "is missing at the end)"
@@ -173,7 +212,7 @@ static int check_fields(const be_field *table, place at) {
         if (is_twice(field->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
         if ((unsigned)field->dtype > BE_I8) return bad(&at, "has a dtype that is not in be_dtype");
         if (field->size < 1 || field->size > BE_MAX_FIELD_SIZE) return bad(&at, "needs a size from 1 to 16,777,216");
-        if (!is_text(field->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
+        if (check_text(field->doc, "doc", NO_DOC, &at) != BE_OK) return BE_ERROR_VALUE;
         if (field->low > field->high) return bad(&at, "has a low above its high: exchange them");
         names[at.row] = field->name;
     }
@@ -187,6 +226,42 @@ static int are_texts(const char *const *texts, double last) {
     return code > last && is_loaded(texts + code) && texts[code] == NULL;
 }
 
+/* Whether a part of a path such as "arm/0" is empty; "" has no parts. */
+static int has_empty_part(const char *path) {
+    const size_t length = strlen(path);
+    return length && (path[0] == '/' || path[length - 1] == '/' || strstr(path, "//"));
+}
+
+/* The driver takes a shape to end at its first 0, and sees nothing after that. */
+static int check_shape(const be_port *port, const place *at) {
+    int ended = 0;
+    for (int i = 0; i < BE_MAX_DIMS; i++) {
+        if (port->shape[i] < 0) return bad(at, "has a number below 0 in its shape: take numbers from 1 on");
+        if (ended && port->shape[i] > 0)
+            return bad(at, "has a 0 in its shape, which only prepare() may set: take it out");
+        ended |= port->shape[i] == 0;
+    }
+    return BE_OK;
+}
+
+/* How many choices the values have. The driver keeps a number for each of the first BE_MAX_BOUNDS values, or one for
+ * all. */
+static int check_choices_of_port(const be_port *port, const place *at) {
+    if (port->kind == BE_SPACE_DISCRETE && (fabs(port->low) > 0x1p53 || fabs(port->high) > 0x1p53)) {
+        return bad(at, "has values beyond 2**53, which are not counted exactly: take smaller ones");
+    }
+    if (port->choices == NULL) return BE_OK;
+    for (int64_t j = 0; j < port->shape[0]; j++) {
+        if (!is_loaded(&port->choices[j])) return bad(at, "has choices that are nowhere");
+        if (port->shape[0] > BE_MAX_BOUNDS && port->choices[j] != port->choices[0]) {
+            return bad(at,
+                       "has more than 32 values with choices that differ: give all of them as many choices, or divide "
+                       "the port into several");
+        }
+    }
+    return BE_OK;
+}
+
 /* Checks only what the driver relies on when it makes a batch; the driver then checks names, roles and spaces itself.
  * */
 static int check_ports(const be_port *table, place at) {
@@ -196,20 +271,29 @@ static int check_ports(const be_port *table, place at) {
         if (!is_text(port->name) || strlen(port->name) > 100) {
             return bad(&at, "has a name that is not a text of at most 100 letters (or the {0} at the end is missing)");
         }
+        if (check_text(port->name, "name", NO_PATH, &at) != BE_OK) return BE_ERROR_VALUE;
         if ((unsigned)port->role > BE_REWARD) return bad(&at, "has a role that is none of be_role");
         if ((unsigned)port->kind > BE_SPACE_TEXT) return bad(&at, "has a kind that is none of be_space_kind");
         if ((unsigned)port->dtype > BE_I8) return bad(&at, "has a dtype that is none of be_dtype");
         if ((unsigned)port->when > BE_WHERE_NOT_0) return bad(&at, "has a `when` that is none of be_when");
-        if (port->choices && !is_loaded(port->choices)) return bad(&at, "has choices that are nowhere");
+        if (check_shape(port, &at) != BE_OK || check_choices_of_port(port, &at) != BE_OK) return BE_ERROR_VALUE;
         if (port->texts && !are_texts(port->texts, port->high)) {
             return bad(&at, "has something in .texts that is no text: write BE_TEXTS(\"first\", \"second\")");
+        }
+        for (int64_t code = 0; port->texts && port->texts[code]; code++) {
+            if (check_text(port->texts[code], "text", NO_DOC, &at) != BE_OK) return BE_ERROR_VALUE;
         }
         if (port->write_text && !is_loaded((const void *)(uintptr_t)port->write_text)) {
             return bad(&at, "has a .write_text that is nowhere: give the name of a function of this file");
         }
-        if (port->role != BE_INFO && port->role != BE_REWARD) continue;
+        if (port->role != BE_INFO && port->role != BE_REWARD) {
+            if (has_empty_part(port->name)) return bad(&at, "has a name with an empty part: write one between all /");
+            continue;
+        }
         if (!is_path(port->name)) return bad(&at, NO_PATH);
-        if (!is_text(port->doc)) return bad(&at, "has no .doc: one line that says what it is");
+        if (check_text(port->doc, ".doc", "has no .doc: one line that says what it is", &at) != BE_OK) {
+            return BE_ERROR_VALUE;
+        }
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);
 }
@@ -218,6 +302,16 @@ static int num_choices(const char *const *choices) {
     int count = 0;
     while (count <= 256 && is_loaded(choices + count) && choices[count] && is_text(choices[count])) count++;
     return count <= 256 && is_loaded(choices + count) && choices[count] == NULL ? count : 0;
+}
+
+/* Each choice of a CHOICE has a text of its own. */
+static int check_choices(const be_param *param, const place *at) {
+    const int count = num_choices(param->choices);
+    for (int k = 0; k < count; k++) {
+        if (check_text(param->choices[k], "choice", NO_DOC, at) != BE_OK) return BE_ERROR_VALUE;
+        if (is_twice(param->choices[k], param->choices, k)) return bad(at, "has a choice twice: leave out one of them");
+    }
+    return BE_OK;
 }
 
 static int check_value(const be_param *param, double value, const place *at) {
@@ -245,7 +339,8 @@ static int check_params(const be_param *table, place at) {
         if (!is_word(param->name)) return bad(&at, NO_WORD);
         if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
         if ((unsigned)param->kind > BE_PARAM_CHOICE) return bad(&at, "has a kind that is not in be_param_kind");
-        if (!is_text(param->doc)) return bad(&at, "has no doc: one line that says what it is, with the unit");
+        if (check_text(param->doc, "doc", NO_DOC, &at) != BE_OK) return BE_ERROR_VALUE;
+        if (param->kind == BE_PARAM_CHOICE && check_choices(param, &at) != BE_OK) return BE_ERROR_VALUE;
         if (check_value(param, param->value, &at) != BE_OK) return BE_ERROR_VALUE;
         names[at.row] = param->name;
     }
@@ -328,9 +423,11 @@ static int check_type(const be_env_type *type, const be_table_bytes *bytes, be_e
     ENDED(ids);
     if (check_ids(type, at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".family";
-    if (type->family && !is_text(type->family)) return bad(&at, "must be a text");
+    if (type->family && check_text(type->family, "text", "must be a text", &at) != BE_OK) return BE_ERROR_VALUE;
     at.table = ".grid";
     if (type->grid && !is_word(type->grid)) return bad(&at, "must be a name of letters, digits and _");
+    at.table = ".frames_per_second";
+    if (type->frames_per_second < 0) return bad(&at, "must not be below 0: leave it out, or give the rate of pictures");
     at.table = ".flags";
     if (type->flags & ~(BE_STEP_FINISHED_HARMLESS | BE_LANE_BY_LANE | BE_OWN_LIMITS)) {
         return bad(&at, "has bits without a meaning: use BE_STEP_FINISHED_HARMLESS, BE_LANE_BY_LANE and BE_OWN_LIMITS "

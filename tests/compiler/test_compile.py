@@ -20,6 +20,7 @@ import batchenv
 from batchenv import _core
 from batchenv.compiler import CompileError, build, libraries, template
 from batchenv.registry import TABLE
+from helpers.own_env import edit
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python, succeeded
 from helpers.project import ROOT
@@ -27,43 +28,6 @@ from helpers.project import ROOT
 ENVS = ROOT / "csrc/envs"
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BATCHENV_CACHE", str(folder))
-        yield folder
-
-
-@pytest.fixture
-def walk(tmp_path):
-    """The C file that `new` writes, of an id that no other test has."""
-    name = re.sub(r"\W", "_", tmp_path.name)
-    return template.write(f"walk_{name}"[:41], tmp_path)
-
-
-@pytest.fixture
-def baseline(monkeypatch):
-    """For what does not depend on the instruction set: the headers of wide vectors take most of a compiler's time."""
-    monkeypatch.setenv("BATCHENV_ISA", "baseline")
-
-
-@pytest.fixture
-def sanitizers():
-    from batchenv.compiler.check import sanitizer_runtime
-
-    try:
-        return sanitizer_runtime()
-    except CompileError:
-        pytest.skip("the compiler has no sanitizers")
-
-
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 def trajectory(env, steps=60, seed=3):
