@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from batchenv._core import type_info
 from batchenv.backend import Drawer
 
 
@@ -97,7 +98,7 @@ class Translator:
 
     def render_modes(self, env_id: str) -> list[str]:
         """The render modes of lanes of this id. May be called before `to_core`, and imports no graphics library."""
-        return []
+        return ["rgb_array"] if type_info(self.type_name)["draws"] else []
 
     def check_drawing(self, mode: str) -> None:
         """Checks that the libraries are installed which draw in this one of `render_modes`.
@@ -109,4 +110,15 @@ class Translator:
     def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Drawer:
         """The object that draws the lanes of `batch` in this one of `render_modes`. action_shape: the shape of actions
         for all lanes."""
-        raise NotImplementedError(mode)
+        return Pictures(batch)
+
+
+class Pictures(Drawer):
+    """Pictures of lanes that the C type draws itself."""
+
+    def __init__(self, batch: Any):
+        self._batch = batch
+
+    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+        """A picture per lane: uint8 (height, width, 3)."""
+        return tuple(map(self._batch.picture, lanes))

@@ -3,6 +3,7 @@
 cimport numpy as cnp
 
 cdef enum:
+    MOST_PIXELS = 1 << 14  # on a side
     MOST_SPARES = 1024
     MOST_SPARE_BYTES = 1 << 25
 
@@ -46,11 +47,19 @@ cdef class _PictureMemory:
 
 
 cdef object _picture(be_batch *batch, int64_t lane):
-    cdef int rows, columns
+    cdef int rows = 0, columns = 0
     batch.type.picture(batch, lane, &rows, &columns, NULL)
+    if not (1 <= rows <= MOST_PIXELS and 1 <= columns <= MOST_PIXELS):
+        raise ValueError(f"type {batch.type.name.decode()}: picture() says that lane {lane} has {rows} rows and "
+                         f"{columns} columns of pixels, but each must be from 1 to {MOST_PIXELS}: set *rows and "
+                         "*columns, also where rgb is NULL")
     cdef cnp.npy_intp[3] shape = [rows, columns, 3]
     cdef _PictureMemory memory = _PictureMemory(<size_t>3 * rows * columns)
     batch.type.picture(batch, lane, &rows, &columns, <uint8_t *>memory.data)
+    if rows != shape[0] or columns != shape[1]:
+        raise ValueError(f"type {batch.type.name.decode()}: picture() says that lane {lane} has {shape[0]} x "
+                         f"{shape[1]} pixels where rgb is NULL, and {rows} x {columns} where it draws them: the size "
+                         "must be the same")
     rgb = cnp.PyArray_SimpleNewFromData(3, shape, cnp.NPY_UINT8, memory.data)
     cnp.set_array_base(rgb, memory)
     return rgb

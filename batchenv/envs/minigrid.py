@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.backend import Drawer
-from batchenv.translator import Translator
+from batchenv.translator import Pictures, Translator
 from batchenv.values import brief, integer
 
 # Keywords of minigrid's that are two numbers, and the params that have them; None is -1 twice.
@@ -192,17 +192,6 @@ class Grid:
         """Type, color and state in column i and row j; None: the cell is empty."""
         code = tuple(self._codes[i, j].tolist())
         return None if code[0] == EMPTY else code
-
-
-class Pictures(Drawer):
-    """Pictures of lanes as minigrid draws them."""
-
-    def __init__(self, batch: Any):
-        self._batch = batch
-
-    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
-        """A picture per lane: uint8 (height, width, 3)."""
-        return tuple(map(self._batch.picture, lanes))
 
 
 class Window(Drawer):

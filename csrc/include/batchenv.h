@@ -118,7 +118,7 @@ typedef enum be_space_kind {
     BE_SPACE_DISCRETE,
     BE_SPACE_MULTI_DISCRETE,
     BE_SPACE_MULTI_BINARY,
-    BE_SPACE_TUPLE, /* a gymnasium.spaces.Tuple of shape[0] Discrete spaces; a row holds their values */
+    BE_SPACE_TUPLE, /* of a whole observation: a Tuple of shape[0] Discrete spaces; a row holds their values */
     BE_SPACE_TEXT,  /* of observations alone: a text. A row holds its code, one int64 or several */
 } be_space_kind;
 
@@ -190,7 +190,8 @@ typedef struct be_port {
     be_dtype dtype;
     int64_t shape[BE_MAX_DIMS]; /* of one lane's row; it ends at the first 0: {0} is one value */
     double low, high;           /* the closed range of all values; an info needs none */
-    const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1; NULL: prepare() sets it */
+    const int64_t *choices;     /* MULTI_DISCRETE, TUPLE: value j is in 0..choices[j]-1, the same for all values if they
+                                   are more than BE_MAX_BOUNDS; NULL: prepare() sets it */
     be_when when;               /* an info's */
     const char *doc;            /* of infos and further rewards */
     const char *const *texts;   /* TEXT: those of the codes 0, 1, ..., and NULL at the end */
@@ -321,7 +322,7 @@ typedef struct be_rows {
 
 struct be_env_type {
     uint32_t abi;          /* BE_ABI. It will always be the first member: it says what the others mean */
-    int frames_per_second; /* the rate at which pictures show the motion in real time */
+    int frames_per_second; /* the rate at which pictures show the motion in real time; 0: 30 */
     const char *name;      /* of the type, in messages and snapshots */
     const be_id *ids;      /* or NULL: Python defines the type's ids */
     const char *family;    /* the heading under which `python -m batchenv list` shows it; or NULL */
@@ -378,8 +379,9 @@ struct be_env_type {
      * episode statistics then also continue until the game ends. NULL means that each episode is a whole game. */
     int (*goes_on)(be_batch *batch, int64_t lane);
 
-    /* Draws a lane in its present state: sets the size of the picture and, unless `rgb` is NULL, writes (rows, columns,
-     * 3) bytes there. NULL means that the type cannot draw. */
+    /* Draws a lane in its present state: sets the size of the picture (each side from 1 to 16384) and, unless `rgb` is
+     * NULL, writes all (rows, columns, 3) bytes there: red, green and blue, from the top left on. NULL means that the
+     * type cannot draw: users' render_modes are then empty. */
     void (*picture)(const be_batch *batch, int64_t lane, int *rows, int *columns, uint8_t *rgb);
 };
 

@@ -81,6 +81,22 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
     return BE_OK;
 }
 
+static void picture(const be_batch *batch, int64_t i, int *rows, int *columns, uint8_t *rgb) {
+    enum { WIDTH = 16 }; /* pixels of a cell */
+    *rows = *columns = SIZE * WIDTH;
+    if (rgb == NULL) return;
+    static const uint8_t colors[3][3] = {{235, 235, 225}, {40, 90, 200}, {220, 170, 30}}; /* field, walker, treasure */
+    const int64_t *const state[4] = {batch->state[ROW], batch->state[COLUMN], batch->state[GOAL_ROW],
+                                     batch->state[GOAL_COLUMN]};
+    for (int y = 0; y < *rows; y++) {
+        for (int x = 0; x < *columns; x++, rgb += 3) {
+            const int walker = y / WIDTH == state[0][i] && x / WIDTH == state[1][i];
+            const int treasure = y / WIDTH == state[2][i] && x / WIDTH == state[3][i];
+            for (int c = 0; c < 3; c++) rgb[c] = colors[walker ? 1 : treasure ? 2 : 0][c];
+        }
+    }
+}
+
 static const be_id ids[] = {
     {"Treasure-v0", 60, BE_THRESHOLD(0.85)},
     {"TreasureCalm-v0", 60, .settings = {{"wind", 0.0}}},
@@ -98,4 +114,6 @@ BE_ENV(treasure) = {
     .reset = reset,
     .observe = observe,
     .step = step,
+    .picture = picture,
+    .frames_per_second = 5,
 };

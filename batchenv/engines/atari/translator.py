@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from batchenv import _core
-from batchenv.backend import Drawer
 from batchenv.engines import memory
 from batchenv.engines.atari import games, players
 from batchenv.engines.atari.files import Rom, library_path
@@ -141,28 +136,9 @@ class Atari(Translator):
         )
         return (values["stack_num"] or 1) * {"grayscale": frame, "rgb": 3 * frame, "ram": 128}[values["obs_type"]]
 
-    def render_modes(self, env_id: str) -> list[str]:
-        """See `Translator.render_modes`."""
-        return ["rgb_array"]
-
-    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> ScreenDrawer:
-        """See `Translator.drawer`."""
-        return ScreenDrawer(batch)
-
     def attribute(self, name: str, batch: Any) -> list[Any]:
         """A lane attribute: one value per lane."""
         lanes = len(batch.elapsed())
         if name == "game":
             return [self._values["game"]] * lanes
         return [list(ACTIONS)] * lanes
-
-
-class ScreenDrawer(Drawer):
-    """Pictures of lanes: the screens as they are, in RGB."""
-
-    def __init__(self, batch: Any):
-        self._batch = batch
-
-    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
-        """A frame per lane: uint8 (height, 160, 3)."""
-        return tuple(self._batch.picture(lane) for lane in lanes)
