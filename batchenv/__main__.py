@@ -6,31 +6,53 @@ import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
+from batchenv.compiler.libraries import find
 from batchenv.describe import families, info_lines, installed, list_lines, matching, typical
 from batchenv.registry import TABLE, lookup
 
 
-def environment_id(text: str) -> str:
+def compiler_flags(text: str) -> list[str]:
+    """More flags for the compiler, as a shell divides them into words."""
     try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be divided into flags: {error}") from None
+
+
+def environment_id(text: str, cflags: Sequence[str] = ()) -> str:
+    """The plain id that an argument means; a C file is compiled with these flags.
+
+    Raises:
+        ValueError, OSError: there is no such id or file, or it does not compile.
+    """
+    if not cflags:
         return lookup(text)[0]
-    except (ValueError, OSError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    if not is_c_file(text):
+        raise ValueError(f"--cflags is for C files, and {text} is none: leave it out")
+    return find(text, cflags)[0]
 
 
-def environments(text: str) -> list[str]:
+def is_c_file(text: str) -> bool:
+    """Whether an argument is a C file, or an id in one: "my_env.c:MyEnv-v0"."""
+    return re.search(r"\.c(:|$)", text) is not None
+
+
+def environments(text: str, cflags: Sequence[str]) -> list[str]:
     """The ids that an argument of `bench` means: one, or typical ones of a family or of all that are installed."""
     found = families()
     if text == "all":
         usable = (ids for ids in found.values() if TABLE[ids[0]].extra is None or installed(TABLE[ids[0]].extra))
         return [name for ids in usable for name in typical(ids)]
     chosen = next((ids for family, ids in found.items() if family.lower() == text.lower()), None)
-    return [environment_id(text)] if chosen is None else typical(chosen)
+    return [environment_id(text, cflags)] if chosen is None else typical(chosen)
 
 
 def positive_int(text: str) -> int:
@@ -73,6 +95,7 @@ def print_build() -> None:
 def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from batchenv import bench
 
+    ids = [env_id for text in options.ids for env_id in environments(text, options.cflags)]
     for path in filter(None, (options.json, options.plot, options.report)):  # before minutes of measuring, not after
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
@@ -83,7 +106,7 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error(problem)
     if options.report:
         from batchenv import report
-    ids = [env_id for some in options.ids for env_id in some] or batchenv.list_envs(None)
+    ids = ids or batchenv.list_envs(None)
     plan = []
     for env_id in dict.fromkeys(ids):
         entry = TABLE[env_id]
@@ -109,7 +132,7 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def compile_file(options: argparse.Namespace) -> None:
-    library = batchenv.compile(options.file, cflags=options.cflags.split(), namespace=options.namespace)
+    library = batchenv.compile(options.file, cflags=options.cflags, namespace=options.namespace)
     if options.output:
         shutil.copyfile(library.path, options.output)
         print(f"wrote {options.output}: batchenv.load({options.output!r}) loads it")
@@ -128,17 +151,22 @@ def new(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    if re.search(r"\.c(:|$)", options.target) and options.vectorization_mode is None:
+    if is_c_file(options.target) and options.vectorization_mode is None:
         from batchenv.compiler.check import check_file
 
         reports, notes = check_file(
-            options.target, options.num_envs, options.timeout, options.max_steps, tuple(options.skip)
+            options.target, options.num_envs, options.timeout, options.max_steps, tuple(options.skip), options.cflags
         )
         for report in reports:
             print(report.failures_only() if options.quiet else report)
         for note in notes:
             print(f"note: {note}")
         return 0 if all(report.passed for report in reports) else 1
+    if options.cflags:
+        raise ValueError(
+            f"--cflags is for C files that are checked as they are, and not for {options.target}: leave it out"
+            + (", or leave out --vectorization-mode" if is_c_file(options.target) else "")
+        )
     report = batchenv.check_vector_env(
         options.target,
         num_envs=options.num_envs or 3,
@@ -164,7 +192,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--ids", action="store_true", help="only the ids, one per line")
     info = commands.add_parser("info", help="spaces, state, parameters and reset options of an environment")
-    info.add_argument("id", type=environment_id)
+    info.add_argument("id")
+    _add_cflags(info)
     commands.add_parser(
         "build", aliases=["doctor"], help="how batchenv was built, and what it found here: put it into bug reports"
     )
@@ -173,7 +202,6 @@ def make_parser() -> argparse.ArgumentParser:
         "ids",
         nargs="*",
         metavar="ID",
-        type=environments,
         help="ids; or families (see `list`), of which some typical ids are measured; or all, for every family that is "
         "installed. Default: all kernels",
     )
@@ -191,11 +219,12 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--plot", metavar="FILE", help="draws the rates, with matplotlib")
     command.add_argument("--json", metavar="FILE", help="writes everything measured, and on what")
     command.add_argument("--report", metavar="FILE.html", help="writes table, plot and machine as one page")
+    _add_cflags(command)
     command = commands.add_parser("new", help="writes NAME.c, the C file of an env to start from")
     command.add_argument("name", help="a word such as my_game: the id becomes MyGame-v0")
     command = commands.add_parser("compile", help="compiles the C file of an env, and says what its ids are")
     command.add_argument("file", help="the C file")
-    command.add_argument("--cflags", default="", help="more flags for the compiler")
+    _add_cflags(command)
     command.add_argument("--namespace", help="put before the ids")
     command.add_argument("-o", "--output", metavar="FILE.so", help="a copy of the library, for batchenv.load")
     command = commands.add_parser("check", help="does a vector env keep Gymnasium's contract? Exit code 1 if not")
@@ -211,12 +240,34 @@ def make_parser() -> argparse.ArgumentParser:
     command.add_argument("--max-steps", type=positive_int, default=1500, help="to wait for an end; default %(default)s")
     command.add_argument("--vectorization-mode", choices=["sync", "async", "vector_entry_point"], help="of make_vec")
     command.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave a check out; repeatable")
+    _add_cflags(command)
     return parser
+
+
+def _add_cflags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cflags",
+        type=compiler_flags,
+        default=(),
+        metavar="FLAGS",
+        help="more flags for the compiler of a C file, in quotes: --cflags '-DSIZE=9 -O1'",
+    )
+
+
+def _joined(arguments: list[str]) -> list[str]:
+    """`--cflags -O0` as `--cflags=-O0`: argparse takes what starts with a - for another option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] == "--cflags":
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     try:
         if options.command is None:
             parser.print_help()
@@ -224,7 +275,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = matching(options.pattern) if options.ids else list_lines(options.pattern)
             print("\n".join(lines).rstrip())
         elif options.command == "info":
-            print("\n".join(info_lines(options.id)))
+            print("\n".join(info_lines(environment_id(options.id, options.cflags))))
         elif options.command in ("build", "doctor"):
             print_build()
         elif options.command == "check":

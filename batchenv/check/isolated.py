@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from batchenv.check.report import FAIL, SKIP, Report, Result
@@ -87,6 +88,22 @@ def run_isolated(
                     tell(part, SKIP, why)
             parts = [part for part in parts if part["checks"]]
     return report
+
+
+def ids_in(library: Path, source: Path, timeout: float) -> list[str] | None:
+    """The ids of the library that a C file was compiled to, as another process finds them; None: that process hung or
+    ended.
+
+    Raises:
+        ValueError: the library breaks a rule for its tables.
+    """
+    try:
+        for event in _events({"library": str(library), "source": str(source)}, timeout):
+            if "ids" in event:
+                return event["ids"]
+    except _Lost:
+        pass
+    return None
 
 
 def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:

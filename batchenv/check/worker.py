@@ -2,6 +2,7 @@
 
 Events: {"ready": ...}; where the job does not say what is to be checked, {"parts": ..., "notes": ..., "name": ...};
 {"status": ..., "detail": ...} for each check, in the order of the parts; {"refused": text} if there is no such target.
+A job that names a library gets {"ids": ...} of it, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 _PR_SET_PDEATHSIG = 1
@@ -38,8 +40,11 @@ def work(job: dict[str, Any], events: TextIO) -> None:
     from batchenv.check.run import CHECKS, part_of, run
     from batchenv.check.target import resolve
     from batchenv.check.trial import Trial
+    from batchenv.compiler.libraries import ids_of
 
     try:
+        if "library" in job:
+            return tell(ids=ids_of(Path(job["library"]), Path(job["source"])))
         target = resolve(job["target"], job["num_envs"], job["vectorization_mode"])
     except (TypeError, ValueError) as error:
         return tell(refused=str(error))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from batchenv.check.isolated import run_isolated
+from batchenv.check.isolated import ids_in, run_isolated
 from batchenv.check.report import Report
 from batchenv.compiler import build, libraries
 
@@ -22,9 +23,15 @@ _OPTIONS = "detect_leaks=0:handle_abort=1:allocator_may_return_null=1:color=neve
 
 
 def check_file(
-    target: str, num_envs: int | None, timeout: float, max_steps: int, skip: tuple[str, ...]
+    target: str,
+    num_envs: int | None,
+    timeout: float,
+    max_steps: int,
+    skip: tuple[str, ...] = (),
+    cflags: Sequence[str] = (),
 ) -> tuple[list[Report], list[str]]:
     """A report for each id of "my_env.c", or for the one of "my_env.c:MyEnv-v0"; and notes on how they were checked.
+    The file is compiled with `cflags`, and is never loaded into this process, which its code might end.
 
     num_envs None: few lanes, and where all rules hold, the first id once more with many: a mistake such as a row's
     number in the place of a lane's is not seen in the first lanes.
@@ -34,25 +41,38 @@ def check_file(
     """
     path, _, env_id = target.partition(".c:")
     source = Path(path if env_id else target.removesuffix(".c")).with_suffix(".c").absolute()
-    library = libraries.compile(source)
-    ids = [libraries.find(f"{source}:{env_id}")[0]] if env_id else list(library.ids)
+    isas = libraries.isas()
+    plain = build.build(source, isas, cflags)
+    if plain.words:
+        warnings.warn(f"{source}:\n{plain.words}", UserWarning, stacklevel=2)
     runtime, notes = None, []
     try:
         runtime = sanitizer_runtime()
-        sanitized = build.build(source, library.isas, [*SANITIZERS, "-O1", "-g"]).path
+        sanitized = build.build(source, isas, [*cflags, *SANITIZERS, "-O1", "-g"]).path
     except build.CompileError as error:
         reason = str(error).splitlines()[-1]
         notes.append(
             f"checked without sanitizers, which find wrong reads and writes, since the compiler has none: {reason}"
         )
-        sanitized = Path(library.path)
+        sanitized = plain.path
     with _environment(runtime):
 
-        def checked(name: str, lanes: int) -> Report:
-            report = run_isolated(f"{sanitized}:{name}", lanes, timeout, max_steps, None, skip, _MOST_LOST)
-            report.target = f"{name} of {source.name}"
+        def checked(name: str | None, lanes: int) -> Report:
+            asked = str(sanitized) if name is None else f"{sanitized}:{name}"
+            report = run_isolated(asked, lanes, timeout, max_steps, None, skip, _MOST_LOST)
+            report.target = source.name if name is None else f"{name} of {source.name}"
             return report
 
+        ids = ids_in(sanitized, source, timeout)
+        if ids is None:  # the first check says how it ends
+            notes.append(
+                f"{source.name} could not be asked for its ids: loading its library hangs or ends the process, as a "
+                "function with __attribute__((constructor)) can"
+            )
+            return [checked(None, num_envs or _FEW)], notes
+        if env_id and env_id not in ids:
+            raise ValueError(f"{source} has the ids {', '.join(ids)}, and not {env_id}")
+        ids = [env_id] if env_id else ids
         reports = [checked(name, num_envs or _FEW) for name in ids]
         if num_envs is None and not any(report.failures for report in reports):
             reports.append(checked(ids[0], _MANY))

@@ -83,7 +83,7 @@ def compile(
     path = Path(source).absolute()
     flags = [cflags] if isinstance(cflags, str) else [str(flag) for flag in cflags]
     with _lock:
-        built = build.build(path, _isas(), flags, compiler, timeout)
+        built = build.build(path, isas(), flags, compiler, timeout)
         if built.words:
             warnings.warn(f"{path}:\n{built.words}", UserWarning, stacklevel=2)
         reference = {"source": str(path), "cflags": flags, "content": built.content}
@@ -111,6 +111,15 @@ def load(path: str | os.PathLike[str], *, namespace: str | None = None) -> Libra
             raise ValueError(f"{file}: it cannot be loaded: its end is missing ({len(content):,} bytes are there)")
         copy = build.keep(file, content)
         return _register(_open(copy, file, namespace, {"source": None, "content": copy.stem}))
+
+
+def ids_of(path: Path, origin: Path) -> tuple[str, ...]:
+    """The ids of a library that was compiled from the C file `origin`; they are registered.
+
+    Raises:
+        ValueError: as `compile`.
+    """
+    return _register(_open(path, origin, None, {"source": None, "content": path.stem})).ids
 
 
 def _is_cut_short(content: bytes) -> bool:
@@ -147,7 +156,7 @@ def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
         raise ValueError(f"{gone}: copy that file there, or load the env in the process that pickled it")
     if not os.path.exists(source):
         raise ValueError(f"{gone}, and the C file that it was compiled from, {source}, is not here either")
-    built = build.build(Path(source), _isas(), reference["cflags"])
+    built = build.build(Path(source), isas(), reference["cflags"])
     if built.content != reference["content"]:
         raise ValueError(
             f"{gone}, and {source}, from which it was compiled, has changed since, or other flags were in CC or "
@@ -156,9 +165,9 @@ def _compile_again(reference: dict[str, Any], env_id: str) -> Library:
     return _open(built.path, Path(source), reference["namespace"], reference)
 
 
-def find(text: str) -> tuple[str, Entry]:
+def find(text: str, cflags: Sequence[str] = ()) -> tuple[str, Entry]:
     """The id and entry that a text such as "my_env.c" or "my_env.c:MyEnv-v0" (or the same with .so) names: see
-    `registry.is_file`.
+    `registry.is_file`. A C file is compiled with these flags.
 
     Raises:
         ValueError: the file has no such id, or has several and none is named; or it does not compile or load.
@@ -168,7 +177,7 @@ def find(text: str) -> tuple[str, Entry]:
     path, env_id = str(Path(match["path"]).absolute()), match["id"]
     library = next((known for (file, _), known in _opened.items() if file == path and env_id in known.entries), None)
     if library is None:
-        library = compile(path) if path.endswith(".c") else load(path)
+        library = compile(path, cflags=cflags) if path.endswith(".c") else load(path)
     if env_id is None and len(library.entries) == 1:
         (env_id,) = library.entries
     if env_id not in library.entries:
@@ -179,7 +188,7 @@ def find(text: str) -> tuple[str, Entry]:
     return env_id, library.entries[env_id]
 
 
-def _isas() -> list[str]:
+def isas() -> list[str]:
     """The instruction sets to compile for: the one in use, and the one that every CPU has."""
     return list(dict.fromkeys([_core.build_info()["isa"], "baseline"]))
 

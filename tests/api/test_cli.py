@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import batchenv
 from batchenv import bench
 from batchenv.__main__ import main
+from batchenv.compiler import build, template
 from batchenv.describe import families, typical
+from helpers.own_env import edit
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python
 
@@ -189,7 +192,12 @@ def test_ids_of_an_extra_that_there_is_not():
         (["bench", "--seconds", "nan"], "'nan' must be a number of seconds"),
         (["bench", "--json", "no/such/folder/out.json"], "there is no folder"),
         (["bench", "--json", "."], "cannot write .: it is a folder"),
-        (["bench", "--json", "."], "cannot write .: it is a folder"),
+        (["bench", "CartPole-v1", "--cflags", "-O1"], "--cflags is for C files, and CartPole-v1 is none"),
+        (["info", "CartPole-v1", "--cflags=-O1"], "--cflags is for C files, and CartPole-v1 is none"),
+        (["check", "CartPole-v1", "--cflags", "-O1"], "--cflags is for C files that are checked as they are"),
+        (["check", "a.c", "--vectorization-mode", "sync", "--cflags", "-g"], "or leave out --vectorization-mode"),
+        (["compile", "a.c", "--cflags", "'-O1"], "cannot be divided into flags: No closing quotation"),
+        (["bench", "CartPole-v1", "--cflags"], "argument --cflags: expected one argument"),
     ],
 )
 def test_bad_arguments_exit_2_with_a_message(here, arguments, message):
@@ -324,3 +332,45 @@ def test_typical_ids_are_plain_and_new():
     assert typical(found["Atari"]) == ["ALE/Breakout-v5", "ALE/Pong-v5"]
     assert typical(found["Box2D"]) == ["BipedalWalker-v3", "LunarLander-v3"]
     assert typical(found["MuJoCo"])[:2] == ["Ant-v5", "HalfCheetah-v5"] and len(typical(found["MuJoCo"])) == 11
+
+
+@pytest.fixture
+def sized(tmp_path, monkeypatch):
+    """A C file of an env that compiles with flags alone."""
+    if not any(map(shutil.which, build.COMPILERS)):
+        pytest.skip("needs a C compiler")
+    monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("BATCHENV_ISA", "baseline")
+    path = template.write(re.sub(r"\W", "_", f"sized_{tmp_path.name}")[:41], tmp_path)
+    edit(path, "enum { LENGTH = 21 };", "enum { LENGTH = CELLS };")
+    return path
+
+
+@pytest.mark.parametrize("flags", ["-DCELLS=9", "-DCELLS=9 -w", "'-DCELLS=(4 + 5)'"])
+def test_info_and_bench_compile_with_flags(here, sized, flags):
+    assert "CELLS" in here("info", str(sized)).stderr
+    told = here("info", str(sized), "--cflags", flags)
+    assert told.returncode == 0 and "observation space: Discrete(9)\n" in told.stdout, told.stderr
+    env_id = told.stdout.split()[0]
+    told = here("bench", f"{sized}:{env_id}", "--lanes", "64", "--seconds", "0.01", f"--cflags={flags}")
+    assert told.returncode == 0 and env_id in told.stdout, told.stderr
+    assert here("compile", str(sized), "--cflags", flags).returncode == 0
+
+
+def test_check_compiles_with_flags(sized):
+    done = run("check", sized, "-q")
+    assert done.returncode == 2 and "CELLS" in done.stderr
+    done = run("check", sized, "-q", "--num-envs", "3", "--cflags", "-DCELLS=9")
+    assert done.returncode == 0 and " 0 fail" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "seen"), [("_Exit(3);", "the process ended with exit code 3"), ("abort();", "SIGABRT|the C code broke")]
+)
+def test_check_reports_a_file_that_ends_the_process_when_it_is_loaded(sized, body, seen):
+    constructor = f"#include <stdlib.h>\n__attribute__((constructor)) static void at_load(void) {{ {body} }}\n/* 4."
+    edit(sized, "/* 4.", constructor)
+    done = run("check", sized, "-q", "--cflags", "-DCELLS=9")
+    assert done.returncode == 1, done.stderr
+    assert re.search(rf"FAIL  makes_resets_and_steps.*\n +seen: .*({seen})", done.stdout), done.stdout
+    assert f"{sized.name} could not be asked for its ids" in done.stdout
