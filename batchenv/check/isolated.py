@@ -70,7 +70,7 @@ def run_isolated(
                 elif "status" in event:
                     tell(parts[0], event["status"], event["detail"])
                 parts = parts and [part for part in parts if part["checks"]]
-            if parts:
+            if parts is None or parts:
                 raise _Lost("the process ended with exit code 0")
         except _Lost as loss:
             if parts is None:  # the first check fails as well, and reports it

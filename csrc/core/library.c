@@ -244,15 +244,18 @@ static int check_shape(const be_port *port, const place *at) {
     return BE_OK;
 }
 
+#define UNCOUNTED "has values beyond 2**53, which are not counted exactly: take smaller ones"
+
 /* How many choices the values have. The driver keeps a number for each of the first BE_MAX_BOUNDS values, or one for
  * all. */
 static int check_choices_of_port(const be_port *port, const place *at) {
     if (port->kind == BE_SPACE_DISCRETE && (fabs(port->low) > 0x1p53 || fabs(port->high) > 0x1p53)) {
-        return bad(at, "has values beyond 2**53, which are not counted exactly: take smaller ones");
+        return bad(at, UNCOUNTED);
     }
     if (port->choices == NULL) return BE_OK;
     for (int64_t j = 0; j < port->shape[0]; j++) {
         if (!is_loaded(&port->choices[j])) return bad(at, "has choices that are nowhere");
+        if (port->choices[j] > (int64_t)1 << 53) return bad(at, UNCOUNTED);
         if (port->shape[0] > BE_MAX_BOUNDS && port->choices[j] != port->choices[0]) {
             return bad(at,
                        "has more than 32 values with choices that differ: give all of them as many choices, or divide "

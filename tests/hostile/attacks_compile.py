@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from harness import attack
+from harness import EFFORT, attack, note
 from means import clear
 
 import batchenv
@@ -208,3 +208,97 @@ def an_id_that_exists_already():
     finally:
         assert batchenv.make("CartPole-v1", 2).single_observation_space.shape == (4,)
         clean_up()
+
+
+PORT = '{"", BE_OBSERVATION, BE_DISCRETE(LENGTH)},'
+PARAM = '{"step_cost", BE_PARAM_FLOAT, 0.01, 0, 1e6, NULL, "taken from the reward of each step"}'
+NUMBERS = (
+    "0.0 / 0.0", "1 / 0.0", "-1 / 0.0", "1e300", "-1e300", "0.5", "-1", "0", "300", "1ll << 62", "INT64_MIN",
+    "INT64_MAX",
+)  # fmt: skip
+TEXTS = (
+    "NULL", "(const char *)8", '""', '"a\\0b"', '"\\377"', '"\\355\\240\\200"', f'"{"x" * 999}"', f'"{"x" * 5000}"',
+    '"ü"', '"/"', '"a//b"', '"0"', '"lanes"', '"episode"', '"final_obs"', '"elapsed_steps"', '"class"',
+    '"%s%n%d"', '"\\n"',
+)  # fmt: skip
+
+
+def odd_files():
+    """(what is odd, the text of the template that it takes the place of, what is put there)."""
+    dtypes = ("BE_BOOL", "BE_U8", "BE_I8", "BE_I32", "BE_I64", "BE_F32", "BE_F64", "77")
+    for k, low in enumerate(NUMBERS):
+        for high in NUMBERS[k % 3 :: 3]:
+            box = f'{{"", BE_OBSERVATION, BE_BOX({dtypes[(k + len(high)) % len(dtypes)]}, {low}, {high}, 2)}},'
+            yield f"{low} to {high}", PORT, box
+    for number in ("-3", "0", "33", "1 << 30", "1ll << 40", "INT64_MAX"):
+        for space in (f"BE_BOX(BE_U8, 0, 1, 2, {number})", f"BE_DISCRETE({number})", f"BE_TUPLE(2, {number})"):
+            yield space, PORT, f'{{"", BE_OBSERVATION, {space}}},'
+    for text in TEXTS:
+        yield f"port {text}", PORT, f"{{{text}, BE_OBSERVATION, BE_DISCRETE(LENGTH)}},"
+        yield f"info {text}", PORT, f'{PORT} {{{text}, BE_INFO, .doc = "x"}},'
+        yield f"doc {text}", PORT, f'{PORT} {{"x", BE_INFO, .doc = {text}}},'
+        yield f"param {text}", PARAM, f'{{{text}, BE_PARAM_FLOAT, 0, 0, 1, NULL, "x"}}'
+        choices = f"(const char *const[]){{{text}, NULL}}"
+        yield f"choice {text}", PARAM, f'{{"x", BE_PARAM_CHOICE, 0, 0, 0, {choices}, "x"}}'
+        yield f"text {text}", PORT, f'{{"", BE_OBSERVATION, BE_TEXTS("x", {text})}},'
+        yield f"id {text}", '{"Walk-v0", 200}', f"{{{text}, 200}}"
+        yield f"name {text}", '.name = "Walk"', f".name = {text}"
+        yield f"family {text}", '.name = "Walk"', f'.family = {text}, .name = "Walk"'
+        yield f"state {text}", '"cell", BE_I64', f"{text}, BE_I64"
+    for abi in ("0", "2", "-1"):
+        yield f"abi {abi}", ".abi = BE_ABI", f".abi = {abi}"
+    for table in ("ports", "state", "params", "ids"):
+        yield f"no row of {table}", f".{table} = {table}", f".{table} = (const void *)(const char[999]){{0}}"
+
+
+@attack(needs=("cc", "no sanitizer"), env={"BATCHENV_ISA": "baseline"}, limit=400)
+def files_with_odd_tables():
+    """Each is taken, or told by the names of its file or type and of its row; which ones, is for tests/compiler."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    refused = 0
+    cases = list(odd_files())
+    random = np.random.default_rng(0)
+    chosen = random.permutation(len(cases))[: int(40 * EFFORT)]
+    for k in chosen.tolist():
+        what, old, new = cases[k]
+        note(what)
+        path = edited(start(f"walk{k}"), (f"Walk{k}", "Walk"), (old, new), ('"Walk', f'"Walk{k}'))
+        try:
+            library = batchenv.compile(path, cflags=["-O0", "-w"])
+            for name in library.ids:
+                env = batchenv.make(name, 3, record_episode_statistics=bool(k % 2))
+                repr(env.metadata), repr(env.get_params())
+        except CompileError as error:
+            assert "text" in what or "abi" in what, error  # not C
+        except (ValueError, MemoryError) as error:
+            refused += 1
+            assert type(error) in (ValueError, MemoryError), f"{type(error)}: {error}"  # not UnicodeDecodeError
+            assert f"walk{k}.c" in str(error) or f"type Walk{k}" in str(error), error
+    assert refused > len(chosen) / 4
+    clean_up()
+
+
+@attack(needs=("cc",), env={"BATCHENV_ISA": "baseline"}, limit=400)
+def files_that_end_the_process_when_they_are_loaded():
+    """`check` lives on, whatever a constructor does."""
+    from batchenv.compiler.check import check_file
+
+    for k, body in enumerate(("_Exit(0);", "abort();")):
+        constructor = f"#include <stdlib.h>\n__attribute__((constructor)) static void at_load(void) {{ {body} }}\n/* 4."
+        path = edited(start(f"walk{k}"), ("/* 4.", constructor))
+        (report,), notes = check_file(str(path), None, 10, 100)
+        assert report.failures and "could not be asked for its ids" in notes[-1], (report, notes)
+    clean_up()
+
+
+@attack(needs=("cc",), env={"BATCHENV_ISA": "baseline"})
+def pictures_without_a_size():
+    picture = "static void picture(const be_batch *b, int64_t i, int *rows, int *columns, uint8_t *rgb) {{ {} }}\n/* 4."
+    for k, body in enumerate(("", "*rows = *columns = -1;", "*rows = 1 << 30, *columns = 1 << 30;", "*rows = 9;")):
+        path = edited(start(f"walk{k}"), ("/* 4.", picture.format(body)), (".step = ", ".picture = picture, .step = "))
+        env = batchenv.make(batchenv.compile(path, cflags=["-w"]).ids[0], 2, render_mode="rgb_array")
+        env.reset(seed=0)
+        clear(env.render, ValueError, "each must be from 1 to 16384")
+    clean_up()
