@@ -19,7 +19,8 @@ from batchenv.workers.asked import call_env, set_attribute
 
 
 def get_params(self: Any) -> dict[str, Any]:
-    """All parameters: {name: one value, or a float64 array (num_envs,) where lanes differ}. Copies."""
+    """All parameters: {name: one value, or an array (num_envs,) where lanes differ, of float64, int64, bool or texts}.
+    Copies."""
     with self._hold(settle=False):
         return self._backend.get_params()
 
@@ -32,7 +33,8 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
         **params: name=value for all these lanes, or an array with one value per lane. Such an array has one value
             per chosen lane, in the order of `lanes`, or shape (num_envs,): then lane i takes value i, if it is
             chosen. If `lanes` names all lanes in another order than 0, 1, 2, ..., the two meanings would differ, and an
-            array is refused. Choices and flags must be the same for all lanes.
+            array is refused. Most fractional numbers may differ from lane to lane; whole numbers, flags and choices may
+            only where the environment's C file says so (`per_lane` in batchenv.h).
 
     MuJoCo's lanes also take fields of mjModel (gravity, geom_friction, body_mass and so on), either of the model's
     shape, or with one row per lane, as above; see docs/mujoco.md. The lanes get models of their own, which snapshots

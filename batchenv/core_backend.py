@@ -224,8 +224,9 @@ class CoreBackend(Backend):
         for name, values in self.core.snapshot_params(data, rows).items():
             present = np.broadcast_to(params[name], (self.num_envs,))
             if not np.array_equal(present[lanes], values):
-                changed[name] = present.astype(np.float64)
-                changed[name][lanes] = values
+                saved_values = np.empty(self.num_envs, values.dtype)
+                saved_values[lanes] = values
+                changed[name] = np.where(chosen, saved_values, present)
         if changed:
             self.set_params(changed, None)
         return self.core.load(data, rows, lanes)

@@ -172,7 +172,7 @@ cdef class Batch:
         be_batch_rescale(self.batch, &gradients[0], &intercepts[0])
 
     def get_params(self):
-        """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
+        """{name: the value, or an array (num_lanes,) where lanes differ, of float64, int64, bool or texts}."""
         return self.params.get()
 
     def set_params(self, dict values, lanes=None):
@@ -576,9 +576,9 @@ cdef class Batch:
         return _check_saved(self.batch, data)
 
     def snapshot_params(self, bytes data, const int64_t[::1] rows):
-        """The params of rows of a checked snapshot: {name: float64 array (rows,)} for those that may differ from lane
+        """The params of rows of a checked snapshot: {name: array (rows,)} for those that may differ from lane
         to lane."""
-        return _saved_params(self.params.rows, data, rows)
+        return _saved_params(self.batch.type.params, self.params.rows, data, rows)
 
     def load(self, bytes data, const int64_t[::1] rows, const int64_t[::1] lanes):
         """Puts rows of a checked snapshot into lanes, none of which may be in flight, and returns the same as

@@ -123,6 +123,7 @@ cdef extern from "batchenv.h" nogil:
         const char **choices
         const char *doc
         int shared
+    int be_may_differ(const be_param *)
     ctypedef enum be_space_kind:
         BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_MULTI_DISCRETE, BE_SPACE_MULTI_BINARY, BE_SPACE_TUPLE, BE_SPACE_TEXT
     ctypedef struct be_space:

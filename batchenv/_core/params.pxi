@@ -5,6 +5,10 @@ import numpy as np
 cimport cython
 cimport numpy as cnp
 
+# The kinds of dtypes that values per lane may have.
+_COLUMNS = {"float": ("iuf", "numbers"), "int": ("iu", "whole numbers (ints)"), "bool": ("b", "bools"),
+            "choice": ("U", "texts")}
+
 
 @cython.final
 cdef class Params:
@@ -14,7 +18,7 @@ cdef class Params:
     cdef const be_env_type *type
     cdef int64_t num_lanes
     cdef list rows, option_rows  # of the type's tables
-    cdef list columns  # a float64 array (num_lanes,) where lanes differ, else None
+    cdef list columns  # a float64 array (num_lanes,) where lanes differ, else None; for numbers, see be_param
     cdef double numbers[BE_MAX_PARAMS]  # the value; where lanes differ, the first lane's
     cdef const double *column_pointers[BE_MAX_PARAMS]
     cdef const double **pointers  # to the columns, as C takes them; NULL: there are none
@@ -33,12 +37,12 @@ cdef class Params:
         return 0
 
     cdef dict get(self):
-        """{name: the value, or a float64 array (num_lanes,) where lanes differ}."""
+        """{name: the value, or an array (num_lanes,) where lanes differ, of float64, int64, bool or texts}."""
         params = {}
         for i, row in enumerate(self.rows):
             column = self.columns[i]
             params[row["name"]] = (_param_value(&self.type.params[i], self.numbers[i]) if column is None
-                                   else column.copy())
+                                   else _param_values(&self.type.params[i], column))
         return params
 
     cdef int set(self, dict values, lanes) except -1:
@@ -89,7 +93,7 @@ cdef class Params:
             except ValueError:  # ragged
                 many = True
             if many:
-                new = self._column(row, value)
+                new = self._column(row, value, lanes)
             else:
                 new = _param_number(row, value, "")
             if lanes is not None:
@@ -104,9 +108,9 @@ cdef class Params:
         other._point()
         return other
 
-    cdef cnp.ndarray _column(self, dict row, value):
-        """`value` as a float64 array (num_lanes,) of our own."""
-        name = row["name"]
+    cdef cnp.ndarray _column(self, dict row, value, lanes):
+        """`value` as a float64 array (num_lanes,) of our own. lanes: a bool mask of those that count; None: all."""
+        name, kind = row["name"], row["kind"]
         try:
             array = np.array(value)
         except ValueError:
@@ -114,11 +118,21 @@ cdef class Params:
         if not row["per_lane"]:
             raise ValueError(f"{name} is one value for all lanes, got an array of shape {array.shape}")
         if array.shape != (self.num_lanes,):
-            raise ValueError(f"{name} has shape {array.shape}, but must be one number, or have one value per "
+            raise ValueError(f"{name} has shape {array.shape}, but must be one value, or have one value per "
                              f"lane: shape ({self.num_lanes},)")
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"{name} has dtype {array.dtype}, but must hold numbers")
-        return array.astype(np.float64)
+        kinds, what = _COLUMNS[kind]
+        if array.dtype.kind not in kinds:
+            raise TypeError(f"{name} has dtype {array.dtype}, but must hold {what}")
+        numbers = np.zeros(self.num_lanes) if kind == "choice" else array.astype(np.float64)
+        if kind in ("float", "bool"):
+            return numbers
+        each = np.ones(self.num_lanes, np.bool_) if lanes is None else lanes
+        for lane in np.flatnonzero(each if kind == "choice" else each & (np.abs(numbers) > 2**53)):
+            try:
+                numbers[lane] = _param_number(row, array[lane].item(), "")
+            except ValueError as problem:
+                raise ValueError(f"{problem} (lane {lane})") from None
+        return numbers
 
     cdef int fill_options(self, dict options, double *values) except -1:
         """Checks the options of a reset and writes their values in the order of the table."""

@@ -40,8 +40,8 @@ cdef object _check_saved(be_batch *batch, bytes data):
     return be_snapshot_count(<const char *>data)
 
 
-cdef dict _saved_params(list table, bytes data, const int64_t[::1] rows):
-    """table: the rows of the type's params."""
+cdef dict _saved_params(const be_param *params, list table, bytes data, const int64_t[::1] rows):
+    """The params that may differ from lane to lane, as `_param_values` shows them. table: the rows of `params`."""
     cdef double numbers[BE_MAX_PARAMS]
     cdef Py_ssize_t k
     columns = np.empty((len(rows), len(table)))
@@ -50,4 +50,5 @@ cdef dict _saved_params(list table, bytes data, const int64_t[::1] rows):
         be_snapshot_params(<const char *>data, rows[k], numbers)
         for j in range(values.shape[1]):
             values[k, j] = numbers[j]
-    return {row["name"]: columns[:, j] for j, row in enumerate(table) if row["per_lane"]}
+    return {row["name"]: _param_values(&params[<int>j], columns[:, j]) for j, row in enumerate(table)
+            if row["per_lane"]}

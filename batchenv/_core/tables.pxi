@@ -94,7 +94,7 @@ cdef list _param_table(const be_param *table):
             "name": table.name.decode(), "kind": kinds[table.kind],
             "default": _param_value(table, table.value), "low": table.low, "high": table.high,
             "choices": choices, "doc": table.doc.decode(),
-            "per_lane": table.kind == BE_PARAM_FLOAT and not table.shared,
+            "per_lane": bool(be_may_differ(table)),
         })
         table += 1
     return rows
@@ -108,6 +108,15 @@ cdef object _param_value(const be_param *param, double value):
     if param.kind == BE_PARAM_INT:
         return int(value)
     return value
+
+
+cdef cnp.ndarray _param_values(const be_param *param, cnp.ndarray column):
+    """A value per lane as users see them: an array of float64, int64, bool or texts. column: float64."""
+    if param.kind == BE_PARAM_BOOL:
+        return column != 0
+    if param.kind == BE_PARAM_CHOICE:
+        return np.array([_param_value(param, value) for value in column])
+    return column.astype(np.int64 if param.kind == BE_PARAM_INT else np.float64)
 
 
 cdef list _field_table(const be_field *field):
@@ -155,7 +164,7 @@ cdef double _param_number(dict row, object value, str what) except? -1:
     """`value` as the double by which C knows it. Raises TypeError or ValueError if it is not a value of the param."""
     name = row["name"]
     if row["kind"] == "choice":
-        if value not in row["choices"]:
+        if not isinstance(value, str) or value not in row["choices"]:
             raise ValueError(f"{what}{name}={value!r} must be one of {row['choices']}")
         return row["choices"].index(value)
     if row["kind"] == "bool":

@@ -401,11 +401,22 @@ int be_observation_port(const be_batch *batch) { return batch->driver->observati
 
 /* ---- params and options ----------------------------------------------------------------------------- */
 
+int be_param_holds(const be_param *p, double value) {
+    int count = 0;
+    if (!isfinite(value) || (p->kind != BE_PARAM_FLOAT && value != floor(value))) return 0;
+    switch (p->kind) {
+    case BE_PARAM_BOOL:
+        return value == 0 || value == 1;
+    case BE_PARAM_CHOICE:
+        while (p->choices[count]) count++;
+        return value >= 0 && value < count;
+    default:
+        return value >= p->low && value <= p->high;
+    }
+}
+
 static int check_value(const char *what, const be_param *p, double value, int64_t lane, be_error *error) {
-    int in_range = isfinite(value);
-    if (p->kind == BE_PARAM_FLOAT || p->kind == BE_PARAM_INT)
-        in_range = in_range && value >= p->low && value <= p->high;
-    if (in_range) return BE_OK;
+    if (be_param_holds(p, value)) return BE_OK;
     const char *number = p->kind == BE_PARAM_INT ? "whole" : "finite";
     if (lane < 0) {
         return be_fail(error, BE_ERROR_VALUE, -1, "%s%s=%.17g must be a %s number between %g and %g", what, p->name,
@@ -532,7 +543,7 @@ static int configure(be_batch *batch, const double *params, const double *const 
     for (int j = 0; columns && table[j].name; j++) {
         if (columns[j] == NULL) continue;
         any = 1;
-        if (table[j].kind != BE_PARAM_FLOAT || table[j].shared) {
+        if (!be_may_differ(&table[j])) {
             return be_fail(error, BE_ERROR_VALUE, -1, "%s must be one value for all lanes", table[j].name);
         }
         for (int64_t i = 0; i < batch->num_lanes; i++) {

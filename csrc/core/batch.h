@@ -77,6 +77,9 @@ void be_batch_destroy(be_batch *batch);
 void be_batch_place(be_batch *batch, be_placement *placement);
 const be_placement *be_batch_placement(const be_batch *batch);
 
+/* Whether it is a value of the param: in its range, whole, an index, as its kind demands. */
+int be_param_holds(const be_param *param, double value);
+
 /* Sets all params. Param j is params[j] in all lanes, or columns[j][i] in lane i if `columns` and columns[j] are not
  * NULL. Params are checked one by one and by prepare(); on failure the old ones stay. */
 int be_batch_configure(be_batch *batch, const double *params, const double *const *columns, be_error *error);

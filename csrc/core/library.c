@@ -345,6 +345,7 @@ static int check_params(const be_param *table, place at) {
         if (check_text(param->doc, "doc", NO_DOC, &at) != BE_OK) return BE_ERROR_VALUE;
         if (param->kind == BE_PARAM_CHOICE && check_choices(param, &at) != BE_OK) return BE_ERROR_VALUE;
         if (check_value(param, param->value, &at) != BE_OK) return BE_ERROR_VALUE;
+        if (param->shared && param->per_lane) return bad(&at, "has both .shared and .per_lane: leave out one of them");
         names[at.row] = param->name;
     }
     return is_loaded(table + at.row) ? BE_OK : bad(&at, NO_END);

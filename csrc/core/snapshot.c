@@ -124,12 +124,12 @@ static int check_params(const be_batch *batch, const be_snapshot_header *header,
         for (int j = 0; j < header->num_params; j++, rows += 8) {
             double value;
             memcpy(&value, rows, 8);
-            if (table[j].kind != BE_PARAM_FLOAT || table[j].shared) {
+            if (!be_may_differ(&table[j])) {
                 if (value != batch->params[j]) {
                     return be_fail(error, BE_ERROR_VALUE, -1,
                                    "the snapshot was taken with another %s (one value for all lanes)", table[j].name);
                 }
-            } else if (!(value >= table[j].low && value <= table[j].high)) {
+            } else if (!be_param_holds(&table[j], value)) {
                 return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: %s is out of range", table[j].name);
             }
         }

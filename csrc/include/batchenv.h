@@ -73,8 +73,9 @@ typedef struct be_field {
 typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
 
 /* A constant that the user may set: a keyword of make(). Values are stored as doubles: an INT is a whole number, a BOOL
- * 0 or 1, a CHOICE an index. FLOAT params may differ from lane to lane; all others, and those marked `shared`, have one
- * value for all lanes. */
+ * 0 or 1, a CHOICE an index. FLOAT params may differ from lane to lane, unless they are marked `shared`. All others
+ * have one value for all lanes, unless they are marked `per_lane`: the env then reads them with be_param_of() or
+ * be_param_at(), as it does with FLOAT params, and not from batch->params. */
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
@@ -82,8 +83,13 @@ typedef struct be_param {
     double low, high;           /* FLOAT, INT: the closed range of allowed values, which must also be finite */
     const char *const *choices; /* CHOICE: NULL-terminated */
     const char *doc;            /* one line, with the unit */
-    int shared;
+    int shared;                 /* FLOAT: 1: one value for all lanes */
+    int per_lane;               /* INT, BOOL, CHOICE: 1: they may differ from lane to lane */
 } be_param;
+
+static inline int be_may_differ(const be_param *param) {
+    return param->kind == BE_PARAM_FLOAT ? !param->shared : param->per_lane;
+}
 
 #define BE_MAX_SETTINGS 8
 
@@ -251,12 +257,12 @@ typedef struct be_column {
 typedef struct be_batch {
     const be_env_type *type;
     int64_t num_lanes;
-    void *state[BE_MAX_FIELDS];    /* columns, in the order of the type's table */
-    int field_size[BE_MAX_FIELDS]; /* values per lane of each column */
-    be_rng *rng;                   /* one stream per lane */
-    int32_t *elapsed;              /* steps since the lane's last reset (0 right after it) */
-    int per_lane;                 /* 1 if some FLOAT params differ from lane to lane: then read them from the columns */
-    double params[BE_MAX_PARAMS]; /* used if per_lane is 0; in the order of the type's table */
+    void *state[BE_MAX_FIELDS];         /* columns, in the order of the type's table */
+    int field_size[BE_MAX_FIELDS];      /* values per lane of each column */
+    be_rng *rng;                        /* one stream per lane */
+    int32_t *elapsed;                   /* steps since the lane's last reset (0 right after it) */
+    int per_lane;                       /* 1 if some params differ from lane to lane: then read them from the columns */
+    double params[BE_MAX_PARAMS];       /* used if per_lane is 0; in the order of the type's table */
     double constants[BE_MAX_CONSTANTS]; /* used if per_lane is 0; what prepare() derived from them */
     be_column param_columns[BE_MAX_PARAMS], constant_columns[BE_MAX_CONSTANTS]; /* used if per_lane is 1 */
     be_grid grid;
