@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,48 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
 @property
 def state(self: Any) -> dict[str, NDArray[Any]]:
     """Each lane's state: {field: read-only array (num_envs,) or (num_envs, size)}, and "elapsed_steps" (int32:
-    steps since the lane's last reset). Copies, taken now; `restore` puts lanes into a state."""
+    steps since the lane's last reset). Copies, taken now; `set_state` changes single fields, and `restore` puts lanes
+    into the whole state of a snapshot."""
     with self._hold():
         columns = self._backend.state()
     for column in columns.values():
         column.flags.writeable = False
     return columns
+
+
+def set_state(self: Any, values: Mapping[str, Any], lanes: Any = None) -> Any:
+    """Sets fields of the state of lanes, in the middle of their episodes. The lanes go on from there; fields that are
+    not named stay as they are, and so do elapsed steps (unless given), random streams and statistics.
+
+        env.set_state({"x": 0.5, "theta": [0.1, -0.1]}, lanes=[3, 7])
+
+    Args:
+        values: {name of a field of `state`, or "elapsed_steps": a value}. A value is a lane's, for all these lanes, or
+            an array with one per chosen lane, in the order of `lanes`, or with shape (num_envs, ...): then lane i
+            takes value i, if it is chosen.
+        lanes: a bool mask (num_envs,), an index, a list of indices or a slice; None: all.
+
+    Returns:
+        observations (num_envs, ...) of all lanes. With frame_stack, all frames of the lanes are those of the new state.
+
+    Raises:
+        TypeError, ValueError: an unknown field, a wrong shape or dtype, a value out of range, a state that `restore`
+            would refuse, wrong lanes, or a lane that has finished its episode and waits for its reset. Nothing has
+            changed.
+        RuntimeError: one of these lanes is in flight. Nothing has changed.
+        gymnasium.error.ResetNeeded: before the first reset.
+        NotImplementedError: the environment is written in Python; `set_attr` changes its attributes.
+    """
+    self._check_open()
+    if not isinstance(values, Mapping):
+        raise TypeError(f"values must be a dict of fields of the state, not {type(values).__name__}")
+    indices = lane_indices(lanes, self.num_envs)
+    if not len(indices):
+        raise ValueError(f"lanes={lanes!r} chooses no lane")
+    with self._hold():
+        observations = self._backend.set_state(dict(values), indices)
+        self._drawer.forget(np.unique(indices))
+        return observations
 
 
 def snapshot(self: Any, lanes: Any = None) -> Snapshot:
@@ -236,7 +272,8 @@ def set_attr(self: Any, name: str, values: Any) -> None:
             backend.apply(set_attribute, [(name, value) for value in each], range(self.num_envs))
             return
     if name not in known:
-        raise AttributeError(unknown_keyword(self._id, name, known))
+        hint = "; set_state() changes fields of the state" if backend.kind == "C" else ""
+        raise AttributeError(f"{unknown_keyword(self._id, name, known)}{hint}")
     if listed:
         for lane, value in enumerate(values):
             if np.ndim(value):

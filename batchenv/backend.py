@@ -209,6 +209,11 @@ class Backend(Protocol):
     def state(self) -> dict[str, NDArray[Any]]:
         """Copies of the state: {field: array (num_envs, ...)}, including "elapsed_steps"."""
 
+    def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
+        """Sets fields of the state of these lanes; `BatchEnv.set_state` says which forms values have. Returns
+        observations (num_envs, ...)."""
+        raise self._lacks("set_state()")
+
     def attributes(self) -> Sequence[str]:
         """Names of the attributes of lanes other than parameters."""
         return ()

@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core, nested, text
-from batchenv.backend import Backend, Drawer, Layout, Shortcuts
+from batchenv.backend import Backend, Drawer, Layout, ResetNeeded, Shortcuts
 from batchenv.hints import unknown_keyword
-from batchenv.lanes import spread
+from batchenv.lanes import spread, state_columns
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS, Transforms, flag
 from batchenv.translator import Translator
@@ -266,6 +266,25 @@ class CoreBackend(Backend):
     def state(self) -> dict[str, NDArray[Any]]:
         """See `Backend.state`."""
         return {**self.core.state(), "elapsed_steps": self.core.elapsed()}
+
+    def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
+        """See `Backend.set_state`."""
+        if self.has_envs:  # what environments in Python hold is theirs
+            raise self._lacks("set_state()")
+        chosen = np.zeros(self.num_envs, np.uint8)
+        chosen[lanes] = 1
+        self.core.refuse_in_flight("set_state()", chosen)
+        if self.core.needs_reset:
+            raise ResetNeeded("env.set_state() before any reset: call env.reset() once first")
+        waiting = np.flatnonzero(self.core.waiting() & (chosen != 0))
+        if len(waiting):
+            raise ValueError(
+                f"lane {waiting[0]} has finished its episode and waits for its reset, so it cannot be put into a "
+                "state: reset it first, with reset(options={'reset_mask': ...}), or choose other lanes"
+            )
+        fields = _core.type_info(self.translator.type_name)["state"]
+        columns = state_columns(self._id, values, self.state(), fields, lanes)
+        return self.core.set_state(columns, np.flatnonzero(chosen))
 
     def attributes(self) -> Sequence[str]:
         """See `Backend.attributes`."""

@@ -458,6 +458,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     step_async, step_wait = flight.step_async, flight.step_wait
     fileno, arecv, __aiter__ = flight.fileno, flight.arecv, flight.__aiter__
     get_params, set_params, state = access.get_params, access.set_params, access.state
+    set_state = access.set_state
     snapshot, restore = access.snapshot, access.restore
     np_random, np_random_seed = access.np_random, access.np_random_seed
     get_attr, set_attr, call = access.get_attr, access.set_attr, access.call

@@ -74,6 +74,61 @@ def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.in
     return everywhere
 
 
+def state_columns(
+    env_id: str,
+    values: dict[str, Any],
+    present: dict[str, NDArray[Any]],
+    fields: list[dict[str, Any]],
+    chosen: NDArray[np.int64],
+) -> dict[str, NDArray[Any]]:
+    """What a user gives for fields of the state, as {name: array (chosen lanes in ascending order, ...)} of the fields'
+    dtypes. present: the state, {name: array (num_envs, ...)}. fields: the table of the type's fields.
+
+    Raises:
+        TypeError, ValueError: an unknown field, a wrong dtype or shape, an integer outside of its range.
+    """
+    ranges = {row["name"]: (row["low"], row["high"]) for row in fields}
+    ranges["elapsed_steps"] = (0, np.iinfo(np.int32).max)
+    columns = {}
+    for name, value in values.items():
+        if name not in present:
+            raise ValueError(f"lanes of {env_id} have no state field {name!r}; they have: {', '.join(present)}")
+        columns[name] = _state_column(name, value, present[name], ranges[name], chosen)
+    return columns
+
+
+_MEANT = {"b": ("b", "bools"), "i": ("iu", "whole numbers (ints)"), "u": ("iu", "whole numbers (ints)")}
+
+
+def _state_column(
+    name: str, value: Any, present: NDArray[Any], limits: tuple[int, int], chosen: NDArray[np.int64]
+) -> NDArray[Any]:
+    shape, dtype, count = present.shape[1:], present.dtype, len(present)
+    spread_values = spread(name, value, shape, chosen, count)
+    try:
+        array = np.asarray(spread_values)
+    except ValueError:  # ragged
+        array = np.empty(0, object)
+    if array.shape not in (shape, present.shape):
+        each = " of " + str(shape) if shape else ""
+        raise ValueError(
+            f"{name} has shape {array.shape}, but must be one value{each} for all chosen lanes, or have one per chosen "
+            f"lane ({len(chosen)}) or per lane ({count})"
+        )
+    kinds, what = _MEANT.get(dtype.kind, ("iuf", "numbers"))
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"{name} has dtype {array.dtype}, but must hold {what}")
+    lanes = np.unique(chosen)
+    rows = np.broadcast_to(array, present.shape)[lanes]
+    if dtype.kind in "iu":
+        low, high = limits if any(limits) else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        wrong = np.argwhere((rows < low) | (rows > high))
+        if len(wrong):
+            raise ValueError(f"{name}={rows[tuple(wrong[0])]} of lane {lanes[wrong[0][0]]} must be in {low}..{high}")
+    with np.errstate(over="ignore"):  # float32 holds infinity then
+        return np.ascontiguousarray(rows, dtype)
+
+
 def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
     """The rows of these lanes in what `reset` returns."""
     observations, infos = result

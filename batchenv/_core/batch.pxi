@@ -595,6 +595,43 @@ cdef class Batch:
             self.layout.stage.start(np.asarray(lanes))
         return self._observe(output)
 
+    def set_state(self, dict columns, const int64_t[::1] lanes):
+        """Sets fields of the state of lanes, which are ascending, and returns the same as `observe`. columns: {name:
+        array (lanes, ...) of the field's dtype, contiguous}, also of "elapsed_steps"."""
+        cdef Output output = _new_output(self.layout, self.num_lanes)
+        cdef be_rows arrays
+        cdef be_error error
+        cdef int status = BE_OK
+        cdef dict before = {**self.state(), "elapsed_steps": self.elapsed()}
+        self._put_columns(columns, lanes)
+        output.point(&arrays)
+        try:
+            with nogil:
+                status = be_batch_observe_first(self.batch, &lanes[0], lanes.shape[0], &arrays, &error)
+            if status != BE_OK:
+                _raise(&error)
+            return self._observe(output)
+        except BaseException:
+            self._put_columns({name: before[name][np.asarray(lanes)] for name in columns}, lanes)
+            raise
+
+    cdef int _put_columns(self, dict columns, const int64_t[::1] lanes) except -1:
+        cdef const void *fields[BE_MAX_FIELDS]
+        cdef const int32_t *elapsed = NULL
+        cdef be_error error
+        cdef int status, i = 0
+        while self.batch.type.state[i].name != NULL:
+            column = columns.get(self.batch.type.state[i].name.decode())
+            fields[i] = NULL if column is None else cnp.PyArray_DATA(<cnp.ndarray>column)
+            i += 1
+        if "elapsed_steps" in columns:
+            elapsed = <const int32_t *>cnp.PyArray_DATA(<cnp.ndarray>columns["elapsed_steps"])
+        with nogil:
+            status = be_state_set(self.batch, fields, elapsed, &lanes[0], lanes.shape[0], &error)
+        if status != BE_OK:
+            _raise(&error)
+        return 0
+
     def column_sizes(self):
         """Bytes of a lane in each column of what `save_columns` writes."""
         return _column_sizes(self.batch)

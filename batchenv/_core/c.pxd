@@ -114,6 +114,7 @@ cdef extern from "batchenv.h" nogil:
         be_dtype dtype
         int size
         const char *doc
+        int64_t low, high
     ctypedef enum be_param_kind:
         BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
     ctypedef struct be_param:
@@ -301,6 +302,7 @@ cdef extern from "core/batch.h" nogil:
     int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     void be_batch_point_final(const be_batch *, be_rows *)
     int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
+    int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
     int64_t be_space_row_size(const be_space *)
     int64_t be_bound_of(const be_space *, int64_t)
@@ -312,6 +314,7 @@ cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_count(const void *)
     void be_snapshot_params(const void *, int64_t, double *)
     void be_snapshot_load(be_batch *, const void *, const int64_t *, const int64_t *, int64_t)
+    int be_state_set(be_batch *, const void *const *, const int32_t *, const int64_t *, int64_t, be_error *)
     int be_columns_sizes(const be_batch *, size_t *)
     void be_columns_save(const be_batch *, unsigned char *const *)
     int be_columns_load(be_batch *, const unsigned char *const *, be_error *)

@@ -123,7 +123,7 @@ cdef list _field_table(const be_field *field):
     rows = []
     while field != NULL and field.name != NULL:
         rows.append({"name": field.name.decode(), "dtype": str(_dtypes[<int>field.dtype]), "size": field.size,
-                     "doc": field.doc.decode()})
+                     "doc": field.doc.decode(), "low": field.low, "high": field.high})
         field += 1
     return rows
 

@@ -145,6 +145,11 @@ class TorchBatchEnv(TensorSteps, Wrapper):
         """Many steps in one call, as `BatchEnv.rollout`, but without `out`."""
         return converted(self._rolled, self.env.rollout, arrays(actions), **keywords)
 
+    def set_state(self, values: Any, lanes: Any = None) -> Any:
+        """Sets fields of the state of lanes, as `BatchEnv.set_state`."""
+        given = {name: arrays(value) for name, value in values.items()}
+        return self._sent(self.env.set_state(given, arrays(lanes)))
+
     def restore(self, snapshot: Any, lanes: Any = None, *, rows: Any = None) -> Any:
         """Puts lanes of a snapshot into lanes, as `BatchEnv.restore`."""
         return self._sent(self.env.restore(snapshot, arrays(lanes), rows=arrays(rows)))

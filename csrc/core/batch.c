@@ -672,35 +672,48 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &inner, error);
         if (status != BE_OK) return be_unexplained(batch->type, error);
         if (transformed) {
-            be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation], 0);
-            be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation], 1);
+            be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation],
+                                      BE_FRAME_NEXT);
+            be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation],
+                                      BE_FRAME_SAME);
         }
     }
     return BE_OK;
 }
 
-static int observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
+/* At most BE_LIST lanes. */
+static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_frame frame_is,
+                   be_error *error) {
     const struct be_driver *driver = batch->driver;
     be_rows inner;
     be_rows_inner(batch, &inner, rows);
-    int64_t lanes[BE_LIST];
-    for (int64_t i = begin; i < end;) {
-        int64_t count = 0;
-        while (i < end && count < BE_LIST) lanes[count++] = i++;
-        error->status = BE_OK;
-        if (batch->type->observe(batch, lanes, count, &inner, error) != BE_OK)
-            return be_unexplained(batch->type, error);
-        if (driver->transform.transform_observation) {
-            be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], 1);
-        }
+    const be_fp before = be_fp_enter();
+    error->status = BE_OK;
+    int status = batch->type->observe(batch, lanes, count, &inner, error);
+    if (status != BE_OK) status = be_unexplained(batch->type, error);
+    if (status == BE_OK && driver->transform.transform_observation) {
+        be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], frame_is);
     }
-    return BE_OK;
+    be_fp_leave(&before);
+    return status;
 }
 
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
-    const be_fp before = be_fp_enter();
-    const int status = observe(batch, begin, end, rows, error);
-    be_fp_leave(&before);
+    int64_t lanes[BE_LIST];
+    int status = BE_OK;
+    for (int64_t i = begin; i < end && status == BE_OK;) {
+        int64_t count = 0;
+        while (i < end && count < BE_LIST) lanes[count++] = i++;
+        status = observe(batch, lanes, count, rows, BE_FRAME_SAME, error);
+    }
+    return status;
+}
+
+int be_batch_observe_first(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    int status = BE_OK;
+    for (int64_t k = 0; k < count && status == BE_OK; k += BE_LIST) {
+        status = observe(batch, lanes + k, count - k < BE_LIST ? count - k : BE_LIST, rows, BE_FRAME_FIRST, error);
+    }
     return status;
 }
 

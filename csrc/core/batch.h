@@ -104,6 +104,9 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
 /* Writes the observation of the present state of lanes begin..end-1. */
 int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
+/* Writes the observation of the lanes listed (ascending), and fills their stacks of frames with it. */
+int be_batch_observe_first(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
+
 /* Lists the lanes that have failed since the last call: writes their numbers to `lanes` (room for num_lanes),
  * ascending, and returns how many there are. The error of each is be_batch_failure(batch, lane). */
 int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes);

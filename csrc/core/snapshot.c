@@ -1,6 +1,7 @@
 #include "core/snapshot.h"
 #include "core/fp.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char MAGIC[8] = {'B', 'A', 'T', 'C', 'H', 'E', 'N', 'V'};
@@ -272,14 +273,18 @@ void be_snapshot_params(const void *bytes, int64_t row, double *params) {
     memcpy(params, rows + (size_t)(row * header.num_params) * 8, (size_t)header.num_params * 8);
 }
 
-/* What a lane has besides columns. saved: what the type's save() has written, a row per lane. */
-static void load_rest(be_batch *batch, int64_t lane, const unsigned char *saved, int64_t row) {
+/* saved: what the type's save() has written, a row per lane. */
+static void load_engine(be_batch *batch, int64_t lane, const unsigned char *saved, int64_t row) {
     const size_t engine_bytes = be_engine_bytes(batch);
-    if (engine_bytes) {
-        const be_fp before = be_fp_enter(); /* engines recompute what their state does not hold */
-        batch->type->load(batch, lane, saved + (size_t)row * engine_bytes);
-        be_fp_leave(&before);
-    }
+    if (engine_bytes == 0) return;
+    const be_fp before = be_fp_enter(); /* engines recompute what their state does not hold */
+    batch->type->load(batch, lane, saved + (size_t)row * engine_bytes);
+    be_fp_leave(&before);
+}
+
+/* What a lane has besides columns. */
+static void load_rest(be_batch *batch, int64_t lane, const unsigned char *saved, int64_t row) {
+    load_engine(batch, lane, saved, row);
     /* Seconds start again here, since clocks differ between machines. */
     if (batch->driver->episode_start) batch->driver->episode_start[lane] = be_now_seconds();
 }
@@ -298,6 +303,48 @@ void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, c
         }
     }
     for (int64_t k = 0; k < count; k++) load_rest(batch, lanes[k], starts[num_columns], rows[k]);
+}
+
+/* ---- single fields ---------------------------------------------------------------------------------- */
+
+/* Puts the rows of lanes listed into a column: row k into lane lanes[k]. */
+static void put_rows(unsigned char *column, size_t bytes, const void *rows, const int64_t *lanes, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(column + (size_t)lanes[k] * bytes, (const unsigned char *)rows + (size_t)k * bytes, bytes);
+    }
+}
+
+int be_state_set(be_batch *batch, const void *const *fields, const int32_t *elapsed, const int64_t *lanes,
+                 int64_t count, be_error *error) {
+    be_lane_column columns[BE_MAX_LANE_COLUMNS];
+    const unsigned char *future[BE_MAX_LANE_COLUMNS]; /* all lanes, so that errors name them by their numbers */
+    const void *given[BE_MAX_LANE_COLUMNS] = {NULL};
+    const int num_columns = be_lane_columns(batch, columns);
+    const size_t lane_count = (size_t)batch->num_lanes, engine_bytes = be_engine_bytes(batch);
+    size_t bytes = engine_bytes;
+    for (int j = 0; j < num_columns; j++) bytes += (size_t)padded((int64_t)(lane_count * columns[j].bytes));
+    unsigned char *const buffer = malloc(bytes);
+    if (buffer == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    int num_fields = 0;
+    for (; batch->type->state[num_fields].name; num_fields++) given[num_fields] = fields[num_fields];
+    given[num_fields + BE_COLUMN_ELAPSED] = elapsed;
+    unsigned char *next = buffer + engine_bytes;
+    for (int j = 0; j < num_columns; j++) {
+        future[j] = memcpy(next, columns[j].data, lane_count * columns[j].bytes);
+        if (given[j]) put_rows(next, columns[j].bytes, given[j], lanes, count);
+        next += padded((int64_t)(lane_count * columns[j].bytes));
+    }
+    const int status = check_columns(batch, (int)batch->driver->autoreset, future, batch->num_lanes, error);
+    for (int64_t k = 0; k < count && status == BE_OK; k++) {
+        if (engine_bytes) batch->type->save(batch, lanes[k], buffer);
+        for (int j = 0; j < num_columns; j++) {
+            const size_t size = columns[j].bytes;
+            if (given[j]) put_rows(columns[j].data, size, (const char *)given[j] + (size_t)k * size, &lanes[k], 1);
+        }
+        load_engine(batch, lanes[k], buffer, 0);
+    }
+    free(buffer);
+    return status;
 }
 
 /* ---- all lanes, column by column -------------------------------------------------------------------- */

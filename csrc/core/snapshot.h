@@ -39,6 +39,12 @@ void be_snapshot_params(const void *bytes, int64_t row, double *params);
 /* Puts row rows[k] of a checked snapshot into lane lanes[k]. Params are not touched. */
 void be_snapshot_load(be_batch *batch, const void *bytes, const int64_t *rows, const int64_t *lanes, int64_t count);
 
+/* Sets fields of the state of the `count` lanes listed, each once: fields[j] has a row per lane listed, in the order of
+ * `lanes`; NULL leaves field j as it is. `elapsed` likewise. The lanes as they would be then are checked as a snapshot
+ * of them is; if they cannot be so, returns the error and changes nothing. */
+int be_state_set(be_batch *batch, const void *const *fields, const int32_t *elapsed, const int64_t *lanes,
+                 int64_t count, be_error *error);
+
 /* The state of all lanes as columns: the bytes of one lane after the other's, in each. Writes the bytes of a lane in
  * each column, and returns how many columns there are, BE_MAX_LANE_COLUMNS + 1 at most. */
 int be_columns_sizes(const be_batch *batch, size_t *sizes);

@@ -126,7 +126,7 @@ static void write_frame(const be_batch *batch, int64_t lane, const void *raw, vo
 }
 
 void be_transform_observations(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, void *rows,
-                               int again) {
+                               be_frame frame_is) {
     struct be_driver *driver = batch->driver;
     const size_t bytes = frame_bytes(&batch->space[driver->observation], &driver->transform);
     const int frames = driver->transform.frame_stack;
@@ -139,11 +139,12 @@ void be_transform_observations(be_batch *batch, const int64_t *lanes, int64_t co
             continue;
         }
         unsigned char *stack = driver->frames + (size_t)lane * driver->observation_bytes;
-        if (!again) {
+        if (frame_is != BE_FRAME_SAME) {
             unsigned char *newest = stack + (size_t)(frames - 1) * bytes;
             memmove(stack, stack + bytes, (size_t)(frames - 1) * bytes);
             write_frame(batch, lane, raw, newest);
-            if (batch->elapsed[lane] == 0) { /* an episode's first observation fills the stack */
+            if (frame_is == BE_FRAME_FIRST || batch->elapsed[lane] == 0) {
+                /* an episode's first observation fills the stack */
                 for (int j = 0; j < frames - 1; j++) memcpy(stack + (size_t)j * bytes, newest, bytes);
             }
         }

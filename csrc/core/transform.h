@@ -28,10 +28,13 @@ int64_t be_frame_size(const be_space *space, const be_transform *transform);
 be_dtype be_frame_dtype(const be_space *space, const be_transform *transform);
 size_t be_transformed_bytes(const be_space *space, const be_transform *transform);
 
+/* What becomes of the stack of frames: it gets a frame (and is filled with it where an episode starts); it stays,
+ * because this is the last observation once more; it is filled with this frame. */
+typedef enum be_frame { BE_FRAME_NEXT, BE_FRAME_SAME, BE_FRAME_FIRST } be_frame;
+
 /* Transforms the raw observations, which the driver holds, of the `count` lanes listed or, if lanes is NULL, of `count`
- * lanes from `first` on, and writes them to their rows; `rows` is the row of lane `first`. `again`: this is the last
- * observation once more, so no frame is added to the stack. */
+ * lanes from `first` on, and writes them to their rows; `rows` is the row of lane `first`. */
 void be_transform_observations(be_batch *batch, const int64_t *lanes, int64_t count, int64_t first, void *rows,
-                               int again);
+                               be_frame frame_is);
 
 #endif

@@ -90,6 +90,22 @@ def test_the_state_has_the_size_that_prepare_gives(counter, lanes):
         batchenv.make(counter, lanes, size=0)
 
 
+def test_the_state_is_set_from_python(counter):
+    env = batchenv.make(counter, 5, size=3, limit=20)
+    env.reset(seed=0)
+    assert env.set_state({"tape": [7, 8, 9]}, [1]).tolist() == [0, 9, 0, 0, 0]
+    assert env.set_state({"tape": [[1, 2, 3], [4, 5, 6]]}, [4, 2]).tolist() == [0, 9, 6, 0, 3]
+    assert env.step(np.zeros(5, int))[0].tolist() == [1, 10, 7, 1, 4]
+    for values, text in [
+        ([7, 8, 1000], r"tape=1000 of lane 1 must be in 0\.\.999"),
+        ([[7, 8, -1]], r"tape=-1 of lane 1 must be in 0\.\.999"),
+        ([7, 8], r"tape has shape \(2,\), but must be one value of \(3,\)"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            env.set_state({"tape": values}, [1])
+    assert env.state["tape"].tolist()[1] == [7, 8, 10]
+
+
 @pytest.mark.parametrize("keywords", [{}, {"action_repeat": 2}, {"max_episode_steps": 4}])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_the_type_truncates(counter, mode, keywords):

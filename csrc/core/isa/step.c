@@ -135,7 +135,7 @@ static int restart(const block *b, const int64_t *lanes, int64_t count, be_error
     be_rows_copy_listed(&driver->inner, transformed ? BE_ROWS_INFO : BE_ROWS_LANE, &final, &b->rows, lanes, count,
                         b->first);
     if (transformed) {
-        be_transform_observations(b->batch, lanes, count, b->first, final.port[driver->observation], 0);
+        be_transform_observations(b->batch, lanes, count, b->first, final.port[driver->observation], BE_FRAME_NEXT);
     }
     return be_episodes_start(b->batch, lanes, count, b->inner, b->now, error);
 }
@@ -173,7 +173,7 @@ static int64_t finish(const block *b, const int64_t *due, int64_t num_due, be_er
         if (restart(b, lanes, count, error) != BE_OK) return -1;
     }
     if (driver->transform.transform_observation) {
-        be_transform_observations(b->batch, NULL, n, b->first, b->rows.port[driver->observation], 0);
+        be_transform_observations(b->batch, NULL, n, b->first, b->rows.port[driver->observation], BE_FRAME_NEXT);
     }
     return finished;
 }

@@ -154,8 +154,7 @@ int mg_check_state(const mg_level *level, const be_batch *batch, const void *con
         const mg_lane lane = lane_of(batch, columns, k);
         const char *fault = find_fault(level, &lane);
         if (fault == NULL) continue;
-        return be_fail(error, BE_ERROR_VALUE, -1,
-                       "the snapshot is damaged: the %s of lane %lld cannot be those of this level", fault,
+        return be_fail(error, BE_ERROR_VALUE, -1, "the %s of lane %lld cannot be those of this level", fault,
                        (long long)k);
     }
     return BE_OK;
