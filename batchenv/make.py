@@ -239,17 +239,18 @@ def make_parallel(
     them.
 
     Args:
-        env_id: an Atari id, such as "Pong-v5"; or an environment written in Python with PettingZoo's parallel API: a
+        env_id: an Atari id, such as "Pong-v5"; the id or the path of a C file of your own for several players
+            (docs/your-own-env.md); or an environment written in Python with PettingZoo's parallel API: a
             callable that makes one, such as `pistonball_v6.parallel_env`, the path of a module that has a parallel_env,
             such as "pettingzoo.butterfly.pistonball_v6", a path "module:callable", or a list of callables, one per
             lane.
         num_envs: number of lanes; None: one, or as many as the list has.
-        players: of an Atari game: 2 to 4, as its modes allow; None: the id's own number, or else 2.
+        players: of an Atari game alone: 2 to 4, as its modes allow; None: the id's own number, or else 2.
         env_type: "pettingzoo": a `ParallelBatchEnv`. For learners that train one policy for all players, each player of
             each lane as a lane of its own: "gymnasium": `batchenv.integrations.player_rows.PlayerVectorEnv`; "sb3":
             `batchenv.integrations.sb3_players.PlayerVecEnv`.
-        **kwargs: for an Atari game as `make`, for an environment written in Python as `make_python`: workers,
-            num_workers, env_kwargs and so on. See docs/python-envs.md.
+        **kwargs: for an Atari game or a C file as `make`, for an environment written in Python as `make_python`:
+            workers, num_workers, env_kwargs and so on. See docs/python-envs.md.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
@@ -258,19 +259,38 @@ def make_parallel(
         ImportError: the package of the API that `env_type` names is missing.
     """
     wrap = find_player_wrapper(env_type)
-    if not isinstance(env_id, str) or "." in env_id or ":" in env_id:
+    if not isinstance(env_id, str) or (("." in env_id or ":" in env_id) and not is_own(env_id)):
         if players is not None:
             raise TypeError(f"players={players!r} is for Atari games: pass what makes the env, or env_kwargs={{...}}")
         return _wrapped(wrap, kwargs, lambda kwargs: _parallel_python(env_id, num_envs, **kwargs))
-    return _wrapped(wrap, kwargs, lambda kwargs: _parallel_atari(env_id, num_envs, players, **kwargs))
+    name, entry = lookup(env_id)
+    if entry.library is not None:
+        if players is not None:
+            raise TypeError(f"players={players!r} is for Atari games: {name} has those that its C file names")
+        return _wrapped(wrap, kwargs, lambda kwargs: _parallel_own(name, num_envs, **kwargs))
+    return _wrapped(wrap, kwargs, lambda kwargs: _parallel_atari(name, entry, num_envs, players, **kwargs))
 
 
-def _parallel_atari(env_id: str, num_envs: int | None, players: int | None, **kwargs: Any) -> ParallelBatchEnv:
+def _parallel_own(name: str, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
+    """`make_parallel` of a C file."""
+    from batchenv.integrations.cast import PortCast
+    from batchenv.integrations.pettingzoo import ParallelBatchEnv
+
+    env = make(name, 1 if num_envs is None else num_envs, **kwargs)
+    try:
+        return ParallelBatchEnv(env, PortCast(env))
+    except BaseException:
+        env.close()
+        raise
+
+
+def _parallel_atari(
+    name: str, entry: Any, num_envs: int | None, players: int | None, **kwargs: Any
+) -> ParallelBatchEnv:
     """`make_parallel` of an Atari game."""
     from batchenv.engines.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
-    name, entry = lookup(env_id)
     if all(name != "players" for name, *_ in translator(entry.type_name).KEYWORDS):
         raise ValueError(f"{name} is for one player; the Atari games {', '.join(MODES)} are for more")
     if players is None:

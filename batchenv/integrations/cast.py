@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv import nested
 from batchenv.env import BatchEnv
 from batchenv.workers.players import FLAGS, REWARDS, Flag, Group, Layout, apart, joined, of
 
@@ -128,6 +129,154 @@ class AtariCast(Cast):
     def state(self) -> NDArray[Any]:
         """See `Cast.state`."""
         raise NotImplementedError(f"{self._env.id} has no state() beside what every agent sees: use its observations")
+
+
+class PortCast(Cast):
+    """Players of a C type whose ports have names that start with a player's, such as "red/reward".
+
+    Raises:
+        ValueError: a player has no action, no observation or no reward, or a part of the observation is nobody's.
+    """
+
+    def __init__(self, env: BatchEnv):
+        self._env = env
+        told = {path for path, _, _ in env._backend.info_forms()}
+        action, observation = env.single_action_space, env.single_observation_space
+        self.agents = _in_order(env, action) if isinstance(action, spaces.Dict) else []
+        seen = observation.spaces if isinstance(observation, spaces.Dict) else {}
+        lacking = [f"{agent} has no reward" for agent in self.agents if (agent, "reward") not in told]
+        lacking += [f"{agent} has no observation" for agent in self.agents if agent not in seen]
+        lacking += [f"the observation {name!r} belongs to nobody" for name in seen if name not in self.agents]
+        if not self.agents:
+            lacking = ["its action is no Dict of players"]
+        if lacking:
+            raise ValueError(
+                f"{env.id} is not for several players ({', '.join(lacking)}): "
+                'each needs ports of its own, such as "red" (BE_ACTION), "red" (BE_OBSERVATION) and "red/reward" '
+                "(BE_REWARD)"
+            )
+        self.observation_spaces = {agent: seen[agent] for agent in self.agents}
+        self.action_spaces = {agent: action[agent] for agent in self.agents}
+        self._ends = {agent: [(agent, flag) in told for flag in ("terminated", "truncated")] for agent in self.agents}
+        # Of the last step: who played in it, who was out after it, and which lanes' episodes ended.
+        self._active = np.ones((env.num_envs, len(self.agents)), bool)
+        self._out, self._ended = ~self._active, np.zeros(env.num_envs, bool)
+
+    def actions(self, actions: dict[Any, Any]) -> dict[Any, Any]:
+        """See `Cast.actions`."""
+        return actions
+
+    def started(self, observations: Any, infos: dict[str, Any]) -> Any:
+        """See `Cast.started`."""
+        started = self._env.state["elapsed_steps"] == 0
+        self._active[started], self._out[started], self._ended[started] = True, False, False
+        playing = ~self._out & ~self._ended[:, None]
+        return self._seen(observations, self._active), self._infos(infos, self._active, playing)
+
+    def told(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]) -> Any:
+        """See `Cast.told`."""
+        ended, same_step = terminated | truncated, self._env.autoreset_mode is AutoresetMode.SAME_STEP
+        active = self._active = ~self._out
+        if self._env.autoreset_mode is AutoresetMode.NEXT_STEP:  # in lanes that ended before, this was the reset
+            active[self._ended] = True
+        over, cut = self._flags(infos, 0), self._flags(infos, 1)
+        if same_step and ended.any():  # the infos are those of new episodes; what has happened is said in these
+            final = infos["final_info"]
+            over = np.where(ended[:, None], self._flags(final, 0), over)
+            cut = np.where(ended[:, None], self._flags(final, 1), cut)
+        self._out, self._ended = (over | cut) & ~(ended & same_step)[:, None], ended
+        playing = ~self._out & ~(ended & (not same_step))[:, None]
+        won = np.stack([infos[agent]["reward"] for agent in self.agents], axis=1)
+        return (
+            self._seen(observations, (active | ended[:, None]) if same_step else active),
+            self.columns(np.where(active, won, 0)),
+            self.columns(over | terminated[:, None]),
+            self.columns(cut | truncated[:, None]),
+            self._infos(infos, active, playing),
+        )
+
+    def _flags(self, infos: dict[str, Any], which: int) -> NDArray[np.bool_]:
+        """Which agents the type says are terminated (0) or truncated (1); nobody where it says nothing."""
+        nobody = np.zeros(self._env.num_envs, bool)
+        flags = [
+            infos[agent][("terminated", "truncated")[which]] != 0 if self._ends[agent][which] else nobody
+            for agent in self.agents
+        ]
+        return np.stack(flags, axis=1)
+
+    def _seen(self, observations: dict[Any, Any], active: NDArray[np.bool_]) -> dict[Any, Any]:
+        """Each agent's observation: 0 where it is not active."""
+        return {
+            agent: observations[agent]
+            if active[:, k].all()
+            else nested.each(_blanked(~active[:, k]), observations[agent])
+            for k, agent in enumerate(self.agents)
+        }
+
+    def _infos(
+        self, infos: dict[str, Any], active: NDArray[np.bool_], playing: NDArray[np.bool_]
+    ) -> dict[Any, dict[str, Any]]:
+        common, told = self._common(infos), {}
+        every = np.ones(self._env.num_envs, bool)
+        for k, agent in enumerate(self.agents):
+            mine = told[agent] = {**common, **_own(infos, agent)}
+            mine.update(active=active[:, k].copy(), playing=playing[:, k].copy(), _active=every, _playing=every)
+            if "final_obs" in infos:
+                mine["final_obs"] = np.full(self._env.num_envs, None, object)
+                for lane in np.flatnonzero(infos["_final_obs"]).tolist():
+                    seen = infos["final_obs"][lane][agent]
+                    mine["final_obs"][lane] = seen if active[lane, k] else nested.each(_blanked(...), seen)
+            if "final_info" in infos:
+                final = infos["final_info"]
+                mine["final_info"] = {**self._common(final), **_own(final, agent)}
+        return told
+
+    def _common(self, infos: dict[str, Any]) -> dict[str, Any]:
+        """What is not of one agent."""
+        keys = {*self.agents, *(f"_{agent}" for agent in self.agents)}
+        return {key: value for key, value in infos.items() if key not in keys}
+
+    def state(self) -> NDArray[Any]:
+        """See `Cast.state`."""
+        raise NotImplementedError(f"{self._env.id} has no state() beside what its agents see: use env.env.state")
+
+
+_FLAGS = {f"{mark}{name}" for name in ("reward", "terminated", "truncated") for mark in ("", "_")}
+
+
+def _own(infos: dict[str, Any], agent: Any) -> dict[str, Any]:
+    """An agent's infos, without what `told` returns by itself."""
+    return {key: value for key, value in infos.get(agent, {}).items() if key not in _FLAGS}
+
+
+def _in_order(env: BatchEnv, action: spaces.Dict) -> list[str]:
+    """The parts of the action in the order of the type's table (a Dict space sorts them)."""
+    core = getattr(env._backend, "core", None)
+    if core is None or env._backend.has_envs:
+        return []
+    with env._backend.hold(settle=False):
+        paths = core.spaces()[1]
+    return [name for name in dict.fromkeys(path.split("/")[0] for path in paths) if name in action.spaces]
+
+
+def _blanked(idle: Any) -> Callable[[Any], Any]:
+    """What puts 0 in place of the values of these lanes (...: of the only one); other values than numbers stay."""
+
+    def blank(part: Any) -> Any:
+        if isinstance(part, np.ndarray) and part.dtype.kind in "biuf":
+            part[idle] = 0
+        return part * 0 if isinstance(part, np.number) else part
+
+    return blank
+
+
+def cast_of(env: BatchEnv) -> Cast:
+    """Who plays in lanes in C.
+
+    Raises:
+        ValueError: their lanes have one player.
+    """
+    return PortCast(env) if isinstance(env.single_action_space, spaces.Dict) else AtariCast(env)
 
 
 class WorkerCast(Cast):

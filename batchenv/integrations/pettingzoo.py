@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv.env import BatchEnv
-from batchenv.integrations.cast import AtariCast, Cast
+from batchenv.integrations.cast import Cast, cast_of
 from batchenv.results import converted
 
 _ENDING = "no lane has been stepped"
@@ -30,8 +30,9 @@ class ParallelBatchEnv:
     screen, so that their observations are one array.
 
     Args:
-        env: a BatchEnv of an Atari game, made with players=2 or more; or of environments in workers.
-        cast: who plays in its lanes; None: those of an Atari game.
+        env: a BatchEnv of an Atari game, made with players=2 or more; of a C file for several players; or of
+            environments in workers.
+        cast: who plays in its lanes; None: those of an Atari game or of a C file.
 
     Raises:
         ValueError: its lanes have one player.
@@ -39,7 +40,7 @@ class ParallelBatchEnv:
 
     def __init__(self, env: BatchEnv, cast: Cast | None = None):
         self.env = env
-        self._cast = cast or AtariCast(env)
+        self._cast = cast or cast_of(env)
         self.possible_agents = list(self._cast.agents)
         self.observation_spaces, self.action_spaces = self._cast.observation_spaces, self._cast.action_spaces
         self._clips = env.config.get("clip_actions", False)
