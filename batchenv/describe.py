@@ -235,6 +235,8 @@ def limits(row: dict[str, Any]) -> str:
         return "one of " + ", ".join(map(repr, row["choices"]))
     if row["kind"] == "bool":
         return "True or False"
+    if row["kind"] == "text":
+        return "a text or a path"
     return _range(row["low"], row["high"])
 
 

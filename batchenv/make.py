@@ -89,6 +89,8 @@ def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
 
 def _own(value: Any) -> Any:
     """A copy of what the caller may change later."""
+    if isinstance(value, os.PathLike):  # a spec can be written as JSON
+        return os.fspath(value)
     return copy.copy(value) if isinstance(value, (np.ndarray, list, dict)) else value
 
 

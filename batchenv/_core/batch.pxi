@@ -82,6 +82,7 @@ cdef class Batch:
         self.params = Params()
         self.params.start(env_type, num_lanes, params)
         options.params, options.columns = self.params.numbers, self.params.pointers
+        options.texts = self.params.text_pointers
         with nogil:
             self.batch = be_batch_create(&options, &error)
         self.runner.raise_signal()

@@ -96,7 +96,7 @@ cdef extern from "rng.h" nogil:
 
 cdef extern from "batchenv.h" nogil:
     enum:
-        BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS
+        BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS, BE_MAX_TEXT
         BE_MAX_CONSTANTS
         BE_MAX_LANE_COLUMNS
     ctypedef enum be_status:
@@ -116,7 +116,7 @@ cdef extern from "batchenv.h" nogil:
         const char *doc
         int64_t low, high
     ctypedef enum be_param_kind:
-        BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE
+        BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE, BE_PARAM_TEXT
     ctypedef struct be_param:
         const char *name
         be_param_kind kind
@@ -124,6 +124,7 @@ cdef extern from "batchenv.h" nogil:
         const char **choices
         const char *doc
         int shared
+        const char *text
     int be_may_differ(const be_param *)
     ctypedef enum be_space_kind:
         BE_SPACE_BOX, BE_SPACE_DISCRETE, BE_SPACE_MULTI_DISCRETE, BE_SPACE_MULTI_BINARY, BE_SPACE_TUPLE, BE_SPACE_TEXT
@@ -285,6 +286,7 @@ cdef extern from "core/batch.h" nogil:
         const be_transform *transform
         const double *params
         const double *const *columns
+        const char *const *texts
         const void *engine
         int (*look)(void *) noexcept nogil
         void *look_context

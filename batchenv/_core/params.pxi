@@ -20,6 +20,8 @@ cdef class Params:
     cdef list rows, option_rows  # of the type's tables
     cdef list columns  # a float64 array (num_lanes,) where lanes differ, else None; for numbers, see be_param
     cdef double numbers[BE_MAX_PARAMS]  # the value; where lanes differ, the first lane's
+    cdef list texts  # of TEXT params, as bytes; None for others. They never change
+    cdef const char *text_pointers[BE_MAX_PARAMS]
     cdef const double *column_pointers[BE_MAX_PARAMS]
     cdef const double **pointers  # to the columns, as C takes them; NULL: there are none
 
@@ -33,6 +35,10 @@ cdef class Params:
         self.columns = [None] * len(self.rows)
         for i in range(len(self.rows)):
             self.numbers[i] = env_type.params[i].value
+        self.texts = [None if row["kind"] != "text" else
+                      _param_text(row["name"], values.get(row["name"], row["default"])) for row in self.rows]
+        for i in range(len(self.rows)):
+            self.text_pointers[i] = NULL if self.texts[i] is None else <const char *><bytes>self.texts[i]
         self._take(self._changed(values, None))
         return 0
 
@@ -41,6 +47,9 @@ cdef class Params:
         params = {}
         for i, row in enumerate(self.rows):
             column = self.columns[i]
+            if self.texts[i] is not None:
+                params[row["name"]] = (<bytes>self.texts[i]).decode("utf-8", "surrogateescape")
+                continue
             params[row["name"]] = (_param_value(&self.type.params[i], self.numbers[i]) if column is None
                                    else _param_values(&self.type.params[i], column))
         return params
@@ -88,6 +97,10 @@ cdef class Params:
                                 f"{', '.join(names) or 'none'}")
             i = names.index(name)
             row = self.rows[i]
+            if self.texts[i] is not None:
+                if _param_text(name, value) != self.texts[i]:
+                    raise ValueError(f"{name} cannot be changed once the env is made: make a new one with it")
+                continue
             try:
                 many = not isinstance(value, (str, bytes)) and np.ndim(value) > 0
             except ValueError:  # ragged

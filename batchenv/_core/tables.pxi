@@ -1,6 +1,7 @@
 # The tables of env types, as Python objects.
 
 import math
+import os
 
 import numpy as np
 
@@ -83,7 +84,8 @@ cdef dict _settings(const be_id *row, const be_param *params):
 
 
 cdef list _param_table(const be_param *table):
-    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_INT: "int", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice"}
+    kinds = {BE_PARAM_FLOAT: "float", BE_PARAM_INT: "int", BE_PARAM_BOOL: "bool", BE_PARAM_CHOICE: "choice",
+             BE_PARAM_TEXT: "text"}
     rows = []
     while table != NULL and table.name != NULL:
         choices = []
@@ -107,6 +109,8 @@ cdef object _param_value(const be_param *param, double value):
         return param.choices[<int>value].decode()
     if param.kind == BE_PARAM_INT:
         return int(value)
+    if param.kind == BE_PARAM_TEXT:  # the default
+        return "" if param.text == NULL else param.text.decode("utf-8", "surrogateescape")
     return value
 
 
@@ -158,6 +162,22 @@ def type_info(str name):
             "params": _param_table(env_type.params), "options": _param_table(env_type.options),
             "family": None if env_type.family == NULL else env_type.family.decode(),
             "grid": None if env_type.grid == NULL else env_type.grid.decode(), "draws": env_type.picture != NULL}
+
+
+cdef bytes _param_text(str name, object value):
+    """`value`, a str or a path, as the bytes of a TEXT. Raises TypeError or ValueError if it is none."""
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        raise TypeError(f"{name}={brief(value)} must be a str or a path, not {type(value).__name__}")
+    try:
+        text = os.fspath(value).encode("utf-8", "surrogateescape")  # as paths of unknown encoding are read
+    except UnicodeEncodeError as problem:
+        raise ValueError(f"{name} cannot be written as UTF-8: {problem.reason} at {problem.start}") from None
+    if b"\0" in text:
+        raise ValueError(f"{name} has the character \\0 at {text.index(0)}, which ends a text in C: leave it out")
+    if len(text) > BE_MAX_TEXT:
+        raise ValueError(f"{name} has {len(text)} bytes, but a text may have {BE_MAX_TEXT}: put it into a file, if the "
+                         "environment can read one")
+    return text
 
 
 cdef double _param_number(dict row, object value, str what) except? -1:

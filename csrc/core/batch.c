@@ -100,6 +100,22 @@ static int copy_grid(be_batch *batch, const be_grid *grid) {
     return 0;
 }
 
+/* Copies the values of TEXT params. */
+static int copy_texts(be_batch *batch, const char *const *texts) {
+    const be_param *table = batch->type->params;
+    char **own = batch->driver->texts;
+    batch->texts = (const char *const *)own;
+    for (int i = 0; table && table[i].name; i++) {
+        if (table[i].kind != BE_PARAM_TEXT) continue;
+        const char *text = texts ? texts[i] : table[i].text ? table[i].text : "";
+        const size_t bytes = strlen(text) + 1;
+        own[i] = malloc(bytes);
+        if (own[i] == NULL) return -1;
+        memcpy(own[i], text, bytes);
+    }
+    return 0;
+}
+
 #define LOOK_SECONDS 0.05
 
 int be_interrupted(const be_batch *batch, be_error *error) {
@@ -272,7 +288,7 @@ static be_batch *create(const be_batch_options *options, be_error *error) {
     }
     batch->space = driver->space;
     for (int k = 0; k < driver->num_ports; k++) spaces_of(batch, OF_TABLE)[k] = be_space_of_port(&type->ports[k]);
-    if (options->grid && copy_grid(batch, options->grid) != 0) {
+    if ((options->grid && copy_grid(batch, options->grid) != 0) || copy_texts(batch, options->texts) != 0) {
         be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
         be_batch_destroy(batch);
         return NULL;
@@ -332,6 +348,7 @@ void be_batch_destroy(be_batch *batch) {
     if (batch->engine && batch->type->close) batch->type->close(batch);
     if (batch->driver->arena) be_pages_free(batch->driver->arena, batch->driver->arena_bytes);
     free((void *)batch->grid.cells);
+    for (int i = 0; i < BE_MAX_PARAMS; i++) free(batch->driver->texts[i]);
     be_aligned_free(batch->driver->values);
     free(batch->driver->coefficients);
     free(batch->driver->placement);
@@ -405,6 +422,8 @@ int be_param_holds(const be_param *p, double value) {
     int count = 0;
     if (!isfinite(value) || (p->kind != BE_PARAM_FLOAT && value != floor(value))) return 0;
     switch (p->kind) {
+    case BE_PARAM_TEXT:
+        return value == 0;
     case BE_PARAM_BOOL:
         return value == 0 || value == 1;
     case BE_PARAM_CHOICE:
@@ -449,6 +468,7 @@ static int check_field_sizes(const be_env_type *type, const be_setup *setup, be_
 static int prepare(const be_batch *batch, const double *params, be_setup *setup, int which, be_error *error) {
     memset(setup, 0, sizeof *setup);
     setup->params = params;
+    setup->texts = batch->texts;
     setup->grid = batch->grid;
     setup->engine = batch->engine;
     setup->flags = batch->type->flags;

@@ -62,6 +62,7 @@ typedef struct be_batch_options {
     const be_transform *transform; /* NULL: everything goes out as it is */
     const double *params;          /* as be_batch_configure takes them; NULL: the type's defaults */
     const double *const *columns;  /* the same */
+    const char *const *texts;      /* of TEXT params, in the order of the table; copied; NULL: the type's defaults */
     const void *engine;            /* for the type's open() */
     int (*look)(void *context);    /* or NULL; a long open() calls it every 50 ms, and gives up if it is not 0 */
     void *look_context;
@@ -238,7 +239,8 @@ struct be_driver {
     be_ahead *ahead;         /* BE_LANE_BY_LANE: what open() has set; or NULL */
     int64_t together, group; /* with `ahead`: how many lanes are best taken at once, and how many gain by that at all */
     _Atomic double lane_ns;  /* what a step of a lane took lately; noted with `ahead` and in rollouts; 0: not known */
-    double *values;          /* what param_columns and constant_columns point into */
+    char *texts[BE_MAX_PARAMS]; /* of TEXT params; NULL for others */
+    double *values;             /* what param_columns and constant_columns point into */
     size_t values_bytes;
     /* One padded block for the lanes after the last whole BE_LANE_BLOCK. */
     be_rows tail;

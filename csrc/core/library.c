@@ -77,17 +77,17 @@ typedef struct place {
 
 static int is_loaded(const void *pointer) { return pointer != NULL && be_shared_holds(pointer); }
 
-/* The length of a text; -1: it is nowhere, or does not end within MAX_TEXT bytes. */
-static int text_length(const char *text) {
+/* The length of a text; -1: it is nowhere, or does not end within `most` bytes. */
+static int text_length(const char *text, int most) {
     if (!is_loaded(text)) return -1;
-    for (int i = 0; i < MAX_TEXT; i++) {
+    for (int i = 0; i < most; i++) {
         if (text[i] == '\0') return i;
         if (i % 64 == 63 && !is_loaded(text + i + 1)) return -1;
     }
     return -1;
 }
 
-static int is_text(const char *text) { return text_length(text) >= 0; }
+static int is_text(const char *text) { return text_length(text, MAX_TEXT) >= 0; }
 
 /* How many bytes the character has that a text starts with; 0: they are no character of UTF-8. */
 static int utf8_length(const char *text) {
@@ -114,7 +114,7 @@ static int bad(const place *at, const char *rule) {
 static int check_text(const char *text, const char *what, const char *missing, const place *at) {
     char rule[400];
     if (!is_loaded(text)) return bad(at, missing);
-    const int length = text_length(text);
+    const int length = text_length(text, MAX_TEXT);
     if (length < 0) {
         snprintf(rule, sizeof rule, "has a %s that does not end within %d bytes: shorten it (or {0} is missing)", what,
                  MAX_TEXT);
@@ -325,6 +325,8 @@ static int check_value(const be_param *param, double value, const place *at) {
                        "sets a CHOICE to a value that is not an index of its choices (texts, with a NULL at the end)");
         }
         return BE_OK;
+    case BE_PARAM_TEXT:
+        return value == 0 ? BE_OK : bad(at, "sets a TEXT to a number: write .text = \"...\"");
     case BE_PARAM_BOOL:
         return value == 0 || value == 1 ? BE_OK : bad(at, "sets a BOOL to a value other than 0 and 1");
     default:
@@ -341,10 +343,17 @@ static int check_params(const be_param *table, place at) {
         if (at.row == BE_MAX_PARAMS) return bad(&at, NO_END);
         if (!is_word(param->name)) return bad(&at, NO_WORD);
         if (is_twice(param->name, names, at.row)) return bad(&at, "has the name of a row before it: choose another");
-        if ((unsigned)param->kind > BE_PARAM_CHOICE) return bad(&at, "has a kind that is not in be_param_kind");
+        if ((unsigned)param->kind > BE_PARAM_TEXT) return bad(&at, "has a kind that is not in be_param_kind");
         if (check_text(param->doc, "doc", NO_DOC, &at) != BE_OK) return BE_ERROR_VALUE;
         if (param->kind == BE_PARAM_CHOICE && check_choices(param, &at) != BE_OK) return BE_ERROR_VALUE;
         if (check_value(param, param->value, &at) != BE_OK) return BE_ERROR_VALUE;
+        if (param->kind == BE_PARAM_TEXT && (param->per_lane || strcmp(at.table, ".options") == 0)) {
+            return bad(&at, "is a TEXT, which is set when the env is made, for all lanes: it can be neither an option "
+                            "nor .per_lane");
+        }
+        if (param->text && (param->kind != BE_PARAM_TEXT || text_length(param->text, BE_MAX_TEXT + 1) < 0)) {
+            return bad(&at, "has a .text that is not the default of a TEXT, of at most BE_MAX_TEXT bytes");
+        }
         if (param->shared && param->per_lane) return bad(&at, "has both .shared and .per_lane: leave out one of them");
         names[at.row] = param->name;
     }
@@ -362,6 +371,7 @@ static int check_setting(const be_env_type *type, const be_setting *setting, con
             if (strcmp(param->choices[k], setting->text) == 0) return BE_OK;
         }
     }
+    if (param->kind == BE_PARAM_TEXT && text_length(setting->text, BE_MAX_TEXT + 1) >= 0) return BE_OK;
     return bad(at, "sets a param to a text that is not one of its choices");
 }
 

@@ -37,6 +37,7 @@ be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error
         .grid = batch->grid.cells ? &batch->grid : NULL,
         .transform = &batch->driver->transform,
         .params = batch->params,
+        .texts = batch->texts,
     };
     for (int i = 0; i < num_parts; i++) {
         part *own = &scattered->parts[i];

@@ -53,10 +53,15 @@ static uint64_t hash_layout(const be_batch *batch) {
     return hash;
 }
 
+/* Of the map and of TEXT params. */
 static uint64_t hash_grid(const be_batch *batch) {
     const int64_t shape[] = {batch->grid.rows, batch->grid.columns};
     uint64_t hash = hash_bytes(HASH_START, shape, sizeof shape);
-    return batch->grid.cells ? hash_bytes(hash, batch->grid.cells, (size_t)(shape[0] * shape[1])) : hash;
+    if (batch->grid.cells) hash = hash_bytes(hash, batch->grid.cells, (size_t)(shape[0] * shape[1]));
+    for (int i = 0; i < count_params(batch->type); i++) {
+        if (batch->texts[i]) hash = hash_text(hash, batch->texts[i]);
+    }
+    return hash;
 }
 
 /* Columns start at multiples of eight bytes. */
@@ -238,7 +243,8 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
                        header.version, BE_SNAPSHOT_VERSION);
     }
     if (header.layout != hash_layout(batch)) return foreign(error, "another env type, or other built-in options");
-    if (header.grid != hash_grid(batch)) return foreign(error, "another map");
+    if (header.grid != hash_grid(batch))
+        return foreign(error, batch->grid.cells ? "another map" : "another text as a parameter");
     /* Sizes are checked before anything is computed from them, so nothing below can overflow. */
     if (header.count < 0 || header.count > INT32_MAX) return foreign(error, "a wrong number of lanes");
     if (header.param_rows != 1 && header.param_rows != header.count) return foreign(error, "a wrong number of params");

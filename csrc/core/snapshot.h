@@ -19,7 +19,7 @@ typedef struct be_snapshot_header {
     uint64_t bytes;     /* of the whole snapshot */
     int64_t count;      /* lanes */
     uint64_t layout;    /* hash of the type's tables and the driver's columns */
-    uint64_t grid;      /* hash of the map */
+    uint64_t grid;      /* hash of the map and of texts among the params */
     int64_t param_rows; /* 1 or count */
     int64_t num_params;
 } be_snapshot_header;

@@ -23,7 +23,7 @@
 
 /* The version of this contract. A library records the version that it was compiled with; libraries of any other version
  * are refused. */
-#define BE_ABI 1u
+#define BE_ABI 2u
 
 /* Functions that an env may call are visible to libraries that are loaded later; everything else in batchenv is
  * compiled with -fvisibility=hidden. */
@@ -70,12 +70,27 @@ typedef struct be_field {
     int64_t low, high;
 } be_field;
 
-typedef enum be_param_kind { BE_PARAM_FLOAT, BE_PARAM_INT, BE_PARAM_BOOL, BE_PARAM_CHOICE } be_param_kind;
+typedef enum be_param_kind {
+    BE_PARAM_FLOAT,
+    BE_PARAM_INT,
+    BE_PARAM_BOOL,
+    BE_PARAM_CHOICE,
+    BE_PARAM_TEXT,
+} be_param_kind;
+
+#define BE_MAX_TEXT (1 << 20) /* bytes of a TEXT, without the 0 at its end */
 
 /* A constant that the user may set: a keyword of make(). Values are stored as doubles: an INT is a whole number, a BOOL
  * 0 or 1, a CHOICE an index. FLOAT params may differ from lane to lane, unless they are marked `shared`. All others
  * have one value for all lanes, unless they are marked `per_lane`: the env then reads them with be_param_of() or
- * be_param_at(), as it does with FLOAT params, and not from batch->params. */
+ * be_param_at(), as it does with FLOAT params, and not from batch->params.
+ *
+ * A TEXT is UTF-8 of at most BE_MAX_TEXT bytes, such as a level, or the path of a file, which the env opens itself. Its
+ * place among the numbers holds 0; the text is setup->texts[index] and batch->texts[index], never NULL. All lanes have
+ * the same, from before open() until after close(): a text cannot be changed once the env is made, and snapshots are
+ * refused by envs with another one. The pointers belong to the driver: do not free them, and copy what outlives the
+ * batch. prepare(), which may run many times, is the place to refuse a text; what it finds out of a text goes into
+ * constants or, if that is large, into what open() makes. */
 typedef struct be_param {
     const char *name; /* NULL ends a table */
     be_param_kind kind;
@@ -85,6 +100,7 @@ typedef struct be_param {
     const char *doc;            /* one line, with the unit */
     int shared;                 /* FLOAT: 1: one value for all lanes */
     int per_lane;               /* INT, BOOL, CHOICE: 1: they may differ from lane to lane */
+    const char *text;           /* TEXT: default; NULL is "" */
 } be_param;
 
 static inline int be_may_differ(const be_param *param) {
@@ -97,7 +113,7 @@ static inline int be_may_differ(const be_param *param) {
 typedef struct be_setting {
     const char *name; /* a param of the type */
     double value;     /* as in be_param */
-    const char *text; /* or a text: for a CHOICE, or for a keyword that Python translates */
+    const char *text; /* or a text: for a CHOICE, a TEXT, or for a keyword that Python translates */
 } be_setting;
 
 /* An id under which users make envs of the type, with its limits and the keywords that it sets. */
@@ -236,7 +252,8 @@ typedef struct be_grid {
 
 /* What prepare() reads and fills: one set of params and what follows from it. */
 typedef struct be_setup {
-    const double *params; /* in the order of the type's table; each is already checked by itself */
+    const double *params;     /* in the order of the type's table; each is already checked by itself */
+    const char *const *texts; /* in the same order: the TEXT params; NULL for others */
     be_grid grid;
     void *engine;                       /* what open() has made */
     double constants[BE_MAX_CONSTANTS]; /* to be filled with what the kernel needs and the params determine */
@@ -269,6 +286,7 @@ typedef struct be_batch {
     void *engine; /* the type's own: see open() */
     unsigned flags;
     const be_space *space;    /* by port */
+    const char *const *texts; /* TEXT params, in the order of the type's table; NULL for others */
     struct be_driver *driver; /* private to core/ */
 } be_batch;
 
@@ -372,7 +390,7 @@ struct be_env_type {
     int (*step)(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error);
 
     /* For types that have a simulator of their own; each may be NULL. open() makes batch->engine from what the caller
-     * passed in. It is called first, when only the batch's num_lanes is set. close() frees what open() made.
+     * passed in. It is called first, when only the batch's num_lanes and texts are set. close() frees what open() made.
      * saved_bytes() returns how many bytes of a lane's state are not in the fields, a multiple of 8. save() copies them
      * out, and load() copies them back in; load() must be safe for any bytes. */
     int (*open)(be_batch *batch, const void *engine, be_error *error);
