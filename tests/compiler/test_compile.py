@@ -373,7 +373,7 @@ def test_warnings_are_warnings(walk, baseline, statement, warning):
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        (".abi = BE_ABI,", ".abi = 2,", r"type \?: \.abi must be BE_ABI"),
+        (".abi = BE_ABI,", ".abi = 99,", r"type \?: \.abi must be BE_ABI"),
         (".abi = BE_ABI,", "", r"type \?: \.abi must be BE_ABI"),
         ('.name = "', '.name = "no word ', r"type \?: \.name must be a text of letters, digits and _"),
         (".state = state,", "", r"\.state is missing"),
