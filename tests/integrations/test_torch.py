@@ -83,6 +83,15 @@ def test_steps_equal_those_of_arrays(env_id, again):
     equal(ours.restore(saved), plain.restore(bytes(saved)))
 
 
+def test_tensors_set_the_state():
+    ours, plain = pair("CartPole-v1")
+    ours.reset(seed=3), plain.reset(seed=3)
+    lanes, values = torch.tensor([3, 1]), torch.tensor([0.5, 0.25])
+    equal(ours.set_state({"x": values, "theta": 0.0}, lanes), plain.set_state({"x": [0.5, 0.25], "theta": 0.0}, [3, 1]))
+    equal(ours.state, plain.state)
+    assert same_steps(ours, plain)
+
+
 def test_rewards_are_float32_unless_said():
     assert batchenv.make("CartPole-v1", 2, env_type="torch").env.config["reward_dtype"] == "float32"
     ours, plain = pair("Pendulum-v1", reward_dtype="float64")
