@@ -113,13 +113,13 @@ class Backend(Protocol):
             seeds: an int s: lane i gets seed s + i. A list: one int per lane, or None where the lane's random stream
                 goes on. None: all streams go on.
             mask: which lanes; None: all.
-            options: the environment's, or None; unknown ones are ignored.
+            options: the environment's, or None. A backend that reads them itself refuses those that it does not have.
 
         Returns:
             observations (num_envs, ...) and infos. Lanes that were not reset give their present observation.
 
         Raises:
-            TypeError, ValueError: a wrong option.
+            TypeError, ValueError: a wrong or unknown option.
         """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core, nested, text
 from batchenv.backend import Backend, Drawer, Layout, ResetNeeded, Shortcuts
-from batchenv.hints import unknown_keyword
+from batchenv.hints import unknown_keyword, unknown_option
 from batchenv.lanes import spread, state_columns
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS, Transforms, flag
@@ -108,6 +108,7 @@ class CoreBackend(Backend):
             engine=translator.engine(num_envs, threads + 1),  # workers, and the caller, which helps them
         )
         self.core.set_queue(batch_size, cpus)
+        self._options = [row["name"] for row in _core.type_info(translator.type_name)["options"]]
         self._look_at_spaces()
         same_step = autoreset_mode is AutoresetMode.SAME_STEP
         stage = self._stage = self._transforms.stage(num_envs, same_step, self._layout.observation_space)
@@ -169,7 +170,16 @@ class CoreBackend(Backend):
         self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
+        self._check_options(options)
         return self.core.deliver(self.core.reset(seeds, mask, options))
+
+    def _check_options(self, options: dict[str, Any] | None) -> None:
+        """Raises ValueError for a reset option that the C type does not have."""
+        for name, value in (options or {}).items():
+            if name not in self._options:
+                keywords = [*self.core.get_params(), *(keyword[0] for keyword in self.translator.KEYWORDS)]
+                message = unknown_option(self._id, name, value, self._options, keywords)
+                raise ValueError(f"{message}{self.translator.START and '. '}{self.translator.START}")
 
     def step(self, actions: Any, out: Any) -> Any:
         """See `Backend.step`."""
@@ -185,6 +195,7 @@ class CoreBackend(Backend):
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
+        self._check_options(options)
         self.core.queue_reset(seeds, options)
 
     def recv(self, timeout: float | None) -> Any:

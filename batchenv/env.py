@@ -331,14 +331,15 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
                 the seed given at construction, or from the operating system).
             options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
-                their present observation is returned. Further keys: the environment's, such as "low" and "high";
-                unknown ones are ignored, as Gymnasium does. Not modified.
+                their present observation is returned. Further keys: the environment's, such as "low" and "high"
+                (`python -m batchenv info ID` lists them). Others are refused, unless the environment is written in
+                Python: then it gets them all. Not modified.
 
         Returns:
             observations (num_envs, ...) and infos.
 
         Raises:
-            TypeError, ValueError: a wrong seed, mask or option.
+            TypeError, ValueError: a wrong seed or mask, a wrong or unknown option.
             gymnasium.error.ResetNeeded: a mask before the first full reset.
             LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
                 which lanes.

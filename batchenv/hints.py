@@ -1,4 +1,4 @@
-"""What error messages say about names that batchenv does not know: ids and keywords."""
+"""What error messages say about names that batchenv does not know: ids, keywords and options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
+
+from batchenv.values import brief
 
 SCOPE = (
     "batchenv has in C: classic control, toy text, Box2D, MiniGrid and BabyAI, Atari and Gymnasium's MuJoCo tasks "
@@ -109,3 +111,20 @@ def unknown_keyword(
     if fields:
         text += f"; fields of MuJoCo's model: {', '.join(fields)}"
     return f"{text}; keywords of every environment: {', '.join(builtin)}" if builtin else text
+
+
+def unknown_option(owner: str, name: Any, value: Any, own: Iterable[str], keywords: Iterable[str]) -> str:
+    """The message for a key of `reset(options=...)` that an environment does not have.
+
+    own: the environment's options. keywords: those that `make` takes for it.
+    """
+    options = [*own, "reset_mask"]
+    head = f"options={{{name!r}: {brief(value)}}}: {owner} has no such reset option"
+    near = difflib.get_close_matches(str(name), options, n=2, cutoff=0.6)
+    if near:
+        return f"{head}: did you mean {' or '.join(map(repr, near))}?"
+    if name in ("seed", "env_id"):
+        return f"{head}: write reset({name}=...)"
+    if name in keywords:
+        return f"{head}: {name!r} is a keyword of make"
+    return f"{head}; it has: {', '.join(map(repr, options))}"

@@ -21,6 +21,7 @@ class Translator:
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords.
+    START: a sentence on how to choose where episodes start, for users who look for it in the options of a reset.
     names: the lane attributes that `attribute` knows.
     fields: what `set_fields` can set: names of arrays of a simulator's model, which may differ from lane to lane.
     type_name: the C type. It is the id's own, unless `to_core` chooses another.
@@ -29,6 +30,7 @@ class Translator:
 
     KEYWORDS: Sequence[tuple[str, Any, str]] = ()
     ALIASES: dict[str, str] = {}
+    START: str = ""
     names: tuple[str, ...] = ()
     fields: Sequence[str] = ()
     type_name: str

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -127,6 +128,61 @@ def test_reset_options(options, text):
     unharmed(env, before)
     with pytest.raises(ERRORS, match="x_init"):
         batchenv.make("Pendulum-v1", 3).reset(options={"x_init": -1.0})
+
+
+@pytest.mark.parametrize(
+    "env_id, options, text",
+    [
+        ("CartPole-v1", {"reset_masks": np.ones(3, bool)}, r"'reset_masks': array.* did you mean 'reset_mask'\?"),
+        ("CartPole-v1", {"low": -0.1, "hihg": 0.1}, r"'hihg': 0\.1\}.* did you mean 'high'\?"),
+        ("CartPole-v1", {"wind": 1}, r"CartPole-v1 has no such reset option; it has: 'low', 'high', 'reset_mask'"),
+        ("CartPole-v1", {"seed": 3}, r"write reset\(seed=\.\.\.\)"),
+        ("CartPole-v1", {"gravity": 3.0}, "'gravity' is a keyword of make"),
+        ("FrozenLake-v1", {"map_name": "8x8"}, "'map_name' is a keyword of make"),
+        ("Taxi-v4", {7: 1}, r"options=\{7: 1\}"),
+        ("Pendulum-v1", {"low": -0.1}, "'x_init', 'y_init', 'reset_mask'"),
+        ("LunarLander-v3", {"low": -0.1}, "it has: 'reset_mask'"),
+        ("MiniGrid-Empty-8x8-v0", {"size": 8}, "options={'size': 8}"),
+    ],
+)
+def test_unknown_reset_options(env_id, options, text):
+    env = batchenv.make(env_id, 3)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    before = env.snapshot()
+    mask = np.array([False, True, False])
+    for reset in (
+        lambda: env.reset(options=options),
+        lambda: env.reset(options={**options, "reset_mask": mask}),
+        lambda: env.reset([1], options=options),
+        lambda: env.async_reset(options=options),
+    ):
+        with pytest.raises(ValueError, match=text):
+            reset()
+    assert bytes(env.snapshot()) == bytes(before)  # no lane was reset, and no stream drawn from
+    with pytest.raises(ValueError, match=text):
+        gymnasium.make(f"batchenv/{env_id}").reset(options=options)
+    with pytest.raises(ValueError, match=text):
+        gymnasium.make_vec(f"batchenv/{env_id}", 2).reset(options=options)
+
+
+def test_unknown_reset_options_drop_nothing_in_flight(env):
+    env.send(env.action_space.sample(), np.arange(100))
+    for reset in (env.reset, env.async_reset):
+        with pytest.raises(ValueError, match="no such reset option"):
+            reset(options={"reset_masks": None})
+    assert len(env.recv()[1]) == 100
+
+
+def test_environments_in_python_get_all_reset_options():
+    class Told(gymnasium.Env):
+        observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return 0, {"told": str(options)}
+
+    env = batchenv.make_python(Told, 2, workers="serial")
+    assert list(env.reset(options={"reset_masks": 3})[1]["told"]) == ["{'reset_masks': 3}"] * 2
 
 
 @pytest.mark.parametrize(

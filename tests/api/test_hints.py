@@ -137,3 +137,14 @@ def test_fields_of_mujocos_model_are_named():
     with pytest.raises(TypeError, match="did you mean body_mass"):
         env.set_params(body_mas=1)
     assert "fields of MuJoCo's model" in refusal("Hopper-v5", 2, torso_mass=1)
+
+
+def test_options_of_a_mujoco_model_say_how_episodes_start():
+    pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
+    xml = """<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+        <actuator><motor joint="j"/></actuator></mujoco>"""
+    env = batchenv.make_mujoco(xml, 2)
+    with pytest.raises(ValueError, match=r"options=\{'qpos': 1\}.*qpos0.*qpos_noise and qvel_noise.*env\.restore\(\)"):
+        env.reset(options={"qpos": 1})
+    with pytest.raises(ValueError, match=r"Hopper-v5 has no such reset option; it has: 'reset_mask'$"):
+        batchenv.make("Hopper-v5", 2).reset(options={"qpos": 1})

@@ -394,6 +394,11 @@ class Custom(MuJoCo):
     own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
     names = (*MuJoCo.names, "observation_fields")
     unlimited = True
+    START = (
+        "Episodes start at the model's qpos0 (`ref` and positions of bodies in the XML), with velocities of 0; the "
+        "keywords qpos_noise and qvel_noise of make_mujoco add noise, and env.restore() puts lanes into states that "
+        "env.snapshot() has saved"
+    )
     FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
 
     def to_core(self, keywords):
