@@ -71,10 +71,9 @@ def __getattr__(name: str):
 
         return getattr(compiler, name)
     if name == "make_gym":
-        raise AttributeError(
-            "batchenv has no make_gym: EnvPool's does what make_gymnasium does (step returns five values). For the API "
-            "of gym before 0.26 (four values): batchenv.make(id, env_type='gym')"
-        )
+        from batchenv.integrations.envpool import NO_GYM
+
+        raise AttributeError(f"batchenv has no make_gym. {NO_GYM}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -91,6 +91,7 @@ class CoreBackend(Backend):
             if name not in names and name not in translator.fields:
                 raise TypeError(unknown_keyword(env_id, name, names, builtin, translator.fields))
         params, grid = translator.to_core(params)
+        translator.check_transforms(transforms)
         meant = {name: value for name, value in translator.transforms.items() if transforms[name] == DEFAULTS[name]}
         self._transforms = Transforms(limit or None, **{**transforms, **meant})
         self.transforms = self._transforms.keywords

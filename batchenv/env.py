@@ -86,6 +86,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     Attributes:
         num_envs, batch_size, autoreset_mode, render_mode: as given.
         single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
+            A Dict or Tuple, such as MiniGrid's, has parts and no shape; there, observation="flat" makes one array.
         normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
             has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
             `normalizer.update_running_mean = False` leaves them as they are, which is right for evaluation.

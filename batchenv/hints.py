@@ -17,6 +17,25 @@ SCOPE = (
     "in Python that is registered with Gymnasium, or that batchenv.make_python is given"
 )
 OWN_C = "or write one in C: `python -m batchenv new NAME` begins one, which batchenv.compile() takes"
+# Keywords of others' functions that make environments, and what to write instead.
+_INSTEAD = {
+    "wrappers": (
+        "the keywords of every environment do what Gymnasium's wrappers do, such as record_episode_statistics=True, "
+        "frame_stack=4, time_aware=True and normalize_observation=True (help(batchenv.BatchEnv)); wrappers of "
+        "gymnasium.wrappers.vector wrap what is made here; and batchenv.make_python(lambda: MyWrapper(gymnasium.make("
+        "id)), num_envs) makes lanes in wrappers of single environments, in Python"
+    ),
+    "vectorization_mode": (
+        "leave it out. All lanes are stepped together, in C; for an environment in Python, workers='processes' is what "
+        "'async' would be, and workers='serial' what 'sync' would be"
+    ),
+    "vector_kwargs": "write what is in it as keywords",
+    "stack_num": "frame_stack is what stacks the frames of an observation, and stack_num is for Atari",
+}
+_INSTEAD["wrapper_class"] = _INSTEAD["wrapper"] = _INSTEAD["wrappers"]
+_INSTEAD["asynchronous"] = _INSTEAD["vectorization_mode"]
+# The keywords of make_python alone.
+OF_PYTHON = ("workers", "num_workers", "start_method", "step_timeout", "on_failure", "snapshots", "env_kwargs")
 _CLOSE = 0.82  # a ratio of difflib: allows one or two typing errors, but not another word
 
 
@@ -103,6 +122,13 @@ def unknown_keyword(
     """
     own, builtin, fields = list(own), list(builtin), list(fields)
     head = f"{owner} has no parameter {name!r}"
+    if name in _INSTEAD:
+        return f"{head}: {_INSTEAD[name]}"
+    if name in OF_PYTHON:
+        instead = (
+            "write what is in it as keywords" if name == "env_kwargs" else "num_threads=k lets up to k threads step it"
+        )
+        return f"{head}, which is for environments in Python; this one is in C: {instead}"
     near = difflib.get_close_matches(name, [*own, *builtin, *fields], n=3, cutoff=0.75)
     if near:
         where = f"`python -m batchenv info {owner}` and help(batchenv.BatchEnv) list all"

@@ -17,7 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations import find_player_wrapper, find_wrapper
-from batchenv.integrations.envpool import COMMON, PoolSpec, keywords
+from batchenv.integrations.envpool import COMMON, PoolSpec, keywords, takes_env_type
 from batchenv.integrations.registration import spec
 from batchenv.registry import is_own, lookup, reserved
 from batchenv.transforms import DEFAULTS
@@ -30,6 +30,7 @@ _told: set[str] = set()  # ids of which it has been said that they run in Python
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
+@takes_env_type
 def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
     """Makes `num_envs` lanes (copies) of an environment as one `gymnasium.vector.VectorEnv`, or with another API.
 
@@ -37,7 +38,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         env_id: such as "CartPole-v1": see `list_envs()`; these run in C. Every other id that Gymnasium knows, such as
             "CarRacing-v3" or "module:id", runs in Python, as `make_python` runs it, of which the keywords are taken,
             too: in processes, or one lane in this process. `env.backend` says what steps the lanes.
-        num_envs: number of lanes, at least 1.
+        num_envs: number of lanes, at least 1. A str in its place is the env_type, as in EnvPool's calls:
+            make("Pong-v5", "gymnasium", num_envs=8).
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
             "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Likewise "envpool_gym", "torch",
             "torchrl", "sb3", "tianshou" and "rl_games": docs/learners.md says what they give, and which further
@@ -45,7 +47,8 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
             understood where they can be honoured (docs/from-envpool.md). For an id in Python, all others go to its
-            environments.
+            environments. Observations of MiniGrid and BabyAI are dicts, whose space has no shape: observation="flat"
+            makes them one array, and "image" leaves only the picture (docs/minigrid.md).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
@@ -109,7 +112,8 @@ def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:
 
 def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of an environment that Gymnasium knows, in Python."""
-    known = {*BatchEnv._builtin_keywords(), *inspect.signature(make_python).parameters}
+    taking = (make_python, gymnasium.make_vec)  # the latter's own are refused, with what to write instead
+    known = {*BatchEnv._builtin_keywords(), *(name for one in taking for name in inspect.signature(one).parameters)}
     own = {name: value for name, value in kwargs.items() if name in known}
     env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
     lanes = integer("num_envs", num_envs, 1, None)
@@ -122,7 +126,7 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
         warnings.warn(
             f"{spec.id} is written in Python, and steps {where} (workers={chosen!r}). Say workers= to choose, and to "
             "leave out this note: docs/python-envs.md",
-            stacklevel=5,
+            stacklevel=6,
         )
     return env
 

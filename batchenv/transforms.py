@@ -159,8 +159,8 @@ class Transforms:
             if asked and (parts := _parts(raw)):
                 raise TypeError(
                     f"{name}: only observations that are one array can be transformed so, and these have several parts "
-                    f"({', '.join(map(repr, parts))}): leave it out, and transform the parts that reset() and step() "
-                    "return"
+                    f"({', '.join(map(repr, parts))}): leave it out and transform the parts that reset() and step() "
+                    "return, or, where the environment has that keyword, pass observation='flat'"
                 )
         try:
             if self._bounds is not None:

@@ -46,6 +46,13 @@ class Translator:
         """
         return keywords, None
 
+    def check_transforms(self, asked: dict[str, Any]) -> None:
+        """Checks the built-in transforms that the user has asked for, {keyword: value}. To be called after `to_core`.
+
+        Raises:
+            ValueError: one of them does what a keyword of the environment has done already.
+        """
+
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
         return {}

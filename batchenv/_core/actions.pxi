@@ -157,6 +157,10 @@ cdef class ActionPart:
             array = np.asarray(actions)
         except Exception as error:
             raise ValueError(f"{self.name} cannot be read as an array of shape {shape}: {error}") from None
+        if isinstance(actions, dict):
+            pool = "; EnvPool's {'action': a, 'env_id': ids} is send(a, ids) or step(a, ids)" * ("action" in actions)
+            raise TypeError(f"{self.name} are a dict with {', '.join(map(repr, actions))}; pass an array of shape "
+                            f"{shape}, one row per lane{pool}")
         if array.ndim == 0:
             raise TypeError(f"{self.name}={actions!r} is a single value; pass an array of shape {shape}, one row per "
                             "lane")

@@ -5,8 +5,10 @@ EnvPool's own package is neither needed nor looked at.
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from gymnasium import spaces
 
@@ -62,6 +64,31 @@ def keywords(extra: str | None, given: dict[str, Any]) -> dict[str, Any]:
         if type(result.get(name)) is int and result[name] == -1:
             result[name] = None  # the game's own
     return result
+
+
+NO_GYM = (
+    "EnvPool's 'gym' is Gymnasium's API, with five values from step: use make_gymnasium, or env_type='gymnasium'. For "
+    "the API of gym before 0.26 (four values): batchenv.make(id, env_type='gym')"
+)
+_Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
+
+
+def takes_env_type(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """`make(env_id, num_envs, ...)`, which may also be called as EnvPool's is, with the env_type by position:
+    make("Pong-v5", "gymnasium", num_envs=8)."""
+
+    @functools.wraps(make)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == 2 and isinstance(arguments[1], str):
+            env_id, env_type = arguments
+            if env_type == "gym":
+                raise ValueError(NO_GYM)
+            if "env_type" in keywords:
+                raise TypeError(f"env_type is given twice: {env_type!r} and {keywords['env_type']!r}")
+            return make(env_id, env_type=env_type, **keywords)
+        return make(*arguments, **keywords)
+
+    return call
 
 
 class PoolSpec:

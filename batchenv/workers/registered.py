@@ -9,6 +9,8 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from batchenv.registry import TABLE
+
 
 def find(env_id: str) -> EnvSpec | None:
     """Gymnasium's entry of an id that makes single environments; None: it has none. "module:id" imports the module
@@ -35,10 +37,23 @@ def _moved(spec: EnvSpec) -> bool:
 
 def make_lane(spec: EnvSpec, **keywords: Any) -> gymnasium.Env:
     """What gymnasium.make makes, without those of its wrappers that do what the C core does for every lane: the time
-    limit, and checks of the order of calls and of what comes back."""
+    limit, and checks of the order of calls and of what comes back.
+
+    Raises:
+        ModuleNotFoundError: the environment needs a package that is missing; the message says which.
+    """
     bare = copy.deepcopy(spec)
     bare.max_episode_steps, bare.order_enforce, bare.disable_env_checker = None, False, True
-    env = gymnasium.make(bare, **keywords)
+    try:
+        env = gymnasium.make(bare, **keywords)
+    except ModuleNotFoundError as problem:
+        module, plain = problem.name, spec.id.rpartition("/")[2]
+        instead = f"; batchenv.make({plain!r}, num_envs) runs {plain} in C, without it" if plain in TABLE else ""
+        raise ModuleNotFoundError(
+            f"{spec.id} is written in Python ({spec.entry_point}), and that needs the module {module!r}, which is not "
+            f"installed: pip install {module}, or what its documentation says{instead}",
+            name=module,
+        ) from problem
     for name in ("max_episode_steps", "order_enforce", "disable_env_checker"):  # as whoever reads it expects
         setattr(env.unwrapped.spec, name, getattr(spec, name))
     return env

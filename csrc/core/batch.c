@@ -207,7 +207,8 @@ static int refuse_transforms(const be_batch *batch, const be_transform *transfor
     if (used >= sizeof parts) memcpy(parts + sizeof parts - 4, "...", 4);
     return be_fail(error, BE_ERROR_VALUE, -1,
                    "%s: only observations that are one array can be transformed so, and those of %s have several parts "
-                   "(%s): leave it out, and transform the parts that reset() and step() return",
+                   "(%s): leave it out and transform the parts that reset() and step() return, or, where the "
+                   "environment has that keyword, pass observation='flat'",
                    names, type->name, parts);
 }
 

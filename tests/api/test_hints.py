@@ -1,12 +1,13 @@
 """What errors say about ids and keywords that batchenv does not know."""
 
+import inspect
 import re
 
 import gymnasium
 import pytest
 
 import batchenv
-from batchenv.hints import similar_ids
+from batchenv.hints import OF_PYTHON, similar_ids
 
 
 def refusal(*arguments, **keywords):
@@ -119,6 +120,37 @@ def test_unknown_keywords_list_what_there_is():
     assert "did you mean" not in text
     for name in ("masspole", "sutton_barto_reward", "num_threads", "normalize_observation", "thread_affinity"):
         assert name in text
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "CarRacing-v3"])
+@pytest.mark.parametrize(
+    "keyword, instead",
+    [
+        ("wrappers", ["record_episode_statistics=True", "gymnasium.wrappers.vector", "batchenv.make_python"]),
+        ("vectorization_mode", ["leave it out", "workers='processes'"]),
+        ("vector_kwargs", ["as keywords"]),
+    ],
+)
+def test_keywords_of_make_vec_say_what_to_write(env_id, keyword, instead):
+    text = refusal(env_id, 2, **{keyword: []})
+    assert f"{env_id} has no parameter '{keyword}'" in text and all(part in text for part in instead)
+
+
+def test_keywords_of_environments_in_python():
+    taken = set(inspect.signature(batchenv.make_python).parameters)
+    assert set(OF_PYTHON) == taken - {"make_env", "num_envs", "env_type", "kwargs"}
+    for keyword in OF_PYTHON:
+        assert "is for environments in Python; this one is in C" in refusal("CartPole-v1", 2, **{keyword: 1})
+    assert "frame_stack is what stacks" in refusal("CartPole-v1", 2, stack_num=4)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_missing_package_of_an_environment_in_python_is_named(lanes, monkeypatch):
+    spec = gymnasium.envs.registration.EnvSpec("far/CartPole-v1", entry_point="a_module_that_is_not:Env")
+    monkeypatch.setitem(gymnasium.registry, spec.id, spec)
+    words = r"far/CartPole-v1 is written in Python .* module 'a_module_that_is_not', .* runs CartPole-v1 in C"
+    with pytest.raises(ModuleNotFoundError, match=words):
+        batchenv.make(spec.id, lanes)
 
 
 def test_parameters_of_lanes():

@@ -1,6 +1,7 @@
 """EnvPool's names, keywords and loops over batchenv: what docs/from-envpool.md says can be taken as it is."""
 
 import copy
+import inspect
 import pickle
 
 import gymnasium
@@ -257,3 +258,26 @@ def test_the_spec_has_our_keywords():
     env = envpool.make_gymnasium("CartPole-v1", num_envs=2, thread_affinity_offset=0, max_num_players=1)
     assert "thread_affinity_offset" not in env.spec.kwargs and env.spec.kwargs["thread_affinity"] == 0
     assert gymnasium.make_vec(env.spec).config == env.config
+
+
+def test_env_type_by_position():
+    env = batchenv.make("CartPole-v1", "gymnasium", num_envs=3)
+    assert type(env) is batchenv.BatchEnv and env.num_envs == 3
+    assert type(batchenv.make("CartPole-v1", "envpool_gym", num_envs=2)).__name__ == "PoolBatchEnv"
+    with pytest.raises(ValueError, match="use make_gymnasium, or env_type='gymnasium'"):
+        batchenv.make("CartPole-v1", "gym", num_envs=3)
+    with pytest.raises(TypeError, match="env_type is given twice: 'gymnasium' and 'dm'"):
+        batchenv.make("CartPole-v1", "gymnasium", num_envs=3, env_type="dm")
+    with pytest.raises(ValueError, match="env_type='gymnasum' must be 'gymnasium'"):
+        batchenv.make("CartPole-v1", "gymnasum", num_envs=3)
+    assert list(inspect.signature(batchenv.make).parameters) == ["env_id", "num_envs", "env_type", "kwargs"]
+
+
+def test_actions_in_a_dict_say_what_to_write():
+    env = batchenv.make("CartPole-v1", 4)
+    env.reset()
+    for call in (env.send, env.step):
+        with pytest.raises(TypeError, match=r"a dict with 'action', 'env_id'.*is send\(a, ids\) or step\(a, ids\)"):
+            call({"action": np.zeros(4, int), "env_id": np.arange(4)})
+    with pytest.raises(TypeError, match=r"a dict with 'left'; pass an array of shape \(4,\), one row per lane$"):
+        env.step({"left": 1})

@@ -57,6 +57,7 @@ class Atari(Translator):
     def __init__(self):
         self._values: dict[str, Any] = {}
         self._setup: Any = None
+        self._stacks = False
         self.transforms: dict[str, Any] = {}
 
     def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
@@ -67,6 +68,7 @@ class Atari(Translator):
             FileNotFoundError, gymnasium.error.DependencyNotInstalled: the emulator or the ROM is missing.
         """
         params = dict(keywords)
+        self._stacks = "stack_num" not in params
         values = {name: params.pop(name, default) for name, default, _ in self.KEYWORDS}
         game = games.about(values["game"])
         rom = Rom(values["game"])
@@ -114,6 +116,16 @@ class Atari(Translator):
         )
         self.transforms = {"clip_reward": (-1, 1)} if flag("reward_clipping", values["reward_clipping"]) else {}
         return params, None
+
+    def check_transforms(self, asked: dict[str, Any]) -> None:
+        """See `Translator.check_transforms`. Who gives stack_num as well knows that frames are stacked twice."""
+        frames = asked["frame_stack"]
+        if frames is not None and self._stacks:
+            raise ValueError(
+                f"frame_stack={frames!r} would stack observations of {self._values['stack_num']} frames: "
+                "leave it out; stack_num=k has k frames in an observation, and stack_num=None, frame_stack=k stacks "
+                "them as Gymnasium's FrameStackObservation does"
+            )
 
     def keywords(self) -> dict[str, Any]:
         """Values of KEYWORDS that make the same environment again, once `to_core` was called."""

@@ -84,3 +84,19 @@ def test_no_mode_of_ale_pys_is_missing(game):
         batchenv.make(f"ALE/{game}-v5", 1, mode=mode).close()
     with pytest.raises(ValueError, match=f"mode=99 is none of this game's: {modes[0]}"):
         batchenv.make(f"ALE/{game}-v5", 1, mode=99)
+
+
+def test_frames_are_not_stacked_twice_without_being_asked():
+    for env_id in ("Pong-v5", "ALE/Pong-v5"):
+        with pytest.raises(
+            ValueError, match=r"frame_stack=3 .* observations of 4 frames: .*stack_num=None, frame_stack=k"
+        ):
+            batchenv.make(env_id, 1, frame_stack=3)
+    for env_id in ("PongNoFrameskip-v4", "Pong-v5"):
+        env = batchenv.make(env_id, 1, stack_num=None, frame_stack=3)
+        assert env.single_observation_space.shape[0] == 3 and env.single_observation_space.shape[-1] in (3, 84)
+        env.close()
+    assert batchenv.make("PongNoFrameskip-v4", 1, frame_stack=2).single_observation_space.shape == (2, 210, 160, 3)
+    env = batchenv.make("Pong-v5", 1, stack_num=2, frame_stack=3)  # who says both means both
+    again = batchenv.make("Pong-v5", **{name: env.config[name] for name in ("num_envs", "stack_num", "frame_stack")})
+    assert again.single_observation_space.shape == env.single_observation_space.shape == (3, 2, 84, 84)
