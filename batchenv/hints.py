@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 
+from batchenv import elsewhere
 from batchenv.values import brief
 
 SCOPE = (
@@ -62,6 +63,8 @@ def unknown_id(env_id: str, known: Iterable[str]) -> str:
     """The message for an id that is neither in `known` nor in Gymnasium's registry: which id may be meant, or what can
     be done instead."""
     head = f"no environment {_shown(env_id)} in batchenv"
+    if env_id not in gymnasium.registry and (where := elsewhere.where(env_id)):
+        return f"{head}. {where}."
     near = similar_ids(env_id, known)
     more = ""
     if not near and env_id not in gymnasium.registry:
@@ -86,6 +89,8 @@ def unknown_to_gymnasium(env_id: str) -> str:
     spec = gymnasium.registry.get(env_id)
     if spec is not None and spec.entry_point is None:
         return f"{_shown(env_id)} makes no single environments, only gymnasium.make_vec({_shown(env_id)}, num_envs)"
+    if where := elsewhere.where(env_id):
+        return f"no environment {_shown(env_id)} in Gymnasium's registry. {where}."
     near = similar_ids(env_id, _gymnasiums())
     meant = f": did you mean {' or '.join(near)}?" if near else ". If a package registers it, import that first."
     return f"no environment {_shown(env_id)} in Gymnasium's registry{meant}"

@@ -7,7 +7,9 @@ import gymnasium
 import pytest
 
 import batchenv
+from batchenv import elsewhere
 from batchenv.hints import OF_PYTHON, similar_ids
+from helpers.project import ROOT
 
 
 def refusal(*arguments, **keywords):
@@ -42,11 +44,9 @@ def test_near_misses(wrong, right, monkeypatch):
 
 
 FOREIGN = [
-    "dm_control/cartpole-swingup-v0",
-    "FetchReach-v4",
-    "AntMaze_UMaze-v5",
+    "dm_controls/cartpole-swingup-v0",
     "HumanoidMaze-v0",
-    "merge-v0",
+    "merged",
     "Nope-v3",
     "",
     "Synthetic-v1",
@@ -66,6 +66,54 @@ def test_foreign_ids_get_the_scope_and_no_silly_hint(env_id):
         "python -m batchenv new NAME",
     ):
         assert part in text
+
+
+ELSEWHERE = [  # an id that EnvPool or the package has, the package, and the id in what is to be written
+    ("Craftax/Classic-Symbolic-v1", "craftax", ""),
+    ("gfootball/academy_3_vs_1_with_keeper-v1", "gfootball", ""),
+    ("merge-v0", "highway-env", "highway_env:highway-v0"),
+    ("HighwayFast-v0", "highway-env", "highway_env:highway-v0"),
+    ("Jumanji/RubiksCube-partly-scrambled-v0", "jumanji", ""),
+    ("Maze-v0", "jumanji", ""),
+    ("MarlGrid-3AgentEmpty9x9-v0", "marlgrid", ""),
+    ("dm_control/cartpole-swingup-v0", "shimmy", "dm_control/cartpole-swingup-v0"),
+    ("HumanoidRun-v1", "shimmy", "dm_control/cartpole-swingup-v0"),
+    ("DmcRodentRunGaps-v1", "shimmy", ""),
+    ("dm_control/locomotion/soccer_ant", "shimmy", ""),
+    ("MetaWorld/Assembly-v3", "metaworld", "Meta-World/MT1"),
+    ("Mjlab-Velocity-Flat-Unitree-G1", "mjlab", ""),
+    ("MyoSuite/myoElbowPose1D6MRandom-v0", "myosuite", "myosuite:myoElbowPose1D6MRandom-v0"),
+    ("Go1JoystickFlatTerrain-v1", "playground", ""),
+    ("FetchReach-v4", "gymnasium-robotics", "gymnasium_robotics:FetchReach-v4"),
+    ("AntMaze_UMaze-v5", "gymnasium-robotics", "gymnasium_robotics:AntMaze_UMaze-v5"),
+    ("Go9x9-v1", "pgx", ""),
+    ("CoinrunEasy-v0", "procgen", ""),
+    ("D1Basic-v1", "vizdoom", "vizdoom.gymnasium_wrapper:VizdoomBasic-v1"),
+    ("MiniGrid-WFC-MazeSimple-v0", "minigrid", "minigrid:MiniGrid-WFC-MazeSimple-v0"),
+]
+
+
+@pytest.mark.parametrize("env_id, package, written", ELSEWHERE)
+def test_families_of_other_packages_are_named(env_id, package, written, monkeypatch):
+    monkeypatch.delitem(gymnasium.registry, env_id, raising=False)
+    for make in (batchenv.make, batchenv.make_python):
+        with pytest.raises(ValueError, match=re.escape(repr(env_id))) as caught:
+            make(env_id, 2)
+        text = str(caught.value)
+        assert "did you mean" not in text and re.search(f"pip install '?{package}", text) and written in text
+        assert "batchenv.make" in text
+
+
+def test_families_elsewhere_have_no_id_that_is_here():
+    assert not [env_id for env_id in batchenv.list_envs() if elsewhere.family_of(env_id)]
+    assert {elsewhere.family_of(env_id) for env_id, *_ in ELSEWHERE} == set(elsewhere.FAMILIES)
+
+
+def test_the_documentation_has_every_family():
+    rows = [line for line in (ROOT / "docs" / "from-envpool.md").read_text().splitlines() if line.startswith("| `")]
+    for family in elsewhere.FAMILIES:
+        package = re.match("'?([a-z-]+)", family.package)[1]
+        assert any(f"`{family.pool}`" in row and f"`{package}" in row for row in rows), family
 
 
 def test_an_environment_that_has_no_single_ones(monkeypatch):

@@ -1,0 +1,161 @@
+"""Families of environments that others' packages have: what they are, and how batchenv steps them in Python.
+
+They are those of EnvPool's families that are not in C here; docs/from-envpool.md has them in a table.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_OWN_API = "which has an API of its own: write a gymnasium.Env around it, and pass that to batchenv.make_python"
+_DMC = (
+    "(Acrobot|Cartpole|Pendulum)(Swingup|Balance|Two|Three)\\w*|BallInCupCatch|CheetahRun|Dog[A-Z]\\w+|"
+    "Finger(Spin|Turn)\\w*|Fish(Swim|Upright)|Hopper(Hop|Stand)|Humanoid(CMU)?(Run|Walk|Stand(?!up))\\w*|LqrLqr\\w+|"
+    "Manipulator\\w+|PointMass\\w+|Quadruped\\w+|Reacher(Easy|Hard)|StackerStack\\w+|SwimmerSwimmer\\w+|"
+    "Walker(Run|Stand|Walk)"
+)
+_JUMANJI = (
+    "BinPack|CVRP|Cleaner|Connector|FlatPack|Game2048|GraphColoring|JobShop|Knapsack|LevelBasedForaging|MMST|Maze|"
+    "Minesweeper|MultiCVRP|PacMan|RobotWarehouse|RubiksCube|SearchAndRescue|SlidingTilePuzzle|Snake|Sokoban|Sudoku|TSP|"
+    "Tetris"
+)
+_PLAYGROUND = (
+    "Aloha|Apollo|Barkour|BerkeleyHumanoid|G1Joystick|Go1[A-Z]|H1[A-Z]|LeapCube|Op3|Panda[A-Z]|AeroCube|Spot[A-Z]|"
+    "T1Joystick"
+)
+_PROCGEN = (
+    "Bigfish|Bossfight|Caveflyer|Chaser|Climber|Coinrun|Dodgeball|Fruitbot|Heist|Jumper|Leaper|Maze|Miner|Ninja|"
+    "Plunder|Starpilot"
+)
+
+
+class Family(NamedTuple):
+    """Environments of one package.
+
+    name: what they are called. pool: EnvPool's name for the family.
+    ids: a pattern of their ids, as EnvPool or the package has them.
+    package: what pip installs. how: how batchenv steps them, as a clause; {id} is the id, without a namespace.
+    """
+
+    name: str
+    pool: str
+    ids: str
+    package: str
+    how: str
+
+
+FAMILIES = (
+    Family("Craftax", "craftax", "Craftax.*", "craftax", _OWN_API),
+    Family(
+        "Google Research Football",
+        "gfootball",
+        "(gfootball/|GFootball).*|(11_vs_11|academy)_.*",
+        "gfootball",
+        "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that",
+    ),
+    Family(
+        "HighwayEnv",
+        "highway",
+        "(?i:(highway|exit|intersection|merge|racetrack|roundabout|u-?turn|lane-?keeping|parking|two-?way)[a-z-]*-v\\d)",
+        "highway-env",
+        "and batchenv.make('highway_env:highway-v0', num_envs) and the like step them, by the ids of that package",
+    ),
+    Family("Jumanji", "jumanji", f"Jumanji/.*|({_JUMANJI})(-[a-z-]+)?-v[0-3]", "jumanji", _OWN_API),
+    Family(
+        "MarlGrid",
+        "marlgrid",
+        "(MarlGrid|Goalcycle)-.*",
+        "marlgrid (from its repository)",
+        "which has gym's old API, and several agents: write PettingZoo's parallel API around it for "
+        "batchenv.make_parallel",
+    ),
+    Family(
+        "dm_control's suite",
+        "mujoco.dmc",
+        f"dm_control/(?!locomotion/).*|({_DMC})-v1",
+        "'shimmy[dm-control]' 'mujoco<4'",
+        "and after `import shimmy` batchenv.make('dm_control/cartpole-swingup-v0', num_envs) and the like step them",
+    ),
+    Family(
+        "dm_control's locomotion",
+        "mujoco.locomotion",
+        "dm_control/locomotion/.*|Dmc[A-Z].*",
+        "'shimmy[dm-control]' 'mujoco<4'",
+        "and shimmy.DmControlCompatibilityV0 around one of dm_control.locomotion.examples is what batchenv.make_python "
+        "takes",
+    ),
+    Family(
+        "Meta-World",
+        "mujoco.metaworld",
+        "Meta-?World/.*",
+        "metaworld",
+        "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
+        "step them",
+    ),
+    Family("mjlab", "mujoco.mjlab", "Mjlab-.*", "mjlab", _OWN_API),
+    Family(
+        "MyoSuite",
+        "mujoco.myosuite",
+        "(MyoSuite/)?([Mm]yo|motorFinger)[A-Z].*",
+        "myosuite",
+        "and batchenv.make('myosuite:{id}', num_envs) steps it",
+    ),
+    Family(
+        "MuJoCo Playground", "mujoco.playground", f"MuJoCoPlayground/.*|({_PLAYGROUND}).*-v1", "playground", _OWN_API
+    ),
+    Family(
+        "Gymnasium-Robotics",
+        "mujoco.robotics",
+        "(Fetch(Reach|Push|Slide|PickAndPlace)|Hand(Reach|Manipulate)|AdroitHand|(Point|Ant)Maze|FrankaKitchen).*-v\\d",
+        "gymnasium-robotics",
+        "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Fetch, Hand and FrankaKitchen tasks of "
+        "release 1.4.2 need mujoco<4)",
+    ),
+    Family(
+        "Pgx",
+        "pgx",
+        "((Chinese)?Go\\d+x\\d+|TicTacToe|ConnectFour|Hex|Othello|KuhnPoker|LeducHoldem|Play2048|AnimalShogi|Backgammon|"
+        "(Gardner)?Chess|Shogi|SparrowMahjong)-v1",
+        "pgx",
+        _OWN_API,
+    ),
+    Family(
+        "Procgen",
+        "procgen",
+        f"procgen.*|({_PROCGEN})(Easy|Hard|Memory|Exploration|Extreme)-v0",
+        "procgen (Python up to 3.10)",
+        "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that",
+    ),
+    Family(
+        "ViZDoom",
+        "vizdoom",
+        "(D\\d(Basic|Navigation|Battle\\d?)|(Rocket|Simpler)?Basic(Audio|Notifications)?|Cig|DeadlyCorridor|Deathmatch|DefendThe\\w+|"
+        "HealthGathering\\w*|MultiDuel|MyWayHome|PredictPosition|TakeCover|Vizdoom\\w+)-v\\d",
+        "vizdoom",
+        "and batchenv.make('vizdoom.gymnasium_wrapper:VizdoomBasic-v1', num_envs) and the like step them; see "
+        "examples/vizdoom_env.py",
+    ),
+    Family(
+        "MiniGrid's WFC levels",
+        "minigrid",
+        "MiniGrid-WFC-.*",
+        "'minigrid[wfc]'",
+        "and batchenv.make('minigrid:{id}', num_envs) steps it (minigrid 3.2's wheel lacks the pictures that these "
+        "levels are made from: install it from its repository)",
+    ),
+)
+
+
+def family_of(env_id: str) -> Family | None:
+    """The family that has this id, or None if none of them has."""
+    return next((family for family in FAMILIES if re.fullmatch(family.ids, env_id)), None)
+
+
+def where(env_id: str) -> str:
+    """Which family has this id, and how to step it, as a sentence; "" if no family is known to have it."""
+    family = family_of(env_id)
+    if family is None:
+        return ""
+    how = family.how.format(id=env_id.rpartition("/")[2])
+    return f"It belongs to {family.name}, which is not in C here. In Python: pip install {family.package}, {how}"
