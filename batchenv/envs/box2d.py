@@ -27,12 +27,12 @@ class Box2D(Drawn):
 
     def check_drawing(self, mode):
         """See `Translator.check_drawing`."""
-        super().check_drawing(mode)
-        if importlib.util.find_spec("Box2D") is None:
+        if importlib.util.find_spec("Box2D") is None:  # first: what it says brings pygame as well
             raise DependencyNotInstalled(
-                f"render_mode={mode!r} of this environment needs Box2D, which Gymnasium draws with: "
-                "pip install 'gymnasium[box2d]'"
+                f"render_mode={mode!r} needs Box2D: steps of this environment need no library, but Gymnasium draws it "
+                "with Box2D's bodies: pip install 'gymnasium[box2d]'"
             )
+        super().check_drawing(mode)
 
     def put_bodies(self, bodies, values):
         """Moves Box2D's bodies to where the lane's are."""

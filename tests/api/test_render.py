@@ -396,6 +396,18 @@ def test_without_pygame(monkeypatch):
             batchenv.make("CartPole-v1", 1, render_mode=mode)
 
 
+def test_without_box2d(monkeypatch):
+    monkeypatch.setitem(sys.modules, "Box2D", None)
+    env = batchenv.make("LunarLander-v3", 2)  # steps need no library
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    for missing in ("Box2D", "pygame"):
+        monkeypatch.setitem(sys.modules, missing, None)
+        words = r"needs Box2D: steps of this environment need no library, .* pip install 'gymnasium\[box2d\]'"
+        with pytest.raises(DependencyNotInstalled, match=words):
+            batchenv.make("LunarLander-v3", 1, render_mode="rgb_array")
+
+
 def test_pygame_comes_with_the_first_frame():
     code = """if True:
         import sys, batchenv
