@@ -1,6 +1,6 @@
 """PPO on MiniGrid and BabyAI, with PyTorch: pip install -e ".[examples]".
 
-python examples/ppo_minigrid.py [--id ID] [--steps STEPS] [--save FILE] [--resume FILE] [--eval EPISODES] [--video DIR]
+python examples/ppo_minigrid.py [--quick] [--id ID] [--save FILE] [--resume FILE] [--eval N] [--video DIR]
 
 Trains on MiniGrid-DoorKey-8x8-v0 until the last 1,000 episodes have a mean return of 0.95, or on a level of BabyAI,
 such as --id BabyAI-GoToLocal-v0, until 99% of them have succeeded, which is when BabyAI's authors call a level solved;
@@ -49,8 +49,8 @@ def make_agent(env) -> ppo.Discrete:
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], target=0.95, steps=20_000_000, lanes=512, rollout=64, minibatch=2048, epochs=3,
-        learning_rate=1e-3, min_episodes=1000,
+        __doc__.split(":")[0], quick={"steps": 32_768, "lanes": 64, "rollout": 32, "minibatch": 512}, target=0.95,
+        steps=20_000_000, lanes=512, rollout=64, minibatch=2048, epochs=3, learning_rate=1e-3, min_episodes=1000,
     )  # fmt: skip
     parser.add_argument("--id", default="MiniGrid-DoorKey-8x8-v0", help="a level, see python -m batchenv list MiniGrid")
     args = parser.parse_args()

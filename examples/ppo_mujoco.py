@@ -18,15 +18,12 @@ from gymnasium.spaces import Box
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], steps=2_000_000, lanes=64, rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3,
-        entropy=0.0,
+        __doc__.split(":")[0], quick={"steps": 65_536, "lanes": 16, "minibatch": 256}, steps=2_000_000, lanes=64,
+        rollout=64, minibatch=1024, epochs=6, learning_rate=1e-3, entropy=0.0,
     )  # fmt: skip
     parser.add_argument("--id", default="HalfCheetah-v5", help="a MuJoCo task, see python -m batchenv list")
     parser.add_argument("--reward-scale", type=float, default=0.1, help="keeps values small enough to be learnt")
-    parser.add_argument("--quick", action="store_true", help="65,536 steps of 16 lanes")
     args = parser.parse_args()
-    if args.quick:
-        args.steps, args.lanes, args.minibatch = 65_536, 16, 256
 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)

@@ -59,17 +59,14 @@ class Eye(nn.Module):
 
 def main() -> int:
     parser = ppo.argument_parser(
-        __doc__.split(":")[0], steps=655_360, lanes=32, rollout=64, minibatch=256, epochs=3, learning_rate=3e-4,
-        anneal_from=1.0, torch_threads=2,
+        __doc__.split(":")[0], quick={"steps": 10_240, "lanes": 8, "torch_threads": 1}, steps=655_360, lanes=32,
+        rollout=64, minibatch=256, epochs=3, learning_rate=3e-4, anneal_from=1.0, torch_threads=2,
     )  # fmt: skip
     parser.add_argument("--id", default="Pong-v5", help="a game, see python -m batchenv list")
     parser.add_argument(
         "--bfloat16", action=argparse.BooleanOptionalAction, default=has_bfloat16(), help="use it in the convolutions"
     )
-    parser.add_argument("--quick", action="store_true", help="10,000 steps of 8 lanes")
     args = parser.parse_args()
-    if args.quick:
-        args.steps, args.lanes, args.torch_threads = 10_240, 8, 1
 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.torch_threads)

@@ -1,4 +1,9 @@
-"""An environment of your own, in Python: sixteen lanes in two processes, and what happens if one of them fails."""
+"""An environment of your own, in Python: sixteen lanes in two processes, and what happens if one of them fails.
+
+python examples/python_env.py [--quick]
+"""
+
+import sys
 
 import gymnasium
 import numpy as np
@@ -28,7 +33,7 @@ class Walk(gymnasium.Env):
 env = batchenv.make_python(Walk, 16, num_workers=2, record_episode_statistics=True)
 observations, infos = env.reset(seed=0)
 returns, failures = [], 0
-for _ in range(1000):
+for _ in range(300 if "--quick" in sys.argv else 1000):
     try:
         observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
     except batchenv.LaneError as error:  # the other lanes have done their step

@@ -4,8 +4,11 @@ The README's table has higher figures. There a row is the median of several roun
 used in turn (they stay in the processor's cache) and nothing is done between steps. Here each step has its own actions,
 32 MB of them in all, and the program records which episodes have ended. `python -m batchenv bench --compare` measures
 as the table does.
+
+python examples/quickstart.py [--quick]
 """
 
+import sys
 import time
 
 import gymnasium
@@ -13,7 +16,7 @@ import numpy as np
 
 import batchenv
 
-STEPS, LANES = 1000, 4096
+STEPS, LANES = 100 if "--quick" in sys.argv else 1000, 4096
 
 
 def play(env: gymnasium.vector.VectorEnv, actions: np.ndarray) -> tuple[float, np.ndarray]:

@@ -34,7 +34,10 @@ def main():
     parser.add_argument("--scenario", default="VizdoomBasic-v1")
     parser.add_argument("--lanes", type=int, default=8)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--quick", action="store_true", help="20 steps of 2 lanes")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.lanes, arguments.steps = 2, 20
     env = batchenv.make_python(
         make_env,
         arguments.lanes,

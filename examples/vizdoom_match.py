@@ -159,7 +159,10 @@ def main():
     parser.add_argument("--lanes", type=int, default=2)
     parser.add_argument("--players", type=int, default=2)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--quick", action="store_true", help="20 steps of a lane")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.lanes, arguments.steps = 1, 20
     lanes, kinds = arguments.lanes, {"players": arguments.players}
     env = batchenv.make_parallel(Match, lanes, num_workers=lanes, step_timeout=120.0, env_kwargs=kinds)
     observations, _ = env.reset(seed=0)

@@ -1,11 +1,14 @@
 """PPO with JAX, in one compiled program: the environment's steps, the policy and the updates.
 
-python examples/learners/jax_ppo.py [--env HalfCheetah-v5] [--lanes 64] [--steps 1000000] [--speed]
+python examples/learners/jax_ppo.py [--env HalfCheetah-v5] [--lanes 64] [--steps 1000000] [--quick] [--save FILE]
+    [--eval N] [--speed]
 
 It prints the mean return of the episodes that ended in each tenth of the training. --speed compares with the same
-program over gymnax's CartPole. It needs jax and optax; --speed also gymnax.
+program over gymnax's CartPole. --save writes the network's arrays, as numpy.load reads them. It needs jax and optax;
+--speed also gymnax.
 """
 
+import copy
 import time
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +19,7 @@ import numpy as np
 import optax
 
 import batchenv
-from common import compare, options
+from common import compare, finish, options
 
 LENGTH, EPOCHS, MINIBATCHES = 64, 4, 8  # steps per update; how often they are used, in how many parts
 GAMMA, LAMBDA, CLIP, ENTROPY = 0.99, 0.95, 0.2, 0.005
@@ -26,19 +29,29 @@ WIDTH, RATE = 64, 1e-3
 class Lanes(NamedTuple):
     """An environment: start(seed) -> (state, observations); step(state, actions) -> (state, observations, rewards,
     whether an episode has ended, whether the time limit has ended it, its last observations, its return). size,
-    actions: of one lane; continuous: whether actions are numbers with a Gaussian."""
+    actions: of one lane; continuous: whether actions are numbers with a Gaussian. again(count): other lanes, as NumPy
+    knows them, whose observations are normalized as these are."""
 
     start: Any
     step: Any
     size: int
     actions: int
     continuous: bool
+    again: Any = None
 
 
 def batchenv_lanes(env_id, count):
     continuous = env_id != "CartPole-v1"
     normalize = {"normalize_observation": True, "normalize_reward": GAMMA, "clip_actions": True} if continuous else {}
     env = batchenv.make(env_id, count, autoreset_mode="SameStep", record_episode_statistics=True, **normalize)
+
+    def again(others):
+        other = batchenv.make(env_id, others, normalize_observation=continuous, clip_actions=continuous)
+        if continuous:
+            other.normalizer.obs_rms = copy.deepcopy(env.normalizer.obs_rms)
+            other.normalizer.update_running_mean = False
+        return other
+
     functions = env.xla()
 
     def step(handle, actions):
@@ -49,7 +62,7 @@ def batchenv_lanes(env_id, count):
     space = env.single_action_space
     actions = space.shape[0] if continuous else int(space.n)
     size = env.single_observation_space.shape[0]
-    return Lanes(partial(functions.reset, functions.handle), step, size, actions, continuous)
+    return Lanes(partial(functions.reset, functions.handle), step, size, actions, continuous, again)
 
 
 def gymnax_lanes(env_id, count):
@@ -141,8 +154,8 @@ def advantages_of(rewards, values, ended, last):
 
 
 def trainer(lanes, count, updates):
-    """A compiled function of a seed that trains, and returns the sums of the returns of the episodes that ended in each
-    update, and how many these were."""
+    """A compiled function of a seed that trains, and returns the weights, the sums of the returns of the episodes that
+    ended in each update, and how many these were."""
     parts = updates * EPOCHS * MINIBATCHES
     optimizer = optax.chain(
         optax.clip_by_global_norm(0.5), optax.adam(optax.linear_schedule(RATE, 0.0, parts), eps=1e-5)
@@ -187,7 +200,8 @@ def trainer(lanes, count, updates):
         }
         state, observations = lanes.start(seed)
         carry = params, optimizer.init(params), state, observations
-        return jax.lax.scan(update, carry, jax.random.split(key, updates))[1]
+        (params, *_), told = jax.lax.scan(update, carry, jax.random.split(key, updates))
+        return params, told
 
     return train
 
@@ -206,7 +220,7 @@ def speed(given, updates):
 
         def measure():
             begin = time.perf_counter()
-            told = jax.block_until_ready(train(given.seed))
+            _, told = jax.block_until_ready(train(given.seed))
             rate = updates * LENGTH * given.lanes / (time.perf_counter() - begin)
             print(f"{make.__name__}: mean return of the last tenth {means(told)[-1]:.1f}", flush=True)
             return {"training": rate}
@@ -217,14 +231,26 @@ def speed(given, updates):
 
 
 def main():
-    given = options(__doc__, env="CartPole-v1", lanes=64, steps=500_000)
+    given = options(__doc__, {"steps": 40_960}, env="CartPole-v1", lanes=64, steps=500_000)
     updates = max(10, given.steps // (LENGTH * given.lanes))
     if given.speed:
         return speed(given, updates)
     begin = time.perf_counter()
-    told = jax.block_until_ready(trainer(batchenv_lanes(given.env, given.lanes), given.lanes, updates)(given.seed))
+    lanes = batchenv_lanes(given.env, given.lanes)
+    params, told = jax.block_until_ready(trainer(lanes, given.lanes, updates)(given.seed))
     returns = ", ".join(f"{value:.1f}" for value in means(told))
     print(f"{given.env}: mean returns by tenths {returns}; {time.perf_counter() - begin:.0f} s")
+
+    def act(observations):
+        out = network(params["policy"], jnp.asarray(observations))
+        return np.asarray(out if lanes.continuous else out.argmax(-1))
+
+    def save(path):
+        arrays = {jax.tree_util.keystr(name): array for name, array in jax.tree_util.tree_leaves_with_path(params)}
+        with open(path, "wb") as file:
+            np.savez(file, **arrays)
+
+    finish(given, lanes.again, act, save)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Tree search with the environment as its own model, compiled by JAX: mctx keeps states, and asks for the next ones.
 
-python examples/learners/jax_search.py [--env FrozenLake-v1] [--lanes 16] [--steps 200]
+python examples/learners/jax_search.py [--env FrozenLake-v1] [--lanes 16] [--steps 200] [--quick]
 
 Each lane plans its next action with 32 simulations. What a new state is worth is estimated by playing on from there
 with random actions. A state has the lane's stream of random numbers, so the search knows how FrozenLake's ice slips.
@@ -51,7 +51,9 @@ def planner(env, horizon):
 
 
 def main():
-    given = options(__doc__, env="CartPole-v1", lanes=16, steps=200, speed=False)
+    given = options(
+        __doc__, {"steps": 20, "lanes": 4}, env="CartPole-v1", lanes=16, steps=200, speed=False, learns=False
+    )
     env = batchenv.jax.make(given.env, given.lanes)
     plan = planner(env, horizon=30)
 

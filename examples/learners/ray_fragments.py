@@ -1,10 +1,9 @@
 """Actors of Ray, each with lanes of CartPole-v1, from whose fragments a small policy learns (REINFORCE, in NumPy).
 
 pip install -e ".[ray]"
-python examples/learners/ray_fragments.py
+python examples/learners/ray_fragments.py [--quick] [--save FILE] [--eval N]
 """
 
-import argparse
 import os
 import time
 
@@ -13,7 +12,9 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import numpy as np
 import ray
 
+import batchenv
 from batchenv.integrations.ray import RaySampler
+from common import finish, options
 
 GAMMA = 0.97
 
@@ -36,16 +37,13 @@ def gradient(fragment):
     return np.einsum("tn,tnd->d", surprise, fragment.observations[:-1]) / surprise.size
 
 
-parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-parser.add_argument("--actors", type=int, default=2)
-parser.add_argument("--lanes", type=int, default=256, help="per actor")
-parser.add_argument("--fragments", type=int, default=300)
-args = parser.parse_args()
+more = [("actors", 2, "processes with so many lanes each"), ("fragments", 300, "of 64 steps, from which it learns")]
+args = options(__doc__, {"fragments": 50}, lanes=256, speed=False, more=more)
 
 ray.init("local", num_cpus=2, object_store_memory=200 * 2**20, include_dashboard=False, log_to_driver=False)
 weights = np.zeros(4, np.float32)
-options = dict(policy=policy, weights=weights, seed=0, autoreset_mode="SameStep")
-with RaySampler("CartPole-v1", args.lanes, args.actors, 64, **options) as sampler:
+given = dict(policy=policy, weights=weights, seed=args.seed, autoreset_mode="SameStep")
+with RaySampler("CartPole-v1", args.lanes, args.actors, 64, **given) as sampler:
     start, steps, stale = time.perf_counter(), 0, 0
     for count in range(1, args.fragments + 1):
         fragment = sampler.take()
@@ -60,3 +58,11 @@ with RaySampler("CartPole-v1", args.lanes, args.actors, 64, **options) as sample
             print(f"{count:4} fragments  {length:5.0f} steps per episode  {rate:,.0f} steps/s", end="  ")
             print(f"weights {stale / count:.1f} versions old", flush=True)
 ray.shutdown()
+
+
+def save(path):
+    with open(path, "wb") as file:
+        np.save(file, weights)
+
+
+finish(args, lambda count: batchenv.make("CartPole-v1", count), lambda seen: (seen @ weights > 0).astype(int), save)

@@ -1,6 +1,7 @@
 """rl_games' PPO over batchenv: pip install -e ".[rl-games,mujoco]".
 
-python examples/learners/rl_games_ppo.py [--env HalfCheetah-v5] [--lanes 64] [--steps N] [--speed]
+python examples/learners/rl_games_ppo.py [--env HalfCheetah-v5] [--lanes 64] [--steps N] [--quick] [--save FILE]
+    [--eval N] [--speed]
 
 Trains for --steps steps, and prints the mean return of episodes as it goes. CartPole-v1 is trained until that mean is
 475, Gymnasium's threshold; exits with status 1 if --steps are not enough. --speed trains only a little, in turns over
@@ -17,11 +18,13 @@ from collections import defaultdict
 from functools import partial
 from statistics import mean, median
 
+import torch
 from rl_games.common.algo_observer import DefaultAlgoObserver
 from rl_games.torch_runner import Runner
 
+import batchenv
 from batchenv.integrations.rl_games import register
-from common import compare, options
+from common import compare, finish, options
 
 
 class Figures(DefaultAlgoObserver):
@@ -32,6 +35,7 @@ class Figures(DefaultAlgoObserver):
 
     def after_init(self, algo):
         super().after_init(algo)
+        self.algo = algo
         algo.writer.close()
         algo.writer = self.writer = self
 
@@ -105,8 +109,8 @@ def configuration(env_id: str, lanes: int, epochs: int, seed: int, folder: str, 
     }
 
 
-def run(*args, tell: bool = False, **kwargs) -> dict[str, list[float]]:
-    """Trains, and returns the figures. rl_games' own messages and files are dropped."""
+def run(*args, tell: bool = False, **kwargs) -> Figures:
+    """Trains, and returns the figures, with what has learnt. rl_games' own messages and files are dropped."""
     figures = Figures(tell)
     runner = Runner(figures)
     with (
@@ -116,36 +120,47 @@ def run(*args, tell: bool = False, **kwargs) -> dict[str, list[float]]:
     ):
         runner.load(configuration(*args, folder, **kwargs))
         runner.run({"train": True})
-    return figures.told
+    return figures
 
 
-def train(env_id: str, lanes: int, steps: int, seed: int) -> bool:
+def train(args) -> bool:
     """Trains; returns whether the threshold was reached, if the env is CartPole."""
-    begin, epoch = time.perf_counter(), lanes * horizon_of(env_id)
-    told = run(env_id, lanes, -(-steps // epoch), seed, tell=True)
-    seconds, returns = time.perf_counter() - begin, told["rewards/step"]
-    steps = len(told["performance/step_fps"]) * epoch
+    env_id, epoch, begin = args.env, args.lanes * horizon_of(args.env), time.perf_counter()
+    figures = run(env_id, args.lanes, -(-args.steps // epoch), args.seed, tell=True)
+    seconds, returns = time.perf_counter() - begin, figures.told["rewards/step"]
+    steps = len(figures.told["performance/step_fps"]) * epoch
     print(f"{env_id}: {steps:,} steps in {seconds:.0f} s; mean return {mean(returns[:5]):.1f} at first, "
           f"{returns[-1]:.1f} at last")  # fmt: skip
-    return env_id != "CartPole-v1" or max(returns) >= 475
+    discrete, model = env_id == "CartPole-v1", figures.algo.model.eval()
+
+    def act(observations):
+        with torch.no_grad():
+            told = model({"is_train": False, "obs": torch.from_numpy(observations).float(), "prev_actions": None})
+        return (told["logits"].argmax(-1) if discrete else told["mus"].clamp(-1, 1)).numpy()
+
+    def save(path):
+        torch.save(figures.algo.get_full_state_weights(), path)  # rl_games reads it with load_checkpoint
+
+    finish(args, lambda count: batchenv.make(env_id, count, clip_actions=True), act, save)
+    return not discrete or max(returns) >= 475
 
 
 def measured(env_id: str, lanes: int, seed: int, vecenv: str) -> dict[str, float]:
     """Medians of the rates that rl_games counts in a short training."""
-    told = run(env_id, lanes, 10, seed, vecenv=vecenv)
+    told = run(env_id, lanes, 10, seed, vecenv=vecenv).told
     names = {"fps step": "step_fps", "fps total": "step_inference_rl_update_fps"}
     return {what: median(told[f"performance/{name}"][2:]) for what, name in names.items()}  # without what warms up
 
 
 def main() -> int:
-    args = options(__doc__, env="HalfCheetah-v5", steps=1_000_000)
+    args = options(__doc__, {"steps": 81_920}, env="HalfCheetah-v5", steps=1_000_000)
     register()
     if args.speed:
         vecenvs = {"batchenv": "batchenv", "EnvPool": "envpool"}
         ways = {name: partial(measured, args.env, args.lanes, args.seed, vecenv) for name, vecenv in vecenvs.items()}
         compare(f"{args.env}, {args.lanes} lanes", ways, turns=3)
         return 0
-    return 0 if train(args.env, args.lanes, args.steps, args.seed) else 1
+    return 0 if train(args) or args.quick else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """RLlib's PPO over batchenv: pip install -e ".[ray]" "ray[rllib]" torch.
 
-python examples/learners/rllib_ppo.py [--lanes 32] [--runners 1] [--iterations N] [--speed]
+python examples/learners/rllib_ppo.py [--lanes 32] [--runners 1] [--iterations N] [--quick] [--save FOLDER] [--eval N]
+    [--speed]
 
 Trains CartPole-v1, whose lanes are in EnvRunners in processes of their own, until the mean return of 100
 episodes is 475, Gymnasium's threshold; exits with status 1 if --iterations are not enough. --speed compares
@@ -15,9 +16,11 @@ import time
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
+import torch
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 
-from common import compare, options, rate
+import batchenv
+from common import compare, finish, options, rate
 
 BATCH = 4096
 # "batchenv:" tells Gymnasium to import batchenv first, which the processes of EnvRunners have not done.
@@ -49,17 +52,28 @@ def ppo(env: str, mode: str, lanes: int, runners: int, seed: int) -> PPO:
     return config.build_algo()
 
 
-def train(lanes: int, runners: int, iterations: int, seed: int) -> bool:
+def train(args) -> bool:
     """Trains; returns whether the threshold was reached."""
-    algorithm = ppo(**OURS, lanes=lanes, runners=runners, seed=seed)
+    algorithm = ppo(**OURS, lanes=args.lanes, runners=args.runners, seed=args.seed)
     begin, steps = time.perf_counter(), 0
-    for iteration in range(1, iterations + 1):
+    for iteration in range(1, args.iterations + 1):
         results = algorithm.train()["env_runners"]
         steps += results["num_env_steps_sampled"]
         seconds, mean = time.perf_counter() - begin, results["episode_return_mean"]
         print(f"{iteration:3} {steps:8,} steps {seconds:4.0f} s  mean return {mean:5.1f}", flush=True)
         if mean >= 475:
             break
+    module = algorithm.get_module()
+
+    def act(observations):
+        with torch.no_grad():
+            told = module.forward_inference({"obs": torch.from_numpy(observations)})
+        return told["action_dist_inputs"].argmax(-1).numpy()
+
+    def save(path):
+        algorithm.save_to_path(os.path.abspath(path))
+
+    finish(args, lambda count: batchenv.make("CartPole-v1", count), act, save)
     algorithm.stop()
     return mean >= 475
 
@@ -88,7 +102,7 @@ def main() -> int:
         ("runners", 1, "EnvRunners, each in a process of its own, with so many lanes"),
         ("iterations", 60, "the most iterations of training"),
     ]
-    args = options(__doc__, lanes=32, more=more)
+    args = options(__doc__, {"iterations": 2}, lanes=32, more=more)
     runners = max(2, args.runners)  # --speed has two learners with a runner each
     ray.init(
         "local",
@@ -104,7 +118,7 @@ def main() -> int:
             ways = {name: way(**side, lanes=args.lanes, seed=args.seed) for name, side in sides.items()}
             compare(f"CartPole-v1, {args.lanes} lanes", ways)
             return 0
-        return 0 if train(args.lanes, args.runners, args.iterations, args.seed) else 1
+        return 0 if train(args) or args.quick else 1
     finally:
         ray.shutdown()
 

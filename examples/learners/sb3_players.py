@@ -1,6 +1,6 @@
 """Stable-Baselines3's PPO over environments with several agents: pip install -e ".[sb3]" mpe2 supersuit.
 
-python examples/learners/sb3_players.py [--lanes 32] [--steps N] [--speed]
+python examples/learners/sb3_players.py [--lanes 32] [--steps N] [--quick] [--save FILE] [--eval N] [--speed]
 
 Three agents of MPE's simple_spread spread over three landmarks; one policy plays all of them. Prints the mean return of
 an agent's first episodes and of its last ones. --speed trains nothing, but prints the agents' steps per second with
@@ -8,6 +8,7 @@ batchenv and with SuperSuit's concat_vec_envs_v1, measured in turns: of the envs
 """
 
 import time
+from functools import partial
 from statistics import mean
 
 import numpy as np
@@ -20,7 +21,7 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecMonitor
 
 import batchenv
-from common import compare, options, rate
+from common import compare, finish, options, rate
 
 
 def learner(env) -> PPO:
@@ -38,15 +39,23 @@ class Returns(BaseCallback):
         return True
 
 
-def train(lanes: int, steps: int, seed: int) -> None:
+def train(args) -> None:
     """Trains, and prints what episodes returned."""
+    lanes, steps, seed = args.lanes, args.steps, args.seed
     env = batchenv.make_parallel(simple_spread_v3.parallel_env, lanes, env_type="sb3", seed=seed)
     told = Returns()
     begin = time.perf_counter()
-    learner(VecMonitor(env)).learn(steps, callback=told)
+    model = learner(VecMonitor(env)).learn(steps, callback=told)
     seconds = time.perf_counter() - begin
     print(f"{steps:,} steps of agents in {seconds:.0f} s; mean return of the first 500 of {len(told.returns)} episodes "
           f"{mean(told.returns[:500]):.1f}, of the last 500 {mean(told.returns[-500:]):.1f}")  # fmt: skip
+    make = partial(batchenv.make_parallel, simple_spread_v3.parallel_env, env_type="gymnasium")
+
+    def save(path):
+        with open(path, "wb") as file:  # of a name without an ending, SB3 would make another one
+            model.save(file)
+
+    finish(args, make, lambda observations: model.predict(observations, deterministic=True)[0], save)
 
 
 def ways(lanes: int, seed: int) -> dict:
@@ -72,13 +81,13 @@ def ways(lanes: int, seed: int) -> dict:
 
 
 def main() -> None:
-    args = options(__doc__, lanes=32, steps=600_000)
+    args = options(__doc__, {"steps": 19_200}, lanes=32, steps=600_000)
     torch.set_num_threads(1)  # the network is small
     set_random_seed(args.seed)
     if args.speed:
         compare(f"{args.lanes} lanes with 3 agents each", ways(args.lanes, args.seed))
     else:
-        train(args.lanes, args.steps, args.seed)
+        train(args)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Stable-Baselines3's PPO over batchenv: pip install -e ".[sb3,mujoco]".
 
-python examples/learners/sb3_ppo.py [--env CartPole-v1] [--lanes 32] [--steps N] [--speed]
+python examples/learners/sb3_ppo.py [--env CartPole-v1] [--lanes 32] [--steps N] [--quick] [--save FILE] [--eval N]
+    [--speed]
 
 CartPole-v1 is trained until evaluate_policy gives a mean return of 475, Gymnasium's threshold; exits with status 1 if
 --steps are not enough. Other ids are trained for --steps. --speed trains nothing, but prints the steps per second with
@@ -18,7 +19,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 import batchenv
-from common import compare, options, rate
+from common import compare, finish, options, rate
 
 
 def learner(env_id: str, env, steps: int, seed: int) -> PPO:
@@ -31,20 +32,32 @@ def learner(env_id: str, env, steps: int, seed: int) -> PPO:
                learning_rate=3e-4, seed=seed, device="cpu")  # fmt: skip
 
 
-def train(env_id: str, lanes: int, steps: int, seed: int) -> bool:
+def train(args) -> bool:
     """Trains; returns whether the threshold was reached, if the env is CartPole."""
+    env_id, lanes, steps, seed = args.env, args.lanes, args.steps, args.seed
     cartpole = env_id == "CartPole-v1"
     env, other = [batchenv.make(env_id, count, env_type="sb3", seed=seed) for count in (lanes, 10)]
     if not cartpole:
         env, other = VecNormalize(env), VecNormalize(other, training=False, norm_reward=False)
     stop = StopTrainingOnRewardThreshold(475, verbose=1) if cartpole else None
-    often = max(1, (10_240 if cartpole else 100_000) // lanes)
+    often = max(1, min(steps, 10_240 if cartpole else 100_000) // lanes)
     evaluation = EvalCallback(other, callback_on_new_best=stop, n_eval_episodes=20, eval_freq=often)
     begin = time.perf_counter()
     model = learner(env_id, env, steps, seed).learn(steps, callback=evaluation)
     seconds = time.perf_counter() - begin
     best = evaluation.best_mean_reward
     print(f"{env_id}: mean return {best:.1f} after {model.num_timesteps:,} steps in {seconds:.0f} s")
+
+    def act(observations):
+        return model.predict(observations if cartpole else env.normalize_obs(observations), deterministic=True)[0]
+
+    def save(path):
+        with open(path, "wb") as file:  # of a name without an ending, SB3 would make another one
+            model.save(file)
+        if not cartpole:
+            env.save(f"{path}.normalization")  # for VecNormalize.load
+
+    finish(args, lambda count: batchenv.make(env_id, count), act, save)
     return not cartpole or best >= 475
 
 
@@ -74,12 +87,12 @@ def ways(env_id: str, lanes: int, seed: int) -> dict:
 
 
 def main() -> int:
-    args = options(__doc__, env="CartPole-v1", lanes=32, steps=1_000_000)
+    args = options(__doc__, {"steps": 16_384}, env="CartPole-v1", lanes=32, steps=1_000_000)
     torch.set_num_threads(1)  # the networks are small
     if args.speed:
         compare(f"{args.env}, {args.lanes} lanes", ways(args.env, args.lanes, args.seed))
         return 0
-    return 0 if train(args.env, args.lanes, args.steps, args.seed) else 1
+    return 0 if train(args) or args.quick else 1
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """skrl's PPO over batchenv: pip install -e ".[skrl,mujoco]".
 
-python examples/learners/skrl_ppo.py [--env Ant-v5] [--lanes 64] [--steps N] [--speed]
+python examples/learners/skrl_ppo.py [--env Ant-v5] [--lanes 64] [--steps N] [--quick] [--save FILE] [--eval N]
+    [--speed]
 
 skrl's wrap_env takes a BatchEnv as it is. Trains for --steps steps, and prints the mean return of episodes as it goes.
 --speed trains little, but prints the steps per second with batchenv and with Gymnasium's SyncVectorEnv, measured in
 turns: of the wrapped env alone, and of PPO, which is stepping and learning.
 """
 
+import copy
 import tempfile
 import time
 from statistics import mean
@@ -20,7 +22,7 @@ from skrl.envs.wrappers.torch import wrap_env
 from skrl.utils.runner.torch import Runner
 
 import batchenv
-from common import compare, options, rate
+from common import compare, finish, options, rate
 
 ROLLOUT = 64  # steps of each lane before it learns
 
@@ -75,19 +77,29 @@ def runner(env, steps: int, seed: int, folder: str) -> Runner:
     return Runner(wrap_env(env, wrapper="gymnasium", verbose=False), configuration)
 
 
-def train(env_id: str, lanes: int, steps: int, seed: int, folder: str) -> None:
+def train(args, folder: str) -> None:
     """Trains, and prints what episodes returned."""
-    env = Episodes(
-        batchenv.make(env_id, lanes, seed=seed, autoreset_mode="SameStep", clip_actions=True,
-                      normalize_observation=True, clip_observation=(-10, 10), normalize_reward=0.99,
-                      record_episode_statistics=True),
-        steps,
-    )  # fmt: skip
-    learner = runner(env, steps, seed, folder)
+    env_id, lanes, steps, seed = args.env, args.lanes, args.steps, args.seed
+    observed = {"normalize_observation": True, "clip_observation": (-10, 10), "clip_actions": True}
+    env = batchenv.make(env_id, lanes, seed=seed, autoreset_mode="SameStep", normalize_reward=0.99,
+                        record_episode_statistics=True, **observed)  # fmt: skip
+    learner = runner(Episodes(env, steps), steps, seed, folder)
     begin = time.perf_counter()
     learner.run("train")
     seconds = time.perf_counter() - begin
     print(f"{env_id}: {steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second with learning")
+
+    def make_again(count):
+        other = batchenv.make(env_id, count, **observed)
+        other.normalizer.obs_rms, other.normalizer.update_running_mean = copy.deepcopy(env.normalizer.obs_rms), False
+        return other
+
+    def act(observations):
+        with torch.no_grad():
+            told = learner.agent.policy.act({"observations": torch.from_numpy(observations)}, role="policy")
+        return told[-1]["mean_actions"].numpy()
+
+    finish(args, make_again, act, learner.agent.save)
 
 
 def ways(env_id: str, lanes: int, seed: int, folder: str) -> dict:
@@ -118,14 +130,14 @@ def ways(env_id: str, lanes: int, seed: int, folder: str) -> dict:
 
 
 def main() -> None:
-    args = options(__doc__, env="Ant-v5", steps=500_000)
+    args = options(__doc__, {"steps": 16_384}, env="Ant-v5", steps=500_000)
     torch.set_num_threads(1)  # the networks are small
     torch.manual_seed(args.seed)
     with tempfile.TemporaryDirectory() as folder:
         if args.speed:
             compare(f"{args.env}, {args.lanes} lanes", ways(args.env, args.lanes, args.seed, folder))
         else:
-            train(args.env, args.lanes, args.steps, args.seed, folder)
+            train(args, folder)
 
 
 if __name__ == "__main__":

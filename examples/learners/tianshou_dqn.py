@@ -1,6 +1,6 @@
 """Tianshou's DQN over batchenv: pip install -e ".[tianshou]".
 
-python examples/learners/tianshou_dqn.py [--lanes 16] [--steps N] [--speed]
+python examples/learners/tianshou_dqn.py [--lanes 16] [--steps N] [--quick] [--save FILE] [--eval N] [--speed]
 
 Trains CartPole-v1 until 40 test episodes have a mean return of 475, Gymnasium's threshold; exits
 with status 1 if --steps are not enough. --speed trains nothing, but prints the steps per second with batchenv and with
@@ -24,7 +24,7 @@ from tianshou.utils.net.common import Net
 from tianshou.utils.torch_utils import policy_within_training_step
 
 import batchenv
-from common import compare, options, rate
+from common import compare, finish, options, rate
 
 ID = "CartPole-v1"
 BATCH, UPDATES = 256, 1 / 10  # transitions of an update, and updates for each step
@@ -42,8 +42,9 @@ def learner(env) -> DQN:
                target_update_freq=100)  # fmt: skip
 
 
-def train(lanes: int, steps: int, seed: int) -> bool:
+def train(args) -> bool:
     """Trains; returns whether the threshold was reached."""
+    lanes, steps, seed = args.lanes, args.steps, args.seed
     torch.manual_seed(seed)
     np.random.seed(seed)
     env, test = batchenv.make(ID, lanes, env_type="tianshou"), batchenv.make(ID, 40, env_type="tianshou")
@@ -71,6 +72,12 @@ def train(lanes: int, steps: int, seed: int) -> bool:
     seconds = time.perf_counter() - begin
     best = result.best_reward
     print(f"{ID}: mean return {best:.1f} after {collector.collect_step:,} steps in {seconds:.0f} s")
+
+    def act(observations):
+        with torch.no_grad():
+            return dqn.policy.model(torch.from_numpy(observations))[0].argmax(-1).numpy()
+
+    finish(args, lambda count: batchenv.make(ID, count), act, lambda path: torch.save(dqn.state_dict(), path))
     return best >= 475
 
 
@@ -124,12 +131,12 @@ def ways(lanes: int, seed: int) -> dict:
 
 
 def main() -> int:
-    args = options(__doc__, lanes=16, steps=300_000)
+    args = options(__doc__, {"steps": 10_000}, lanes=16, steps=300_000)
     torch.set_num_threads(1)  # the network is small
     if args.speed:
         compare(f"{ID}, {args.lanes} lanes", ways(args.lanes, args.seed))
         return 0
-    return 0 if train(args.lanes, args.steps, args.seed) else 1
+    return 0 if train(args) or args.quick else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """PPO on CartPole-v1 with TorchRL's collector and loss, over lanes of batchenv: pip install -e ".[torchrl]".
 
-python examples/learners/torchrl_ppo.py [--lanes 64] [--steps N] [--speed]
+python examples/learners/torchrl_ppo.py [--lanes 64] [--steps N] [--quick] [--save FILE] [--eval N] [--speed]
 
 Trains until the mean return of a batch's episodes is 475, Gymnasium's threshold; exits with status 1 if --steps are not
 enough. --speed trains little, but prints the steps per second with batchenv and with TorchRL's SerialEnv, measured in
@@ -13,6 +13,7 @@ import time
 from inspect import signature
 
 import torch
+from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torch.distributions import Categorical
@@ -23,7 +24,7 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import batchenv
-from common import compare, options, rate
+from common import compare, finish, options, rate
 
 ID = "CartPole-v1"
 # Nothing here asks which trajectory a step belongs to.
@@ -35,7 +36,7 @@ def network(size, outputs):
 
 
 def learner(env, total=-1, steps=64):
-    """A collector of batches of so many steps per lane, and the function that learns from one."""
+    """An actor, a collector of its batches of so many steps per lane, and the function that learns from one."""
     actor = ProbabilisticActor(
         TensorDictModule(network(4, 2), in_keys=["observation"], out_keys=["logits"]),
         in_keys=["logits"],
@@ -61,14 +62,15 @@ def learner(env, total=-1, steps=64):
                 optimizer.step()
         collector.update_policy_weights_()
 
-    return collector, learn
+    return actor, collector, learn
 
 
-def train(lanes, total, seed):
+def train(args):
     """Trains; returns whether the threshold was reached."""
+    lanes, total, seed = args.lanes, args.steps, args.seed
     env = batchenv.make(ID, lanes, env_type="torchrl")
     env.set_seed(seed)
-    collector, learn = learner(env, total)
+    actor, collector, learn = learner(env, total)
     length, best, done, start = torch.zeros(lanes), 0.0, 0, time.perf_counter()
     for count, batch in enumerate(collector, 1):
         returns = []
@@ -88,6 +90,13 @@ def train(lanes, total, seed):
             break
     collector.shutdown()
     print(f"best mean return of a batch: {best:.1f}")
+
+    def act(observations):
+        with torch.no_grad():
+            told = actor(TensorDict({"observation": torch.from_numpy(observations)}, len(observations)))
+        return told["logits"].argmax(-1).numpy()
+
+    finish(args, lambda count: batchenv.make(ID, count), act, lambda path: torch.save(actor.state_dict(), path))
     return best >= 475
 
 
@@ -95,7 +104,7 @@ def way(make, lanes):
     """What is compared."""
     frames = lanes * 32
     randomly = iter(Collector(make(), None, frames_per_batch=frames, total_frames=-1, **QUICK))
-    collector, learn = learner(make())
+    _, collector, learn = learner(make())
     batches = iter(collector)
     next(randomly), learn(next(batches))  # the first ones warm up
     return lambda: {
@@ -105,7 +114,7 @@ def way(make, lanes):
 
 
 def main():
-    args = options(__doc__, lanes=64, steps=360 * 4096)
+    args = options(__doc__, {"steps": 5 * 4096}, lanes=64, steps=360 * 4096)
     torch.set_num_threads(1)  # the networks are small
     torch.manual_seed(args.seed)
     if args.speed:
@@ -115,7 +124,7 @@ def main():
         }
         compare(f"{ID}, {args.lanes} lanes", {name: way(make, args.lanes) for name, make in makers.items()})
         return 0
-    return 0 if train(args.lanes, args.steps, args.seed) else 1
+    return 0 if train(args) or args.quick else 1
 
 
 if __name__ == "__main__":

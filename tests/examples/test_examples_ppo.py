@@ -43,6 +43,15 @@ def test_cartpole_says_when_it_is_not_solved():
 
 
 @needs_torch
+@pytest.mark.parametrize("name", ["ppo_cartpole.py", "ppo_lander.py", "ppo_minigrid.py"])
+def test_quick_runs_need_not_solve(name):
+    """What is said on the command line counts more than --quick."""
+    result = run(EXAMPLES / name, "--quick", "--steps", 8192, "--lanes", 32, "--rollout", 32, "--eval", 1)
+    assert result.returncode == 0 and "not solved, in a quick run" in result.stdout, result.stderr
+    assert "1 greedy episodes" in result.stdout and " 8,192 " in result.stdout.replace("\n", " ")
+
+
+@needs_torch
 def test_lander():
     """A run of a tenth of the steps learns, but not enough."""
     result = run(EXAMPLES / "ppo_lander.py", "--steps", 60_000)
