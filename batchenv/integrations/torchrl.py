@@ -176,17 +176,29 @@ class TorchRLBatchEnv(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._seed_of_reset = seed
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+    def _reset(
+        self,
+        tensordict: TensorDictBase | None = None,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> TensorDictBase:
+        """What `reset` does, of which the keywords are those of `BatchEnv.reset`. "_reset" in the TensorDict is the
+        mask, so `options` has none."""
+        if options and "reset_mask" in options:
+            raise ValueError("options['reset_mask'] says what \"_reset\" of the TensorDict says: leave it out")
         mask = None if tensordict is None else tensordict.get("_reset", None)
         if mask is None or self._present.observations is None:
-            self._present.observations, _ = self._lanes.reset(seed=self._seed_of_reset)
+            seed = self._seed_of_reset if seed is None else seed
+            self._present.observations, _ = self._lanes.reset(seed=seed, options=options)
             self._seed_of_reset = self._present.begun = None
         else:
             mask = mask.reshape(self.num_envs)
             # A lane that has just ended has begun its next episode already.
             waiting = mask if self._present.begun is None else mask & ~self._present.begun
             if waiting.any():
-                self._present.observations, _ = self._lanes.reset(options={"reset_mask": waiting})
+                some = {**(options or {}), "reset_mask": waiting}
+                self._present.observations, _ = self._lanes.reset(seed=seed, options=some)
             if self._present.begun is not None:
                 self._present.begun = self._present.begun & ~mask
         return self._tensordict(self._told(self._present.observations), device=self.device, **self._not_done())

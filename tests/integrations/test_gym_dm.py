@@ -36,6 +36,15 @@ def equal(ours, theirs):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
 
 
+@pytest.mark.parametrize("env_type", ["gym", "envpool_gym", "dm"])
+def test_unknown_reset_options_are_refused(env_type):
+    if env_type == "dm":
+        pytest.importorskip("dm_env", reason="needs dm_env: pip install 'batchenv[dm]'")
+    env = batchenv.make("CartPole-v1", 3, env_type=env_type)
+    with pytest.raises(ValueError, match="did you mean 'high'"):
+        env.reset(options={"hihg": 0.1})
+
+
 def test_unknown_env_type():
     assert isinstance(batchenv.make("CartPole-v1", 2, env_type="gymnasium"), batchenv.BatchEnv)
     for wrong in ("Gym", "envpool", None, 1, ["gym"], np.zeros(3)):

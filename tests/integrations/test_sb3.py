@@ -168,6 +168,9 @@ def test_options_and_seeds():
                 each.seed(9)
             each.set_options([{"low": 0.02, "high": 0.03}, {}, {"low": -0.9, "high": -0.8}])
         same(env.reset(), theirs.reset())
+    env.set_options({"lo": 0.0})
+    with pytest.raises(ValueError, match="did you mean 'low'"):
+        env.reset()
     python_env = batchenv.make_python(Numbered, 2, workers="serial", env_type="sb3")
     python_env.reset()
     python_env.set_options([{"a": 1}, {"b": 2}])

@@ -59,6 +59,25 @@ class Grid(gymnasium.Env):
         return {"picture": np.full((3, 2), self.steps, np.uint8), "self": own}
 
 
+def test_seeds_and_options_of_a_reset():
+    env, plain = made("CartPole-v1"), batchenv.make("CartPole-v1", 5, autoreset_mode="SameStep")
+    near = {"low": -0.001, "high": 0.001}
+    for _ in range(2):
+        expected, _ = plain.reset(seed=3, options=near)
+        np.testing.assert_array_equal(env.reset(seed=3, options=near)["observation"].numpy(), expected)
+        some = TensorDict({"_reset": torch.tensor([[False], [True], [False], [False], [True]])}, 5)
+        mask = some["_reset"].flatten().numpy()
+        expected, _ = plain.reset(options={**near, "reset_mask": mask})
+        found = env.reset(some, options=near)["observation"].numpy()
+        np.testing.assert_array_equal(found[mask], expected[mask])
+    with pytest.raises(ValueError, match="did you mean 'reset_mask'"):
+        env.reset(options={"reset_masks": mask})
+    with pytest.raises(ValueError, match="leave it out"):
+        env.reset(options={"reset_mask": mask})
+    with pytest.raises(TypeError, match="sead"):
+        env.reset(sead=3)
+
+
 # check_env_specs sets and compares torch's seeds; some versions of it warn
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Catch-v0", "NChain-v0"])
