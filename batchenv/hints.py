@@ -151,11 +151,17 @@ def unknown_option(owner: str, name: Any, value: Any, own: Iterable[str], keywor
     """
     options = [*own, "reset_mask"]
     head = f"options={{{name!r}: {brief(value)}}}: {owner} has no such reset option"
-    near = difflib.get_close_matches(str(name), options, n=2, cutoff=0.6)
-    if near:
-        return f"{head}: did you mean {' or '.join(map(repr, near))}?"
     if name in ("seed", "env_id"):
         return f"{head}: write reset({name}=...)"
     if name in keywords:
         return f"{head}: {name!r} is a keyword of make"
-    return f"{head}; it has: {', '.join(map(repr, options))}"
+    return unknown_key(head, name, options)
+
+
+def unknown_key(head: str, name: Any, known: Iterable[str]) -> str:
+    """`head`, and which key of `known` may be meant instead of `name`, or all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=2, cutoff=0.6)
+    if near:
+        return f"{head}: did you mean {' or '.join(map(repr, near))}?"
+    return f"{head}; it has: {', '.join(map(repr, known))}"

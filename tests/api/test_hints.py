@@ -228,3 +228,19 @@ def test_options_of_a_mujoco_model_say_how_episodes_start():
         env.reset(options={"qpos": 1})
     with pytest.raises(ValueError, match=r"Hopper-v5 has no such reset option; it has: 'reset_mask'$"):
         batchenv.make("Hopper-v5", 2).reset(options={"qpos": 1})
+
+
+def test_settings_of_mujocos_pictures_are_checked_before_anything_is_drawn():
+    mujoco = pytest.importorskip("mujoco", reason="needs mujoco: pip install 'batchenv[mujoco]'")
+    for keywords, told in (
+        ({"default_camera_config": {"distanc": 4.0}}, "no setting 'distanc': did you mean 'distance'"),
+        ({"default_camera_config": [4.0]}, "must be a dict or None, not list"),
+        ({"visual_options": {"mjVIS_JOINT": True}}, "'mjVIS_JOINT' must be a flag, such as mujoco.mjtVisFlag"),
+        ({"visual_options": {31: True}}, "31 must be a flag"),
+    ):
+        assert told in refusal("Hopper-v5", 1, **keywords)
+    right = {
+        "default_camera_config": {"distance": 4.0},
+        "visual_options": {mujoco.mjtVisFlag.mjVIS_JOINT: True, 3: False},
+    }
+    batchenv.make("Hopper-v5", 1, **right).close()

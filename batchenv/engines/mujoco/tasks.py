@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv.engines.mujoco import fields as model_fields
 from batchenv.engines.mujoco import library
+from batchenv.hints import unknown_key
 from batchenv.translator import Translator
 from batchenv.values import integer
 
@@ -115,10 +116,28 @@ class MuJoCo(Translator):
             params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
         for name in ("width", "height", "max_geom"):
             integer(name, self._value(name), 1, _SIZE * 64)
+        self._check_drawing_options()
         self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
         self._model = self._read(self._value("xml_file"))
         self._own_bodies = {name: self._body(name) for name in self.bodies}
         return params, None
+
+    def _check_drawing_options(self) -> None:
+        """Raises TypeError or ValueError for a setting of the camera or of pictures that MuJoCo does not have."""
+        mujoco, _ = library.load()
+        settings = [name for name in dir(mujoco.MjvCamera) if not name.startswith("_")]
+        for name in self._dict("default_camera_config"):
+            if name not in settings:
+                raise ValueError(unknown_key(f"default_camera_config: no setting {name!r}", name, settings))
+        for flag in self._dict("visual_options"):
+            if flag not in range(mujoco.mjtVisFlag.mjNVISFLAG):
+                raise ValueError(f"visual_options: {flag!r} must be a flag, such as mujoco.mjtVisFlag.mjVIS_JOINT")
+
+    def _dict(self, name: str) -> dict[Any, Any]:
+        value = self._value(name)
+        if value is not None and not isinstance(value, dict):
+            raise TypeError(f"{name}={value!r} must be a dict or None, not {type(value).__name__}")
+        return value or {}
 
     def _read(self, xml: Any) -> Any:
         return library.read_model(model_path(xml))
