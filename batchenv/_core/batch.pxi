@@ -400,7 +400,9 @@ cdef class Batch:
         numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
         count = cnp.PyArray_DIM(lanes, 0)
         if self.autoreset == BE_DISABLED:
-            self._refuse_pending(numbers, count, "stepping", "no lane has been stepped")
+            for k in range(count):
+                if resets is None or not resets[k]:
+                    self._refuse_pending(&numbers[k], 1, "stepping", "no lane has been stepped")
         self.actions.read(actions, count, numbers, &arrays)
         output = _new_results(self.layout, count)
         if out is not None:

@@ -154,6 +154,10 @@ cdef class NumberWriter:
     def __len__(self):
         return len(self.columns)
 
+    def known(self):
+        """[(key, type)] of its columns."""
+        return list(self.columns)
+
     def write(self, int64_t first, int64_t count, notes):
         """Writes the numbers among what the envs of some rows have said.
 

@@ -187,7 +187,7 @@ def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, NumberWriter nu
 
     Returns:
         None: no letter has come. Else its (verb, lane, more), and None, or what the step that it asks for has returned
-        or raised, for others to report.
+        or raised, for others to report. A failure of a lane's env, or one of our own, is raised nowhere else.
     """
     cdef int64_t[LETTER_WORDS] letter
     cdef int64_t used, row
@@ -203,13 +203,13 @@ def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, NumberWriter nu
             result = batch.step(*whole) if all_lanes else batch.step_some(*each[row])
             if batch.failed is not None:
                 result = batch.deliver(result)
-        except LaneError as problem:
-            return (letter[0], letter[1], letter[2]), problem
-        # Beside numbers, the infos of a plain step have "env_id" alone.
-        if lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
-            return (letter[0], letter[1], letter[2]), result
-        if lanes.touched:
-            used = numbers.take(lanes, row, batch.num_lanes if all_lanes else 1)
-            if used == NOT_PLAIN:
+            # Beside numbers, the infos of a plain step have "env_id" alone.
+            if lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
                 return (letter[0], letter[1], letter[2]), result
+            if lanes.touched:
+                used = numbers.take(lanes, row, batch.num_lanes if all_lanes else 1)
+                if used == NOT_PLAIN:
+                    return (letter[0], letter[1], letter[2]), result
+        except Exception as problem:
+            return (letter[0], letter[1], letter[2]), problem
         mail.reply(worker, letter[0], letter[1] if letter[0] == LANE_LETTER else first, 0, used)

@@ -136,9 +136,13 @@ def pack(job: Job) -> bytes:
     return sendable(job, "make_env", instead, dump=cloudpickle.dumps)
 
 
-def check_options(options: Any) -> None:
-    """Raises TypeError if options of a reset cannot be sent to another process."""
-    sendable(options, "the options of a reset")
+def pack_options(options: Any) -> bytes | None:
+    """The options of a reset as bytes; None where there are none.
+
+    Raises:
+        TypeError: they cannot be sent to another process.
+    """
+    return None if options is None else sendable(options, "the options of a reset")
 
 
 def revived(told: Failure) -> BaseException:

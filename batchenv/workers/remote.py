@@ -35,10 +35,10 @@ from batchenv.workers.crew import Crew, Owner, Report
 from batchenv.workers.memory import Plan
 from batchenv.workers.merge import merged
 from batchenv.workers.parts import Parts
-from batchenv.workers.process import WorkerDied, check_options, pack, revived
+from batchenv.workers.process import WorkerDied, pack, pack_options, revived
 from batchenv.workers.saved import Saved
 from batchenv.workers.stepwise import stepwise
-from batchenv.workers.worker import FAILED, KEYS, OBJECTS, Job, Verb, text_of
+from batchenv.workers.worker import BROKEN, FAILED, KEYS, OBJECTS, Job, Verb, text_of
 
 _PARENTS = ("normalize_observation", "clip_observation", "normalize_reward", "reward_dtype")  # moments are of all lanes
 
@@ -106,7 +106,7 @@ class ProcessBackend(CoreBackend, Owner):
         self._objects: list[Any] = [None] * count  # parts of the lanes' present observations that are no arrays
         self._flight = _core.Flight(self.core, options["batch_size"])
         self._renewed = np.zeros(count, np.bool_)  # in a new process, and not reset there
-        self._pending = np.zeros(count, np.bool_)  # ended, and not reset: autoreset mode Disabled
+        self._broken: BaseException | None = None  # what a worker could not do: an exception of batchenv's own
         self._lost: dict[int, BaseException] = {}  # lanes whose failure has not been raised
         self._gone: dict[int, BaseException] = {}  # lanes whose result comes first, and then a failure
         self._unlike: _core.InfosDiffer | None = None  # of the present call, if its infos cannot be put together
@@ -191,12 +191,27 @@ class ProcessBackend(CoreBackend, Owner):
         self._numbers.drop()
         self._lost.clear()
         self._gone.clear()
+        self._broken = None
 
     def _hear(self) -> None:
-        """Waits for all that workers owe."""
+        """Waits for all that workers owe.
+
+        Raises:
+            Exception: a worker could not do it.
+        """
         for report in self._crew.reports(self._crew.nothing_due):
             self._note(report)
         self._flight.clear(landed_only=True)
+        self._refuse_broken()
+
+    def _refuse_broken(self) -> None:
+        """Raises what a worker could not do, which has not been raised yet."""
+        broken, self._broken = self._broken, None
+        try:
+            if broken is not None:
+                raise broken
+        finally:
+            del broken  # as in `_raised`
 
     def _note(self, report: Report) -> None:
         """Keeps what was said beside arrays."""
@@ -206,6 +221,9 @@ class ProcessBackend(CoreBackend, Owner):
         lane, said = report.lane, report.said or {}
         for failed, told in said.pop(FAILED, {}).items():
             self._lost[failed] = revived(told)
+            self._remote.calm = False
+        if BROKEN in said:
+            self._broken = revived(said.pop(BROKEN))
             self._remote.calm = False
         for k, objects in enumerate(said.pop(OBJECTS, ())):
             self._objects[lane + k] = objects
@@ -270,8 +288,7 @@ class ProcessBackend(CoreBackend, Owner):
         self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """See `Backend.reset`."""
-        if options:
-            check_options(options)
+        packed = pack_options(options)
         if mask is None:
             if self._crew.foreign:
                 self._check("env.reset()")
@@ -281,15 +298,14 @@ class ProcessBackend(CoreBackend, Owner):
         for lane in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
             self._lost.pop(lane, None)
         with self._whole():
-            self._order_resets(seeds, mask, options, one_by_one=False)
+            self._order_resets(seeds, mask, packed, one_by_one=False)
             self._hear()
-        self._pending[... if mask is None else mask] = False
         self._renewed[... if mask is None else mask] = False
         self._ready, self._torn = True, ""
         observations, _, _, _, infos = self._told(None, None, True if mask is None else mask)
         return self._raised((observations, infos), None)
 
-    def _order_resets(self, seeds: Any, mask: Any, options: dict[str, Any] | None, one_by_one: bool) -> None:
+    def _order_resets(self, seeds: Any, mask: Any, options: bytes | None, one_by_one: bool) -> None:
         self._remote.calm = False
         for number in range(len(self._crew)):
             lanes = self._crew.lanes_of(number)
@@ -368,7 +384,9 @@ class ProcessBackend(CoreBackend, Owner):
     def _refuse_pending(self, lanes: NDArray[np.int64] | None, doing: str, ending: str) -> None:
         if self._mode is not AutoresetMode.DISABLED:
             return
-        ended = np.flatnonzero(self._pending) if lanes is None else lanes[self._pending[lanes]]
+        terminations, truncations = self._memory.columns[-2:]  # the worker says there which lanes wait for a reset
+        pending = terminations | truncations
+        ended = np.flatnonzero(pending) if lanes is None else lanes[pending[lanes]]
         if len(ended):
             raise _core.lane_pending(ended[0], doing, ending)
 
@@ -387,8 +405,6 @@ class ProcessBackend(CoreBackend, Owner):
         if lanes is not None:
             infos["env_id"] = lanes
             infos.pop("_env_id", None)  # an env's own
-        if self._mode is AutoresetMode.DISABLED:
-            self._pending[slice(None) if lanes is None else lanes] = terminations | truncations
         return observations, rewards, terminations, truncations, infos
 
     def _observed(self, arrays: Any, lanes: NDArray[np.int64] | None) -> Any:
@@ -483,14 +499,12 @@ class ProcessBackend(CoreBackend, Owner):
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
         """See `Backend.send_reset`."""
         self._refuse_foreign("async_reset()")
-        if options:
-            check_options(options)
+        packed = pack_options(options)
         self._settle()
         self.core.expect_resets()
         with self._whole():
-            self._order_resets(seeds, None, options, one_by_one=True)
+            self._order_resets(seeds, None, packed, one_by_one=True)
             self._flight.depart(np.arange(self.num_envs))
-            self._pending[:] = False
             self._renewed[:] = False
             self._ready, self._torn = True, ""
         if self._remote.watched:
@@ -512,6 +526,7 @@ class ProcessBackend(CoreBackend, Owner):
                 self.expect()
             raise _core.batch_late(self._flight.rows, timeout) from None
         with self._whole():
+            self._refuse_broken()
             lanes = self._flight.upcoming()
             result = self._told(lanes, None)
             self._flight.receive(lanes)
@@ -635,7 +650,6 @@ class ProcessBackend(CoreBackend, Owner):
             for lane, objects in zip(lanes[own].tolist(), answers[number], strict=True):
                 self._objects[lane] = objects
                 self._lost.pop(lane, None)
-        self._pending[lanes] = self._memory.columns[-1][lanes] = [row.waits for row in parts.rows]
         self._renewed[lanes] = False
         self._ready, self._torn = True, ""
         return self._observed(_core.adopt(self.core, self._memory.columns, None, None, restored=lanes)[0], None)

@@ -22,16 +22,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 from batchenv import _core, nested
 from batchenv.backend import LaneError
 from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.memory import Memory
+from batchenv.workers.parts import nothing
 from batchenv.workers.pickles import loaded, pickled, sendable
 from batchenv.workers.saved import Saved
 from batchenv.workers.trial import Cost, Trial
 
-FAILED, OBJECTS, KEYS = "\0failed", "\0objects", "\0keys"  # keys beside those of infos
+FAILED, OBJECTS, KEYS, BROKEN = "\0failed", "\0objects", "\0keys", "\0broken"  # keys beside those of infos
 _PR_SET_NAME = 15
 
 
@@ -94,11 +96,16 @@ def text_of(problem: BaseException) -> str:
 
 
 class Worker:
-    """See above."""
+    """See above.
+
+    Attributes:
+        due: (verb, lane) of the letters with which the request that is being done is to be answered.
+    """
 
     def __init__(self, number: int, channel: Connection, memory_fd: int, event_fd: int):
         self.number, self.channel, self._fd, self._event = number, channel, memory_fd, event_fd
         self.trial: Trial | None = None
+        self.due: list[tuple[int, int]] = []
 
     def start(self) -> None:
         """Makes the envs, and tells the parent what they are like."""
@@ -128,6 +135,7 @@ class Worker:
         if job.cpu is not None:
             os.sched_setaffinity(0, {job.cpu})
         name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
+        self.same_step = job.options["autoreset_mode"] is AutoresetMode.SAME_STEP
         self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
         return self.backend
 
@@ -152,23 +160,41 @@ class Worker:
             if asked is None:
                 continue
             (verb, lane, more), done = asked
-            rows = self.all if verb == Verb.STEP else slice(lane - self.first, lane - self.first + 1)
-            said = loaded(self.channel.recv_bytes()) if more else None
+            message = self.channel.recv_bytes() if more else None
             if verb == Verb.END:
                 self.backend.close()
                 return
-            if verb == Verb.CALL:
-                self.call(*said)
-            elif verb == Verb.RESET:
-                self.reset(*said)
-            elif verb == Verb.NOTHING:
-                self.send(verb, self.first, b"")
-            elif done is not None:
-                self.finish(verb, rows, lambda done=done: given(done))
-            elif verb == Verb.STEP:
-                self.step(verb, rows, said, *whole)
+            self.due = [(verb, lane)]
+            try:
+                self.answer(verb, lane, None if message is None else loaded(message), done, whole, each)
+            except Exception as problem:  # none of these may end the other lanes' episodes
+                self.refuse(problem)
+
+    def answer(
+        self, verb: int, lane: int, said: Any, done: Any, whole: tuple[Any, ...], each: list[tuple[Any, ...]]
+    ) -> None:
+        """Does what a letter asks for. said: what came with it over the socket. done: what the step that it asks for
+        has returned or raised, if it has been done; None: it has not. whole, each: the arguments of steps."""
+        if verb == Verb.CALL:
+            self.call(*said)
+        elif verb == Verb.RESET:
+            self.reset(*said)
+        elif verb == Verb.NOTHING:
+            self.send(verb, self.first, b"")
+        else:
+            rows = self.all if verb == Verb.STEP else slice(lane - self.first, lane - self.first + 1)
+            if done is not None:
+                self.finish(verb, rows, lambda: given(done))
             else:
-                self.step(verb, rows, said, *each[rows.start])
+                self.step(verb, rows, said, *(whole if verb == Verb.STEP else each[rows.start]))
+
+    def refuse(self, problem: Exception) -> None:
+        """Answers what has not been answered of a request that has raised this. It may have been done in part."""
+        for verb, lane in list(self.due):
+            if verb == Verb.CALL:
+                self.send(verb, lane, pickled(("failed", failure(problem))))
+            else:
+                self.tell(verb, lane, {BROKEN: failure(problem), KEYS: (0, self.numbers.known())})
 
     def one_lane(self, rows: slice) -> tuple[Any, ...]:
         """The arguments of a step of one lane: (actions, lanes, out)."""
@@ -189,6 +215,7 @@ class Worker:
         """Reports, with a pickled message, whose number the letter says; empty: there is none."""
         self.sent += bool(message)
         self.memory.mail.reply(self.number, verb, lane, self.sent if message else 0, numbers)
+        del self.due[:1]
         if message:
             self.channel.send_bytes(message)
 
@@ -241,28 +268,46 @@ class Worker:
             infos[NOTES] = notes, finals
         return used
 
-    def reset(self, seeds: Any, mask: Any, options: dict[str, Any] | None, lanes: list[int] | None) -> None:
-        """Resets the lanes of `mask`, or all. lanes: report each of these by itself; None: report once, as a step."""
+    def reset(self, seeds: Any, mask: Any, options: bytes | None, lanes: list[int] | None) -> None:
+        """Resets the lanes of `mask`, or all. options: pickled. lanes: report each of these by itself; None: report
+        once, as a step."""
+        self.due = [(Verb.STEP, self.first)] if lanes is None else [(Verb.LANE, lane) for lane in lanes]
+        meant = None if options is None else loaded(options)
         chosen = np.ones(self.count, np.bool_) if mask is None else mask
         if self.backend.needs_reset:  # in the place of a worker that has died; other lanes will be asked for, too
             mask = None
         rows = slice(0, self.count)
-        observations, infos = self.attempt(rows, lambda: self.backend.reset(seeds, mask, options))
+        observations, infos = self.attempt(rows, lambda: self.backend.reset(seeds, mask, meant))
         self.show(observations, chosen)
+        failed = {lane: why for lane, why in infos.pop(FAILED, {}).items() if chosen[lane - self.first]}
+        if failed:
+            infos[FAILED] = failed
         if lanes is None:
             self.tell(Verb.STEP, self.first, infos)
             return
+        if failed and self.same_step:
+            infos.update(self.finals_of_failed([lane - self.first for lane in failed]))
         for lane in lanes:
             self.tell(Verb.LANE, lane, row_of(infos, lane - self.first, lane))
 
+    def finals_of_failed(self, rows: list[int]) -> dict[str, Any]:
+        """What a step says in autoreset mode SameStep of episodes that have ended because the reset has failed."""
+        ended, final = np.zeros(self.count, np.bool_), np.empty(self.count, object)
+        ended[rows] = True
+        for row in rows:
+            final[row] = nothing(self.backend.layout().observation_space)
+        return {"final_obs": final, "_final_obs": ended, "final_info": {}, "_final_info": ended}
+
     def show(self, observations: Any, chosen: Any) -> None:
-        """Writes observations of chosen lanes, of which no step has come yet."""
+        """Writes observations of chosen lanes, of which no step has come yet. A lane whose reset has failed, or that
+        was restored to the end of an episode, is shown as one that has been truncated: it waits for its reset."""
         if self.backend.observations.objects:
             observations = self.backend.arrays_of(observations)
         for column, array in zip(self.columns, nested.split(self.tree, observations, "observations"), strict=False):
             column[chosen] = array[chosen]
-        for column in self.columns[-3:]:
+        for column in self.columns[-3:-1]:
             column[chosen] = 0
+        self.columns[-1][chosen] = self.backend.core.waiting()[chosen]
 
     def load(self, parts: Saved, lanes: Any) -> list[Any]:
         """Puts a snapshot into lanes; returns what of their observations goes through no array."""
@@ -277,12 +322,8 @@ class Worker:
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
-        try:
-            answer = getattr(self if name in ("load", "try_env") else self.backend, name)(*arguments)
-            message = pickled(("said", answer))
-        except Exception as problem:
-            message = pickle.dumps(("failed", failure(problem)))
-        self.send(Verb.CALL, 0, message)
+        answer = getattr(self if name in ("load", "try_env") else self.backend, name)(*arguments)
+        self.send(Verb.CALL, 0, pickled(("said", answer)))
 
 
 def unpacked(told: bytes) -> Job:

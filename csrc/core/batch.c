@@ -683,7 +683,9 @@ int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *m
         int64_t num_chosen = 0, num_others = 0;
         for (; i < end && num_chosen < BE_LIST && num_others < BE_LIST; i++) {
             if (mask == NULL || mask[i] != 0) {
-                if (rows->reward) be_rows_clear(&driver->outer, BE_ROWS_RESULT | BE_ROWS_DRIVER, rows, i - rows->first);
+                /* Final rows, too: they are handed out if the reset fails. */
+                const int groups = BE_ROWS_RESULT | BE_ROWS_DRIVER | BE_ROWS_FINAL;
+                if (rows->reward) be_rows_clear(&driver->outer, groups, rows, i - rows->first);
                 chosen[num_chosen++] = i;
             } else {
                 others[num_others++] = i;
