@@ -165,7 +165,7 @@ class Lane:
             return
         self.orders.append(order)
         if self._task is None:
-            self._task = self._loop.loop.create_task(self._live(), name=f"batchenv lane {self.number}")
+            self._begin()
         elif self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -183,18 +183,43 @@ class Lane:
         if not self.cancel(order, why) and order in self.orders:
             self.orders.remove(order)
 
+    def _begin(self) -> None:
+        self._task = self._loop.loop.create_task(self._live(), name=f"batchenv lane {self.number}")
+        self._task.add_done_callback(self._left)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        """Begins again if an env has cancelled the task before it has run at all."""
+        if task.cancelled() and not self._loop.ended:
+            self._begin()
+
     async def _live(self) -> None:
-        """Does all orders in one task, since much of asyncio has to be left in the task in which it was entered."""
-        while True:
-            while not self.orders:
+        """Does all orders in one task, since much of asyncio has to be left in the task in which it was entered. An env
+        may cancel all tasks that it finds, this one too, which then goes on."""
+        while not self._loop.ended:
+            if not self.orders:
                 self._wake = self._loop.loop.create_future()
-                await self._wake
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._wake
+                self._uncancel()
+                continue
             order = self._doing = self.orders.popleft()
             await self._perform(order)
+            await self._end_cancelling()
             self._doing = None
             order.arrivals.add(order, order.answers)
             if self.thread is not None:  # the env has been made, and is a plain one
                 return
+
+    async def _end_cancelling(self) -> None:
+        """Lets a cancellation that has been asked for come now, and not in the next order."""
+        if self._task is not None and self._task.cancelling():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            self._uncancel()
+
+    def _uncancel(self) -> None:
+        while self._task is not None and self._task.cancelling():
+            self._task.uncancel()
 
     async def _perform(self, order: Order) -> None:
         for name, arguments, keywords in order.script:
@@ -264,12 +289,17 @@ class EventLoop:
     Args:
         makers: a function per lane that makes its env; it may be a coroutine. Envs are made in the loop's thread.
         timeout: seconds that a call may take; None: as long as it takes.
+
+    Attributes:
+        loop: asyncio's.
+        lanes: per env.
+        ended: whether `end` has been called.
     """
 
     def __init__(self, makers: Sequence[Callable[[], Any]], timeout: float | None):
-        self.loop = new_event_loop()
+        self.loop, self.ended = new_event_loop(), False
         self.lanes = [Lane(number, make, self) for number, make in enumerate(makers)]
-        self._process, self._timeout, self._ended = os.getpid(), timeout, False
+        self._process, self._timeout = os.getpid(), timeout
         self._deadlines: deque[tuple[float, weakref.ref[Order]]] = deque()  # of what is done, nothing is kept
         self._threads: list[queue.SimpleQueue[Order | None]] = []
         self._next = itertools.count()
@@ -363,7 +393,12 @@ class EventLoop:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            while not self.ended:  # an env may stop the loop, or leave it by sys.exit() in a task of its own
+                try:
+                    self.loop.run_forever()
+                except BaseException as problem:
+                    told = {"message": "an env has left the event loop", "exception": problem}
+                    self.loop.call_exception_handler(told)
         finally:
             left = asyncio.all_tasks(self.loop)
             for task in left:
@@ -398,7 +433,7 @@ class EventLoop:
         Raises:
             Exception: that of the first env whose close() has failed; the others are closed nevertheless.
         """
-        if self._ended or self.foreign:
+        if self.ended or self.foreign:
             return
         if self.loop.is_running() and threading.current_thread() is not self._thread:
             arrivals = Arrivals()
@@ -411,7 +446,7 @@ class EventLoop:
             problems = [order.answers[0][1] for order in orders if order.done and order.answers[0][1] is not None]
         else:
             problems = []
-        self._ended = True
+        self.ended = True
         for thread in self._threads:
             thread.put(None)
         with contextlib.suppress(RuntimeError):  # it is closed

@@ -424,6 +424,79 @@ def test_a_coroutine_that_is_cancelled_by_somebody_else(waiting):
     env.step(np.zeros(2, int))
 
 
+class Canceller(gymnasium.Env):
+    """Action 1 cancels all other tasks of the event loop, 2 its own, 3 stops the loop, and 4 leaves it by sys.exit() in
+    another task. options={"cancel": True} cancels all others in a reset."""
+
+    observation_space, action_space = spaces.Box(0, 99, (), np.float64), spaces.Discrete(5)
+
+    async def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        if options:
+            cancel_others()
+        return np.float64(0), {}
+
+    async def step(self, action):
+        self.count += 1
+        if action == 1:
+            cancel_others()
+        elif action == 2:
+            asyncio.current_task().cancel()
+        elif action == 3:
+            asyncio.get_running_loop().stop()
+        elif action == 4:
+            asyncio.get_running_loop().call_soon(sys.exit, 3)
+        return np.float64(self.count), 0.0, False, False, {}
+
+
+def cancel_others():
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+
+
+@pytest.mark.parametrize("deed", range(1, 5))
+@pytest.mark.parametrize("lane", range(3))
+def test_an_env_that_disturbs_the_event_loop(waiting, deed, lane, caplog):
+    env = waiting(3, make_env=Canceller)
+    env.reset(seed=1)
+    env.step(np.zeros(3, int))
+    actions = np.zeros(3, int)
+    actions[lane] = deed
+    expected = np.full(3, 2.0)
+    try:
+        observations = env.step(actions)[0]
+    except batchenv.LaneError as error:  # of lanes whose call was cancelled
+        assert deed == 1 and all("cancelled, but not by batchenv" in str(why) for why in error.causes.values())
+        expected[error.env_id] = 0
+        observations = error.result[0]
+    assert observations.tolist() == expected.tolist()
+    after = env.step(np.zeros(3, int))[0]
+    assert after.tolist() == np.where(expected == 0, 0, 3).tolist()
+    assert ("has left the event loop" in caplog.text) == (deed == 4)
+
+
+def test_an_env_that_cancels_all_other_tasks_in_its_reset_and_in_its_making(waiting):
+    async def made():
+        cancel_others()
+        return Canceller()
+
+    env = waiting(3, make_env=made)
+    for _ in range(2):
+        with contextlib.suppress(batchenv.LaneError):
+            env.reset(options={"cancel": True})
+    assert env.reset()[0].tolist() == [0, 0, 0]
+    assert env.step(np.zeros(3, int))[0].tolist() == [1, 1, 1]
+
+
+def test_a_cancellation_does_not_reach_the_next_call(waiting):
+    env = waiting(1, make_env=Canceller, batch_size=1)
+    env.reset()
+    assert env.step(np.array([2]))[0].tolist() == [1]
+    assert env.call("reset") is not None
+    assert [env.step(np.array([2]))[0].item() for _ in range(5)] == [1, 2, 3, 4, 5]
+
+
 def test_a_fork(waiting):
     env = waiting(2)
     env.reset()
