@@ -144,3 +144,55 @@ def test_selectors():
         assert selector.select(5)
         env.recv(0)
         assert selector.select(0) == []
+
+
+@pytest.mark.parametrize("way", ["arecv", "async for"])
+def test_other_tasks_run_although_results_are_always_there(way):
+    env = batchenv.make("CartPole-v1", 4, batch_size=4, num_threads=1)
+    turns = received = 0
+    done = False
+
+    async def beat():
+        nonlocal turns
+        while not done:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def run():
+        nonlocal received, done
+        other = asyncio.create_task(beat())
+        env.async_reset(seed=1)
+        start = asyncio.get_running_loop().time()
+        while turns < 5 and asyncio.get_running_loop().time() < start + 60:
+            if way == "arecv":
+                await env.arecv()
+                env.send(np.zeros(4, int), np.arange(4))
+                received += 1
+                continue
+            async for _ in env:
+                env.send(np.zeros(4, int), np.arange(4))
+                received += 1
+                if turns >= 5 or asyncio.get_running_loop().time() >= start + 60:
+                    break
+        done = True
+        await other
+
+    asyncio.run(run())
+    assert turns >= 5 and received > 5
+    env.close()
+
+
+def test_a_cancelled_task_loses_no_results():
+    env = batchenv.make("CartPole-v1", 4, batch_size=4, num_threads=1)
+    env.async_reset(seed=1)
+
+    async def run():
+        waiting = asyncio.create_task(env.arecv())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return await env.arecv()
+
+    assert len(asyncio.run(run())[0]) == 4
+    env.close()
