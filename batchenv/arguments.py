@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.values import brief, integer
 
+MAX_ENVS = 2**31 - 1
+
 
 def check_autoreset(value: Any) -> AutoresetMode:
     """The autoreset mode that `value` is or names. Raises ValueError if there is no such mode."""

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv import _core, access, flight, rollout
-from batchenv.arguments import affinity, check_autoreset, check_env_id, check_options
+from batchenv.arguments import MAX_ENVS, affinity, check_autoreset, check_env_id, check_options
 from batchenv.backend import Backend, Drawer, Layout, Shortcuts
 from batchenv.lanes import lane_indices, result_of_lanes
 from batchenv.normalize import Normalizer, RewardNormalizer
@@ -27,7 +27,6 @@ from batchenv.values import integer
 from batchenv.waiting import Waiter
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
-_MAX_ENVS = 2**31 - 1
 _MAX_THREADS = 1024
 
 
@@ -133,7 +132,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
         origin = CoreOrigin(env_id) if isinstance(env_id, str) else env_id
         self._library = origin.library
-        num_envs = integer("num_envs", num_envs, 1, _MAX_ENVS)
+        num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
         if num_threads is None:
             threads = origin.threads or _core.default_threads()
         else:
@@ -348,8 +347,12 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._check_open()
         if env_id is not None:
             return self._reset_some(env_id, seed, options)
+        return self._reset_lanes(seed, *check_options(options, self.num_envs))
+
+    def _reset_lanes(self, seed: Any, mask: NDArray[np.bool_] | None, values: dict[str, Any] | None):
+        """`reset` of the lanes of a mask (None: of all), with these options for the environment. It gets None where
+        there are none, as from Gymnasium; a dict of options that has only a "reset_mask" leaves it an empty one."""
         seeds = check_seed(seed, self.num_envs)
-        mask, values = check_options(options, self.num_envs)
         if mask is not None and mask.all():
             mask = None  # a mask of all lanes may come before the first full reset
         with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
@@ -360,10 +363,10 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
     def _reset_some(self, env_id: Any, seed: Any, options: Any):
         """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
         lanes = check_env_id(env_id, options, self.num_envs)
+        _, values = check_options(options, self.num_envs)
         mask = np.zeros(self.num_envs, np.bool_)
         mask[lanes] = True
-        options = {**(options or {}), "reset_mask": mask}
-        return converted(lambda *result: result_of_lanes(result, lanes), self.reset, seed=seed, options=options)
+        return converted(lambda *result: result_of_lanes(result, lanes), self._reset_lanes, seed, mask, values)
 
     def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None):
         """`reset` with checked arguments, while the batch is held."""

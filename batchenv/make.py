@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from batchenv.arguments import MAX_ENVS
 from batchenv.env import BatchEnv
 from batchenv.envs import translator
 from batchenv.integrations import find_player_wrapper, find_wrapper
@@ -116,7 +117,7 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
     known = {*BatchEnv._builtin_keywords(), *(name for one in taking for name in inspect.signature(one).parameters)}
     own = {name: value for name, value in kwargs.items() if name in known}
     env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
-    lanes = integer("num_envs", num_envs, 1, None)
+    lanes = integer("num_envs", num_envs, 1, MAX_ENVS)
     workers = own.pop("workers", None)
     chosen = workers or ("processes" if lanes > 1 and hasattr(os, "memfd_create") else "serial")
     env = make_python(spec, lanes, workers=chosen, env_kwargs=env_kwargs, **own)
@@ -220,7 +221,7 @@ def make_python(
 
     if num_envs is None:
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
-    num_envs = integer("num_envs", num_envs, 1, None)
+    num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
     origin = PythonOrigin(
         make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
     )

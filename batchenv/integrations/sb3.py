@@ -143,7 +143,7 @@ class BatchVecEnv(VecEnv):
         for options, lanes in groups:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[lanes] = True
-            observations, infos = self.env.reset(seed=seeds, options={**options, "reset_mask": mask})
+            observations, infos = self.env._reset_lanes(seeds, mask, options or None)
             self._note_reset(infos, lanes)
         return observations
 

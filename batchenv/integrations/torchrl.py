@@ -20,8 +20,10 @@ except ImportError as error:
         "env_type='torchrl' needs the packages torchrl and tensordict: pip install 'batchenv[torchrl]'"
     ) from error
 
+from batchenv.integrations.tensors import arrays
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
+from batchenv.results import converted
 from batchenv.seeds import read_seed
 
 _DONE = ("done", "terminated", "truncated")
@@ -197,8 +199,8 @@ class TorchRLBatchEnv(EnvBase):
             # A lane that has just ended has begun its next episode already.
             waiting = mask if self._present.begun is None else mask & ~self._present.begun
             if waiting.any():
-                some = {**(options or {}), "reset_mask": waiting}
-                self._present.observations, _ = self._lanes.reset(seed=seed, options=some)
+                result = converted(self._lanes._told, self.env._reset_lanes, seed, arrays(waiting), options or None)
+                self._present.observations, _ = result
             if self._present.begun is not None:
                 self._present.begun = self._present.begun & ~mask
         return self._tensordict(self._told(self._present.observations), device=self.device, **self._not_done())

@@ -98,7 +98,10 @@ class PythonOrigin(Origin):
         self.threads = 1 if workers in ("serial", "asyncio") else num_workers
         self.spec = spec_of(make_env)
         self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
-        self._makers = makers(self.spec or make_env, num_envs, keywords)
+        try:
+            self._makers = makers(self.spec or make_env, num_envs, keywords)
+        except MemoryError:
+            raise MemoryError(f"num_envs={num_envs}: there is no memory for so many envs") from None
         named = getattr(make_env, "__name__", type(make_env).__name__)
         self.name = named if self.spec is None else self.spec.id
 
