@@ -32,7 +32,8 @@ cdef bint _is_number(object key, object value) except -1:
     """Whether Gymnasium makes an array of numbers for this value, and a column can have it."""
     cdef bint fits = False
     kind = type(value)
-    if type(key) is not str or key == _FINAL or (<str>key).startswith("_"):  # "_key" is the mask of "key"
+    # "_key" is the mask of "key"; those of final observations and infos say more of the step itself.
+    if type(key) is not str or key == _FINAL or key == "final_info" or (<str>key).startswith("_"):
         return False
     if kind is int:
         _int64(value, &fits)

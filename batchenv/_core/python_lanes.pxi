@@ -1,6 +1,7 @@
 # Lanes that are objects of Python: an env type whose functions call their methods.
 
 import copy
+import reprlib
 import weakref
 
 import numpy as np
@@ -8,6 +9,10 @@ import numpy as np
 cimport cython
 cimport numpy as cnp
 from libc.string cimport memcpy, memset
+
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char *where) except *
+    void Py_LeaveRecursiveCall()
 
 
 class _Interrupted(Exception):
@@ -310,14 +315,12 @@ cdef class PythonLanes:
     cdef int step(self, int64_t lane, const be_rows *rows) except -1:
         cdef int64_t row = lane - rows.first
         self.final[lane] = NoObservation
-        returned = self.envs[lane].step(self.action(lane, rows))
-        if not isinstance(returned, tuple) or len(returned) != 5:
-            raise _wrong_result("step()", returned, "(observation, reward, terminated, truncated, info)")
-        observation, reward, terminated, truncated, info = returned
+        observation, reward, terminated, truncated, info = check_result(
+            "step()", self.envs[lane].step(self.action(lane, rows)))
         self.show(lane, rows, observation, "step()'s observation")
-        rows.reward[row] = reward
-        rows.terminated[row] = bool(terminated)
-        rows.truncated[row] = bool(truncated)
+        rows.reward[row] = reward if type(reward) is float else _reward(reward)
+        rows.terminated[row] = terminated if type(terminated) is bool else _flag("terminated", terminated)
+        rows.truncated[row] = truncated if type(truncated) is bool else _flag("truncated", truncated)
         self.note(lane, observation, info, "step()")
         self.stepped[lane] = True
         return 0
@@ -333,9 +336,7 @@ cdef class PythonLanes:
                 self.final[lane] = copy.deepcopy(self.last[lane])
             self.stepped[lane] = False
         returned = self.envs[lane].reset() if order is None else self.envs[lane].reset(seed=order[0], options=order[1])
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            raise _wrong_result("reset()", returned, "(observation, info)")
-        observation, info = returned
+        observation, info = check_result("reset()", returned)
         self.show(lane, rows, observation, "reset()'s observation")
         self.note(lane, observation, info, "reset()")
         return 0
@@ -343,17 +344,68 @@ cdef class PythonLanes:
 
 cpdef object own_info(object info):
     """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a
-    call of another env that shares them."""
-    cdef dict own
-    if not isinstance(info, dict):
-        return info
-    own = (<dict>info).copy()
-    for key, value in (<dict>info).items():
-        if isinstance(value, cnp.ndarray):
-            own[key] = value.copy()
-        elif isinstance(value, dict):
-            own[key] = own_info(value)
-    return own
+    call of another env that shares them. Objects of other kinds than these and lists and tuples stay the env's own."""
+    return _own(info, False) if isinstance(info, dict) else info
+
+
+def own_value(object value):
+    """A copy of a part of an observation or an action. What cannot be copied stays as it is."""
+    return _own(value, True)
+
+
+cdef object _own(object value, bint all_kinds):
+    """A copy. all_kinds: of objects of any kind, else only of arrays, dicts, lists and tuples."""
+    cdef dict copied
+    kind = type(value)
+    if value is None or kind is str or kind is float or kind is int or kind is bool or isinstance(value, np.generic):
+        return value
+    if isinstance(value, cnp.ndarray) and not (all_kinds and value.dtype.hasobject):
+        return value.copy()
+    if kind is list or isinstance(value, tuple) or kind is dict or (isinstance(value, dict) and not all_kinds):
+        Py_EnterRecursiveCall(b" while copying what an env has said")
+        try:
+            if kind is list:
+                return [_own(one, all_kinds) for one in value]
+            if isinstance(value, dict):
+                copied = (<dict>value).copy()
+                for key, one in (<dict>value).items():
+                    copied[key] = _own(one, all_kinds)
+                return copied
+            if kind is tuple:
+                return tuple([_own(one, all_kinds) for one in value])
+            if hasattr(value, "_fields"):  # a named tuple, such as that of a Graph
+                return kind(*[_own(one, all_kinds) for one in value])
+        finally:
+            Py_LeaveRecursiveCall()
+    if all_kinds:
+        try:
+            return copy.deepcopy(value)
+        except Exception:  # there may be anything in a space of the user's own
+            pass
+    return value
+
+
+cdef double _reward(object given) except? -1:
+    """A reward that is no float."""
+    try:
+        return given
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"step()'s reward is {_brief(given)}, but must be a number: correct the env") from problem
+
+
+cdef bint _flag(str name, object given) except -1:
+    """One of the two that say that an episode has ended, which is no bool."""
+    try:
+        return bool(given)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"step()'s {name} is {_brief(given)}, but must be True or False: correct the env") from problem
+
+
+cdef str _brief(object given):
+    """What messages say of a wrong value."""
+    if isinstance(given, cnp.ndarray):
+        return f"an array of shape {given.shape} and dtype {given.dtype}"
+    return f"{reprlib.repr(given)}, of type {type(given).__name__}"
 
 
 @cython.final
@@ -389,16 +441,27 @@ cdef class Answers:
         return result
 
 
-cdef object _wrong_result(str call, object returned, str form):
-    """The exception for a result of another form."""
+cdef dict _FORMS = {"reset()": (2, "(observation, info)"),
+                    "step()": (5, "(observation, reward, terminated, truncated, info)")}
+
+
+cpdef tuple check_result(str call, object returned):
+    """What an env's "step()" or "reset()" has returned.
+
+    Raises:
+        TypeError: it has another form.
+    """
+    count, form = _FORMS[call]
+    if isinstance(returned, tuple) and len(<tuple>returned) == count:
+        return returned
     what = f"an object of type {type(returned).__name__}"
     if isinstance(returned, tuple):
         what = f"a tuple of {len(returned)}"
     if hasattr(returned, "__await__"):
         if hasattr(returned, "close"):
             returned.close()  # else Python would warn that it was never awaited
-        return TypeError(f"{call} returned {what}, which nobody awaits here: take workers='asyncio'")
-    return TypeError(f"{call} returned {what}, but must return {form}: correct the env")
+        raise TypeError(f"{call} returned {what}, which nobody awaits here: take workers='asyncio'")
+    raise TypeError(f"{call} returned {what}, but must return {form}: correct the env")
 
 
 cdef int _open_python(be_batch *batch, const void *engine, be_error *error) noexcept nogil:

@@ -8,7 +8,7 @@ import itertools
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -32,6 +32,7 @@ _numbers = itertools.count()
 
 Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
 NOTES = "\0notes"  # a key beside those of infos
+_FINAL = ("final_info", "_final_info", "final_obs", "_final_obs")  # what a step says of episodes that have ended
 
 
 def gather(infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[int]) -> None:
@@ -40,11 +41,15 @@ def gather(infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[in
     Raises:
         InfosDiffer: that cannot be done.
     """
-    infos.update(_Infos(lanes).gather(told))
-    if finals and "final_info" in infos:
+    said = _Infos(lanes).gather(told)
+    if "final_info" in infos:
         mask = infos["_final_info"]
         more = _Infos(lanes).gather([(row, info) for row, info in finals if mask[row]])
-        infos["final_info"] = {**infos["final_info"], **more}
+        # An env may say something of these names, too. The step's own stay, to which a dict is added.
+        theirs, *_ = [said.pop(name, None) for name in _FINAL]
+        if more or theirs is not None:
+            infos["final_info"] = {**(theirs if isinstance(theirs, dict) else {}), **infos["final_info"], **more}
+    infos.update(said)
 
 
 def new_name(env_id: str) -> str:
@@ -109,13 +114,20 @@ def check_spaces(one: Any, first: Any, lane: int) -> None:
             )
 
 
-def renew(envs: list[Any], makers: Sequence[Callable[[], Any]], lane: int) -> None:
+class Spaces(NamedTuple):
+    """Those of all lanes, as they were when the envs were made."""
+
+    observation_space: spaces.Space
+    action_space: spaces.Space
+
+
+def renew(envs: list[Any], makers: Sequence[Callable[[], Any]], like: Spaces, lane: int) -> None:
     """Closes the env of a lane, and puts a new one in its place."""
     with contextlib.suppress(Exception):  # it has failed already, and that was reported
         envs[lane].close()
     env = makers[lane]()
     check_env(env, lane)
-    check_spaces(env, envs[lane], lane)
+    check_spaces(env, like, lane)
     envs[lane] = env
 
 
@@ -173,7 +185,8 @@ class PythonBackend(CoreBackend):
                 check_spaces(env, self.envs[0], lane)
             if snapshots == "state":
                 saved.check_states(self.envs[0])
-            space, action_space = self.envs[0].observation_space, self.envs[0].action_space
+            self._made = Spaces(self.envs[0].observation_space, self.envs[0].action_space)
+            space, action_space = self._made
             self.metadata = getattr(self.envs[0], "metadata", None) or {}
             self.render_mode = getattr(self.envs[0], "render_mode", None)
             self.observations, self.actions = Parts(space), Parts(action_space, either=True)
@@ -188,7 +201,7 @@ class PythonBackend(CoreBackend):
             )
             self.lanes.envs = self.envs
             if on_failure == "restart":
-                self.lanes.renew = functools.partial(renew, self.envs, makers)
+                self.lanes.renew = functools.partial(renew, self.envs, makers, self._made)
             super().__init__(env_id, PythonTranslator(self.lanes), len(self.envs), params={}, **options)
         except BaseException:
             with contextlib.suppress(Exception):
@@ -216,7 +229,7 @@ class PythonBackend(CoreBackend):
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
-        return self.envs[0].observation_space, self.envs[0].action_space
+        return self._made
 
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
@@ -449,8 +462,8 @@ def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
 
 
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
-    """The action of each lane, as SyncVectorEnv takes them from those of all."""
-    rows = list(iterate(batch_space(space, count), actions))
+    """The action of each lane, as SyncVectorEnv takes them from those of all; copies, which belong to the envs."""
+    rows = [_core.own_value(row) for row in iterate(batch_space(space, count), actions)]
     if len(rows) != count:
         raise ValueError(f"actions has {len(rows)} rows, but {count} lanes are stepped: give one per lane")
     return rows

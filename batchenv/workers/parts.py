@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector.utils import concatenate, create_empty_array
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from batchenv import _core
 
 MAX_PORTS, MAX_DIMS, MAX_BOUNDS = 15, 4, 32  # of an observation or an action; of an array; different bounds in one
 ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # several of these make an array
+_EXACT = 2.0**53  # up to here doubles have all integers
 _DTYPES = {np.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float32", "float64", "int8")}
 
 
@@ -60,7 +61,8 @@ class Parts:
     def builder(self) -> Callable[[list[Any]], Any]:
         """A function that makes a value from its arrays, in the order of the ports. There must be no objects."""
         places = {port.path: index for index, port in enumerate(self.ports)}
-        return lambda arrays: self._built(self.space, (), {path: arrays[index] for path, index in places.items()})
+        order = batch_space(self.space, 1)  # of the keys: Gymnasium's vectors of envs take actions apart by this space
+        return lambda arrays: self._built(order, (), {path: arrays[index] for path, index in places.items()})
 
     def take_objects(self, value: Any, what: str) -> tuple[Any, ...]:
         """The objects in a value. what: how messages call it.
@@ -74,11 +76,12 @@ class Parts:
         return objects
 
     def join(self, arrays: dict[str, Any], rows: Sequence[tuple[Any, ...] | None]) -> Any:
-        """Values of several lanes in the form of `batch_space`. arrays: what came through the ports, by their names.
-        rows: the objects of each lane; None where a lane has no value, because its env has failed."""
+        """Values of several lanes in the form of `batch_space`, of which nothing is written again: an env may go on
+        with its own objects. arrays: what came through the ports, by their names. rows: the objects of each lane; None
+        where a lane has no value, because its env has failed."""
         parts = {port.path: arrays[port.name] for port in self.ports}
         for k, (path, space) in enumerate(self.objects):
-            items = [nothing(space) if row is None else row[k] for row in rows]
+            items = [nothing(space) if row is None else _core.own_value(row[k]) for row in rows]
             parts[path] = concatenate(space, items, create_empty_array(space, len(items)))
         return self._built(self.space, (), parts)
 
@@ -166,9 +169,9 @@ def _port(path: tuple[Any, ...], space: spaces.Space) -> Port | None:
     shape = tuple(int(size) for size in space.shape)
     if type(space) is spaces.Box:
         kind, low, high = "box", space.low, space.high
-    elif space.dtype == np.int64 and type(space) is spaces.Discrete:
+    elif space.dtype == np.int64 and type(space) is spaces.Discrete and _is_exact(space.start, space.n):
         kind, low, high = "discrete", np.array(space.start), np.array(space.start + space.n - 1)
-    elif space.dtype == np.int64 and type(space) is spaces.MultiDiscrete:
+    elif space.dtype == np.int64 and type(space) is spaces.MultiDiscrete and _is_exact(space.start, space.nvec):
         kind, low, high = "multi_discrete", space.start, space.start + space.nvec - 1
     elif space.dtype == np.int8 and type(space) is spaces.MultiBinary:
         kind, low, high = "multi_binary", np.zeros(shape), np.ones(shape)
@@ -180,3 +183,8 @@ def _port(path: tuple[Any, ...], space: spaces.Space) -> Port | None:
             return None
         lows, highs = [min(lows)], [max(highs)]  # the widest: the env itself knows better
     return Port(path, name, kind, space.dtype, shape, lows, highs)
+
+
+def _is_exact(start: Any, count: Any) -> bool:
+    """Whether the C core, whose bounds are doubles, can tell these integers from one another."""
+    return bool(np.all(np.abs(np.asarray(start, np.float64)) + np.asarray(count, np.float64) <= _EXACT))

@@ -156,6 +156,13 @@ class PlayersLane(gymnasium.Env):
         agents = list(parallel.possible_agents)
         if not agents:
             raise ValueError(f"{type(parallel).__name__} has no possible_agents: name all agents that may ever play")
+        names = list(map(str, agents))
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(
+                f"{type(parallel).__name__} has the possible_agents {agents}, two of which are called {twice!r}: give "
+                "each a name of its own"
+            )
         self.layout = Layout(
             agents,
             {agent: parallel.observation_space(agent) for agent in agents},

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from batchenv import _core
+
 SECONDS = 0.25  # that a trial takes
 MOST = 128  # workers, unless somebody says how many: each takes memory and two descriptors
 _STEPS = 1000
@@ -38,8 +40,9 @@ class Trial:
             return None
         action = self._env.action_space.sample()
         before = time.perf_counter(), time.process_time(), _waits()
-        _, _, terminated, truncated, *_ = self._env.step(action)
+        returned = self._env.step(action)
         cpu, wall = time.process_time() - before[1], time.perf_counter() - before[0]
+        _, _, terminated, truncated, _ = _core.check_result("step()", returned)
         self._over = bool(terminated or truncated)
         return Cost(wall if _waits() > before[2] else min(wall, cpu), cpu)  # another process may have had the CPU
 

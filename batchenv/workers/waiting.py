@@ -144,7 +144,7 @@ class WaitingBackend(PythonBackend):
         else:
             env = self._ask_lane(lane, "renew", (), {})
         check_env(env, lane)
-        check_spaces(env, self.envs[0], lane)
+        check_spaces(env, self._made, lane)
         self.envs[lane] = env
 
     # ---- what BatchEnv calls -------------------------------------------------------------------------------------

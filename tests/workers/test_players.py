@@ -512,3 +512,12 @@ def test_clipped_actions_come_as_they_are():
     env.reset(seed=1)
     env.step({**drawn(env), "sheep/0": np.full((LANES, 2), 3.0)})
     np.testing.assert_array_equal(env.env.get_attr("told"), np.full((LANES, 2), 3.0))
+
+
+@pytest.mark.parametrize("names", [["wolf", "wolf"], [1, "1"]])
+def test_agents_of_one_name(names):
+    class Namesakes(Meadow):
+        possible_agents = names
+
+    with pytest.raises(ValueError, match=r"two of which are called '(wolf|1)': give each a name of its own"):
+        batchenv.make_parallel(Namesakes)

@@ -487,3 +487,59 @@ def test_actions_that_nobody_keeps(workers):
         for _ in range(50):
             np.testing.assert_array_equal(env.step(Fleeting())[0], [[0.25, 0.25, 1]] * 2)
             np.testing.assert_array_equal(env.step(Fleeting(), out=out)[0], [[0.25, 0.25, 1]] * 2)
+
+
+class Told(gymnasium.Env):
+    """Notes the options of its last reset, and the order of the keys of its last action."""
+
+    observation_space = spaces.Discrete(9)
+
+    def __init__(self, action_space=None):
+        self.action_space = action_space or spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.options = options
+        return 0, {}
+
+    def step(self, action):
+        self.order = keys_of(action)
+        return 1, 0.0, False, False, {}
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return [(key, keys_of(part)) for key, part in value.items()]
+    return [keys_of(part) for part in value] if isinstance(value, tuple) else None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_are_those_that_gymnasium_passes(kind):
+    ours, theirs = pair(Told, kind, AutoresetMode.DISABLED, 3)
+    some = np.array([True, False, True])
+    for options in (None, {}, {"a": 1}, {"reset_mask": some}, {"reset_mask": some, "b": 2}):
+        for env in (ours, theirs):
+            env.reset(options=options and dict(options))
+        assert ours.get_attr("options") == theirs.get_attr("options"), options
+    ours.reset([1])
+    assert ours.get_attr("options") == ({"b": 2}, None, {"b": 2})
+    ours.reset([0, 1], options={"c": 3})
+    assert ours.get_attr("options")[:2] == ({"c": 3}, {"c": 3})
+    ours.async_reset()
+    ours.recv()
+    assert ours.get_attr("options") == (None, None, None)
+    ours.close()
+
+
+BOX = spaces.Box(0, 1, (1,))
+UNSORTED = spaces.Dict([("z", BOX), ("a", spaces.Dict([("y", BOX), ("b", BOX)]))])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("space", [UNSORTED, spaces.Tuple([UNSORTED, BOX]), spaces.Dict(z=BOX, a=spaces.Text(3))])
+def test_keys_of_actions_come_in_the_order_of_gymnasium(kind, space):
+    ours, theirs = pair(lambda: Told(space), kind, lanes=2)
+    for env in (ours, theirs):
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+    assert ours.get_attr("order") == theirs.get_attr("order")
+    ours.close()
