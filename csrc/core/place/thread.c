@@ -27,7 +27,7 @@ int be_thread_pin(pthread_t thread, int cpu) {
     return error;
 }
 
-void be_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+void be_thread_name(pthread_t thread, const char *name) { pthread_setname_np(thread, name); }
 
 #else
 
@@ -36,7 +36,7 @@ int be_thread_pin(pthread_t thread, int cpu) {
     return ENOTSUP;
 }
 
-void be_thread_name(const char *name) { (void)name; }
+void be_thread_name(pthread_t thread, const char *name) { (void)thread, (void)name; }
 
 #endif
 

@@ -247,9 +247,6 @@ static void *run_worker(void *argument) {
     be_pool *pool = self->pool;
     be_spin spin = {.ns = pool->spin.ns};
     int fresh = 0;
-    char name[16];
-    snprintf(name, sizeof name, "batchenv-%d", self->index);
-    be_thread_name(name);
     for (;;) {
         int state = atomic_load(&pool->state);
         be_item item;
@@ -301,6 +298,9 @@ static int start_workers(be_pool *pool, char *message, size_t size) {
         error = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (error) break;
         pool->num_started++;
+        char name[24];
+        snprintf(name, sizeof name, "batchenv-%d", i);
+        be_thread_name(worker->thread, name); /* here, so that it has its name before anybody sees it */
         if (options->placement) be_block_bind(&options->placement->blocks[worker->block], worker->thread);
         if (options->num_cpus <= 0) continue;
         int cpu = options->cpus[i % options->num_cpus];
