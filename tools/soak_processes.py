@@ -1,5 +1,5 @@
-"""Injects faults into environments that are stepped in processes: no call may hang, no step may be lost or come twice,
-and no process, descriptor or shared memory may be left.
+"""Injects faults into environments that are stepped in processes or in an event loop: no call may hang, no step may be
+lost or come twice, and no process, descriptor or shared memory may be left.
 
 python tools/soak_processes.py [--faults 1000] [--seed 1]
 
@@ -8,6 +8,7 @@ rule is broken.
 """
 
 import argparse
+import asyncio
 import collections
 import contextlib
 import faulthandler
@@ -28,8 +29,16 @@ from batchenv.workers.process import WorkerDied
 
 TIMEOUT = 1.0  # seconds that a step may take
 WAIT = 120  # seconds after which a turn counts as hanging
-DEEDS = ("raise", "exit", "hang", "shape", "type", "kill", "speechless", "large")  # what an action makes an env do
-FAULTS = (*DEEDS, "kill -9", "stop", "ctrl-c", "kill the server")
+# What an action makes an env do.
+HERE = ("raise", "hang", "shape", "type", "bad reset", "other spaces", "large")
+PROCESS = ("exit", "kill", "speechless")
+LOOP = ("cancel", "stop the loop")
+DEEDS = (*HERE, *PROCESS, *LOOP)
+HARMLESS = ("large", "cancel", "stop the loop")  # of these, a lane need not fail
+FAULTS = {
+    "processes": (*HERE, *PROCESS, "kill -9", "stop", "ctrl-c", "kill the server"),
+    "asyncio": (*HERE, *LOOP),
+}
 
 
 class Walk(gymnasium.Env):
@@ -39,10 +48,14 @@ class Walk(gymnasium.Env):
     action_space = spaces.Discrete(len(DEEDS) + 1)
 
     def __init__(self, lane):
-        self.lane = lane
+        self.lane, self.fails = lane, False
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
+        self.__dict__.pop("observation_space", None)
+        if self.fails:
+            self.fails = False
+            raise ValueError("no reset, on purpose")
         self.episode, self.count = float(int.from_bytes(os.urandom(6), "big")), 0
         return self._seen(), {}
 
@@ -65,6 +78,12 @@ class Walk(gymnasium.Env):
             return np.zeros(4), 1.0, False, False, {}
         if deed == "type":
             return self._seen(), "a lot", False, False, {}
+        if deed == "other spaces":
+            self.observation_space = spaces.Box(-1, 1, (4,), np.float64)
+            return np.zeros(4), 1.0, False, False, {}
+        if deed == "bad reset":
+            self.fails = True
+            return self._seen(), float(self.count), True, False, infos
         if deed == "speechless":  # cannot be pickled
             infos["lock"] = threading.Lock()
         if deed == "large":
@@ -73,6 +92,26 @@ class Walk(gymnasium.Env):
 
     def pid(self):
         return os.getpid()
+
+
+class WaitingWalk(Walk):
+    """The same, with coroutines."""
+
+    async def reset(self, *, seed=None, options=None):
+        await asyncio.sleep(0)
+        return super().reset(seed=seed, options=options)
+
+    async def step(self, action):
+        deed = DEEDS[action - 1] if action else ""
+        await asyncio.sleep(self.lane % 3 * 1e-4)
+        if deed == "hang":
+            await asyncio.sleep(3600)
+        if deed == "cancel":
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+        if deed == "stop the loop":
+            asyncio.get_running_loop().stop()
+        return super().step(action)
 
 
 class Broken(Exception):
@@ -84,11 +123,11 @@ class Walkers:
 
     def __init__(self, rng, lanes, workers, batch_size=None, **options):
         self.rng, self.lanes = rng, lanes
-        makers = [lambda lane=lane: Walk(lane) for lane in range(lanes)]
-        self.env = batchenv.make_python(
-            makers, num_workers=workers, step_timeout=TIMEOUT, batch_size=batch_size, **options
-        )
-        self.batch_size = batch_size
+        how = {"workers": "processes", "num_workers": workers} if workers else {"workers": "asyncio"}
+        makers = [lambda lane=lane: (Walk if workers else WaitingWalk)(lane) for lane in range(lanes)]
+        self.env = batchenv.make_python(makers, step_timeout=TIMEOUT, batch_size=batch_size, **how, **options)
+        self.batch_size, self.faults = batch_size, FAULTS[how["workers"]]
+        self.mode = self.env.autoreset_mode.value
         self.steps = self.failures = self.interrupts = 0
         self.reset()
 
@@ -98,37 +137,84 @@ class Walkers:
         try:
             observations, _ = self.env.reset(seed=int(self.rng.integers(2**31)))
         except batchenv.LaneError as error:
-            if not all(isinstance(cause, WorkerDied) for cause in error.causes.values()):
+            if not all(self.excused(cause) for cause in error.causes.values()):
                 raise
             observations = error.result[0]  # of a process that was killed before, and has ended only now
             failed[error.env_id] = True
         self.seen = set()
         self.at = [None] * self.lanes  # episode and step; None: the next result begins an episode
         self.flying = np.zeros(self.lanes, bool)
-        self.take(range(self.lanes), observations, failed, np.flatnonzero(failed))
+        for lane, row in enumerate(observations.tolist()):
+            self.begin(lane, row, failed[lane])
 
-    def take(self, lanes, observations, done, failed):
+    @staticmethod
+    def excused(cause):
+        """Whether a reset may fail so."""
+        return isinstance(cause, WorkerDied) or "on purpose" in str(cause)
+
+    def begin(self, lane, row, failed):
+        """Checks the first observation of an episode, or notes that there is none."""
+        its, episode, step = row
+        if failed and not any(row):
+            self.failures += 1
+            self.at[lane] = None
+            return
+        if its != lane or step or episode in self.seen:
+            raise Broken(f"lane {lane} shows {row} instead of the beginning of a new episode")
+        self.seen.add(episode)
+        self.failures += bool(failed)
+        self.at[lane] = episode, step
+        self.steps += 1
+
+    def follow(self, lane, row):
+        """Checks the observation that follows the last one."""
+        its, episode, step = row
+        if its != lane or (episode, step) != (self.at[lane][0], self.at[lane][1] + 1):
+            raise Broken(f"lane {lane} was at {self.at[lane]}, and comes to {row}")
+        self.at[lane] = episode, step
+        self.steps += 1
+
+    def take(self, lanes, result, failed):
         """Checks results: each is the one that follows."""
-        for lane, (its, episode, step), ends in zip(lanes, observations.tolist(), done.tolist(), strict=True):
-            if lane in failed:
-                self.failures += 1
-                self.at[lane] = None
-                if not ends:
-                    raise Broken(f"lane {lane} has failed, but its episode goes on")
-                continue
-            if its != lane:
-                raise Broken(f"the row of lane {lane} is lane {its}'s")
-            if self.at[lane] is None:
-                if step or episode in self.seen:
-                    raise Broken(f"lane {lane} is at step {step} instead of at the beginning of a new episode")
-                self.seen.add(episode)
-            elif (episode, step) != (self.at[lane][0], self.at[lane][1] + 1):
-                raise Broken(f"lane {lane} was at {self.at[lane]}, and comes to {(episode, step)}")
-            self.at[lane] = None if ends else (episode, step)
-            self.steps += 1
+        observations, _, terminations, truncations, infos = result
+        for k, (lane, row, ends) in enumerate(
+            zip(lanes, observations.tolist(), (terminations | truncations).tolist(), strict=True)
+        ):
+            if lane in failed and not ends and self.at[lane] is not None:
+                raise Broken(f"lane {lane} has failed, but its episode goes on")
+            if lane in failed or self.at[lane] is None:
+                self.begin(lane, row, lane in failed)
+            elif ends and self.mode == "SameStep":
+                self.follow(lane, infos["final_obs"][k].tolist())
+                self.begin(lane, row, False)
+            else:
+                self.follow(lane, row)
+                self.at[lane] = None if ends else self.at[lane]
+
+    def restart(self):
+        """Resets the lanes that wait for it, in autoreset mode Disabled; all others stay where they are."""
+        for _ in range(100):
+            waiting = np.array([one is None for one in self.at])
+            if not waiting.any():
+                return
+            failed = ()
+            try:
+                observations, _ = self.env.reset(options={"reset_mask": waiting})
+            except batchenv.LaneError as error:
+                if not all(self.excused(cause) for cause in error.causes.values()):
+                    raise
+                observations, failed = error.result[0], error.env_id.tolist()
+            for lane, row in enumerate(observations.tolist()):
+                if waiting[lane] or lane in failed:
+                    self.begin(lane, row, lane in failed)
+                elif row != [lane, *self.at[lane]]:
+                    raise Broken(f"lane {lane} was at {self.at[lane]}, and a reset of others shows {row}")
+        raise Broken("no reset of these lanes succeeds")
 
     def act(self, actions):
         """One step of all lanes, or one batch of those that are finished first."""
+        if self.mode == "Disabled":
+            self.restart()
         try:
             if self.batch_size is None:
                 result = self.env.step(actions)
@@ -144,7 +230,7 @@ class Walkers:
             result, failed = error.result, error.env_id.tolist()
         lanes = range(self.lanes) if self.batch_size is None else result[4]["env_id"].tolist()
         self.flying[list(lanes)] = False
-        self.take(lanes, result[0], result[2] | result[3], failed)
+        self.take(lanes, result, failed)
 
     def walk(self, steps):
         for _ in range(steps):
@@ -163,7 +249,7 @@ class Walkers:
                 result, failed = error.result, error.env_id.tolist()
             lanes = result[4]["env_id"].tolist()
             self.flying[lanes] = False
-            self.take(lanes, result[0], result[2] | result[3], failed)
+            self.take(lanes, result, failed)
 
     def inject(self, fault):
         """Does one thing that goes wrong, and goes on."""
@@ -181,7 +267,11 @@ class Walkers:
             self.act(actions)
             if self.batch_size is not None:
                 self.drain()
-            if self.failures == before and fault != "large":
+            if fault == "bad reset":
+                self.walk(4)
+                if self.batch_size is not None:
+                    self.drain()
+            if self.failures == before and fault not in HARMLESS:
                 raise Broken(f"{fault}: no lane has failed")
         elif fault == "ctrl-c":
             self.interrupt()
@@ -268,13 +358,19 @@ def soak(faults, seed, say):
         {"lanes": 8, "workers": 2, "batch_size": 3},
         {"lanes": 3, "workers": 3, "start_method": "spawn"},
         {"lanes": 4, "workers": 2, "start_method": "fork", "on_failure": "restart"},
+        {"lanes": 6, "workers": 2, "autoreset_mode": "SameStep"},
+        {"lanes": 6, "workers": 2, "autoreset_mode": "Disabled"},
+        {"lanes": 5, "workers": None, "on_failure": "restart"},
+        {"lanes": 6, "workers": None, "batch_size": 2},
+        {"lanes": 5, "workers": None, "autoreset_mode": "SameStep"},
+        {"lanes": 5, "workers": None, "autoreset_mode": "Disabled", "on_failure": "restart"},
     ]
     all_walkers = [Walkers(rng, **kind) for kind in kinds]
     counts = collections.Counter()
     start = last = time.monotonic()
     for number in range(faults):
         walkers = all_walkers[number % len(all_walkers)]
-        fault = FAULTS[rng.integers(len(FAULTS))]
+        fault = walkers.faults[rng.integers(len(walkers.faults))]
         faulthandler.dump_traceback_later(WAIT, exit=True)
         try:
             walkers.inject(fault)
