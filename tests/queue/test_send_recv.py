@@ -31,14 +31,14 @@ def test_envpools_loop_runs_unchanged():
 
 def test_a_slow_lane_delays_nobody():
     slow = np.full(8, 100.0)
-    slow[3] = 2e6
+    slow[3] = 3e6
     env = batchenv.make("Synthetic-v0", 8, batch_size=1, num_threads=2, cost_us=slow, wait=True, end_probability=0.0)
     env.reset(seed=0)
     env.send(np.zeros(8, int), np.arange(8))
-    start = time.perf_counter()
     first = [int(env.recv()[4]["env_id"][0]) for _ in range(7)]
     assert sorted(first) == [0, 1, 2, 4, 5, 6, 7]
-    assert time.perf_counter() - start < 1.5, "only when the slow lane came"
+    with pytest.raises(TimeoutError):  # they came before the slow lane
+        env.recv(0)
     assert env.recv()[4]["env_id"][0] == 3
 
 
