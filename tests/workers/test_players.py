@@ -516,7 +516,7 @@ def test_clipped_actions_come_as_they_are():
 
 @pytest.mark.parametrize("names", [["wolf", "wolf"], [1, "1"]])
 def test_agents_of_one_name(names):
-    class Namesakes(Meadow):
+    class Namesakes:
         possible_agents = names
 
     with pytest.raises(ValueError, match=r"two of which are called '(wolf|1)': give each a name of its own"):
