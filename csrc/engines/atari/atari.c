@@ -71,7 +71,8 @@ static const be_param params[] = {
     [MAXPOOL] = {"maxpool", BE_PARAM_BOOL, 1, 0, 1, NULL, "show the brighter of the last two frames, pixel by pixel"},
     [NOOP_MAX] = {"noop_max", BE_PARAM_INT, 30, 0, 10000, NULL, "most frames of doing nothing that start an episode"},
     [USE_FIRE_RESET] = {"use_fire_reset", BE_PARAM_BOOL, 1, 0, 1, NULL, "fire once at the start, where there is fire"},
-    [EPISODIC_LIFE] = {"episodic_life", BE_PARAM_BOOL, 0, 0, 1, NULL, "a lost life ends the episode"},
+    [EPISODIC_LIFE] = {"episodic_life", BE_PARAM_BOOL, 0, 0, 1, NULL,
+                       "a lost life ends the episode, if another one is left"},
     [STICKY] = {"repeat_action_probability", BE_PARAM_FLOAT, 0, 0, 1, NULL,
                 "chance that a frame takes the last action"},
     [MAX_FRAMES] = {"max_num_frames_per_episode", BE_PARAM_INT, 108000, 0, INT32_MAX, NULL,
@@ -509,6 +510,9 @@ static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_ro
     return BE_OK;
 }
 
+/* Whether a life has been lost and another one begins. A few games are played on, or show their end, with 0 lives. */
+static int is_next_life(int now, int before) { return now < before && now > 0; }
+
 static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;
     const lane l = lane_of(b, begin);
@@ -521,16 +525,16 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     const int lives = I32(&l, LIVES);
     uint8_t before[BE_SCREEN_BYTES];
     int points[BE_MAX_PLAYERS] = {0}, wanted[BE_MAX_PLAYERS], actions[BE_MAX_PLAYERS];
-    int over = 0, truncated = 0, life_lost = 0, pooled = 0;
+    int over = 0, truncated = 0, next_life = 0, pooled = 0;
     const int64_t *action = BE_ROW(const int64_t, rows->port[ACTION], rows, begin, a->players);
     if (U8(&l, OVER)) return damaged(&l, error);
     for (int k = 0; k < a->players; k++) wanted[k] = a->actions[action[k]];
-    for (int frame = 0; frame < skip && !over && !truncated && !(episodic && life_lost); frame++) {
+    for (int frame = 0; frame < skip && !over && !truncated && !next_life; frame++) {
         stick(&l, sticky, wanted, actions);
         take_frame(&l, actions, points);
         over = a->type->over(l.machine);
         truncated = I32(&l, EPISODE_FRAME) >= most;
-        if (episodic || frame == skip - 1) life_lost = a->type->lives(l.machine) < lives;
+        if (episodic) next_life = is_next_life(a->type->lives(l.machine), lives);
         pooled = pooling && frame == skip - 1;
         if (pooling && frame == skip - 2) a->type->screen(l.machine, before);
     }
@@ -538,19 +542,18 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     look(&l);
     show(&l, pooled ? before : NULL);
     I32(&l, LIVES) = a->type->lives(l.machine);
-    life_lost = I32(&l, LIVES) < lives;
     U8(&l, OVER) = (uint8_t)(over || truncated);
-    U8(&l, LIFE_LOST) = (uint8_t)(episodic && life_lost);
+    U8(&l, LIFE_LOST) = (uint8_t)next_life;
     I64(&l, MARK) = (int64_t)l.rng->state_lo;
     rows->reward[row] = points[0];
     if (a->players > 1) {
         double *rewards = BE_ROW(double, rows->port[REWARDS], rows, begin, a->players);
         for (int k = 0; k < a->players; k++) rewards[k] = points[k];
     }
-    rows->terminated[row] = (uint8_t)(over || (episodic && life_lost));
+    rows->terminated[row] = (uint8_t)(over || next_life);
     rows->truncated[row] = (uint8_t)truncated;
     write_stack(&l, observation_row(&l, rows));
-    tell(&l, life_lost, rows);
+    tell(&l, I32(&l, LIVES) < lives, rows);
     return BE_OK;
 }
 

@@ -280,6 +280,26 @@ def test_episodic_life():
     np.testing.assert_array_equal(info["lives"], [5, 5])
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_game_that_goes_on_with_no_lives_left(mode):
+    """In Atlantis life number 0 is played: as with EnvPool and ale-py's vector env, no episode ends before it."""
+    env = batchenv.make("Atlantis-v5", 1, env_type="envpool_gym", episodic_life=True, autoreset_mode=mode, seed=0)
+    env.reset()
+    ends, played, before = [], 0, 6
+    for _ in range(900):
+        _, _, dones, info = env.step(np.zeros(1, np.int64))
+        told = info.get("final_info", info)
+        lives = int(told["lives"][0])
+        if lives < before:
+            assert told["life_lost"][0] and dones[0] == (lives > 0)
+        if dones[0]:
+            ends.append((lives, bool(info["terminated"][0])))
+        played += lives == 0 and not dones[0]
+        before = int(info["lives"][0])
+    assert ends[:7] == [(5, False), (4, False), (3, False), (2, False), (1, False), (0, True), (5, False)]
+    assert played > 20
+
+
 def test_a_seeded_reset_starts_a_new_game_after_a_lost_life():
     env = batchenv.make("Breakout-v5", 1, episodic_life=True, autoreset_mode="Disabled")
     first, _ = env.reset(seed=3)
