@@ -99,6 +99,9 @@ class Backend(Protocol):
         """The infos of a step whose forms are known before: (path in the dict of infos, dtype, shape of one lane)."""
         return ()
 
+    def tell_apart(self) -> None:
+        """Asks for infos into which what envs say is put when somebody reads it, as `results.Apart`."""
+
     def shortcuts(self) -> Shortcuts:
         """Functions that need no `hold`; see `Shortcuts`."""
         return Shortcuts()

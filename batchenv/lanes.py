@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import nested
+from batchenv.results import Apart
 
 
 def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int64]:
@@ -132,7 +133,17 @@ def _state_column(
 def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> tuple[Any, dict[str, Any]]:
     """The rows of these lanes in what `reset` returns."""
     observations, infos = result
-    return rows_of(observations, lanes), {**rows_of(infos, lanes), "env_id": lanes.astype(np.int64)}
+
+    def of_lanes(infos: dict[str, Any]) -> dict[str, Any]:
+        return {**rows_of(infos, lanes), "env_id": lanes.astype(np.int64)}
+
+    if isinstance(infos, Apart):
+        rows = {lane: row for row, lane in enumerate(lanes.tolist())}
+        told = [(rows[lane], info) for lane, info in infos.told if lane in rows]
+        whole, infos = infos, Apart(of_lanes(infos.known), told, [], lambda: of_lanes(dict(whole)))
+    else:
+        infos = of_lanes(infos)
+    return rows_of(observations, lanes), infos
 
 
 def rows_of(value: Any, lanes: NDArray[Any]) -> Any:

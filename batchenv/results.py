@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -11,6 +12,9 @@ from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from batchenv._core import Infos, LaneError
+
+Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
+_PLAIN = {int, float, bool, str, type(None), np.ndarray}  # of which no copies are needed, or have been made
 
 
 def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -21,6 +25,78 @@ def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments:
         error.result = convert(*error.result)
         raise
     return convert(*result)
+
+
+class Apart(dict):
+    """Infos into which what envs have said is put when somebody first reads them. Whoever wants a dict per lane takes
+    it from here as each env has said it: arrays of all lanes have one type and shape for a key.
+
+    Args:
+        known: the infos without it, in Gymnasium's form.
+        told: what envs have said: [(row, info)].
+        finals: what they have said of episodes that ended in this step, where `told` is of the next ones' beginning.
+        join: a function that returns all of it in Gymnasium's form.
+    """
+
+    __slots__ = ("_join", "finals", "known", "told")
+
+    def __init__(self, known: dict[str, Any], told: Notes, finals: Notes, join: Callable[[], dict[str, Any]]):
+        self.known, self.told, self.finals, self._join = known, told, finals, join
+
+    def _joined(self) -> None:
+        if self._join is not None:
+            dict.update(self, self._join())
+            self._join = None
+
+    def __bool__(self) -> bool:  # without putting anything together
+        return bool(self.known or self.told or self.finals)
+
+    def __getitem__(self, key: Any) -> Any:
+        if key == "env_id" and key in self.known:  # which no env can change
+            return self.known[key]
+        self._joined()
+        return dict.__getitem__(self, key)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def _reading(name: str) -> Callable[..., Any]:
+    method = getattr(dict, name)
+
+    def read(self: Apart, *arguments: Any, **keywords: Any) -> Any:
+        self._joined()
+        return method(self, *arguments, **keywords)
+
+    return functools.wraps(method)(read)
+
+
+_OPERATORS = "contains delitem eq ior iter len ne or repr reversed ror setitem"
+_METHODS = "clear copy get items keys pop popitem setdefault update values"
+for _name in [f"__{name}__" for name in _OPERATORS.split()] + _METHODS.split():
+    setattr(Apart, _name, _reading(_name))
+
+
+def parted(infos: dict[str, Any]) -> tuple[dict[str, Any], Notes, Notes]:
+    """The `known`, `told` and `finals` of infos that are `Apart`; of others, all is known."""
+    return (infos.known, infos.told, infos.finals) if isinstance(infos, Apart) else (infos, [], [])
+
+
+def tell_notes(dicts: list[dict[str, Any]], notes: Notes) -> None:
+    """Puts what envs have said into the dicts of their rows, beside what is there."""
+    for row, info in notes:
+        mine = dicts[row]
+        for key, value in info.items():
+            if key not in mine:
+                mine[key] = value if type(value) in _PLAIN else _own(value)
+
+
+def _own(value: Any) -> Any:
+    """A copy of an object that an env may have kept, if it can be copied."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
 
 
 def tell_infos(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collection[str] = ()) -> None:
@@ -44,8 +120,11 @@ def tell_infos(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collecti
 
 
 def final_rows(space: spaces.Space, infos: dict[str, Any]) -> Any:
-    """The last observations in infos that have "final_obs", as `batchenv.Infos.final_rows`: (lanes, rows). None: that
-    is something else than last observations. space: of one lane's."""
+    """The last observations in infos, as `batchenv.Infos.final_rows`: (lanes, rows). None: there are none, or
+    "final_obs" is something else. space: of one lane's."""
+    infos = parted(infos)[0]
+    if "_final_obs" not in infos:
+        return None
     if not isinstance(infos, Infos):
         final = infos["final_obs"]
         if final.dtype != object:

@@ -346,14 +346,19 @@ cdef class Numbers:
         cdef NumberColumn column
         cdef int64_t start, row
         cdef dict info
+        if not self.any:
+            return notes
         for row, lane in enumerate(range(len(self.used)) if lanes is None else lanes.tolist()):
+            if not self.sets[lane]:
+                continue
             start = self.bounds[self.worker_of[lane]]
             info = {}
             for index, column in enumerate(self.columns[self.worker_of[lane]]):
                 if self.sets[lane] >> index & 1 and column.has[lane - start]:
                     number = column.numbers[lane - start]
-                    info[column.key] = number if isinstance(number, column.kind) else column.kind(number)
+                    info[column.key] = number if type(number) is column.kind else column.kind(number)
             self.sets[lane] = 0
             if info:
                 notes.append((row, info))
+        self.any = lanes is not None
         return notes

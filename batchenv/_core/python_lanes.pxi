@@ -344,7 +344,7 @@ cdef class PythonLanes:
 
 cpdef object own_info(object info):
     """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a
-    call of another env that shares them. Objects of other kinds than these and lists and tuples stay the env's own."""
+    call of another env that shares them. Objects of other kinds than these, lists, tuples and sets stay the env's own."""
     return _own(info, False) if isinstance(info, dict) else info
 
 
@@ -360,6 +360,8 @@ cdef object _own(object value, bint all_kinds):
     if value is None or kind is str or kind is float or kind is int or kind is bool or isinstance(value, np.generic):
         return value
     if isinstance(value, cnp.ndarray) and not (all_kinds and value.dtype.hasobject):
+        return value.copy()
+    if kind is set:
         return value.copy()
     if kind is list or isinstance(value, tuple) or kind is dict or (isinstance(value, dict) and not all_kinds):
         Py_EnterRecursiveCall(b" while copying what an env has said")

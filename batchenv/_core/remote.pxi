@@ -31,6 +31,7 @@ cdef class Remote:
     Attributes:
         calm: whether all lanes have been reset, and none has failed, or lost its process, since they were last told.
         watched: whether the owner has to be told what to `expect`.
+        apart: see `Backend.tell_apart`.
     """
 
     cdef Batch batch
@@ -43,7 +44,7 @@ cdef class Remote:
     cdef dict said
     cdef int process
     cdef int64_t looked  # when the owner looked after workers, in ns
-    cdef public bint calm, watched
+    cdef public bint calm, watched, apart
 
     def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, Numbers numbers, list worker_of, list columns,
                   list targets, dict said, letters):
@@ -64,7 +65,7 @@ cdef class Remote:
             try:
                 if self.step_all():
                     PyErr_CheckSignals()  # a handler must not raise after the results have been handed over
-                    infos = self.numbers.take(None)
+                    infos = self.infos(None)
                     if infos is not None:
                         return (*adopt(self.batch, self.columns, None, out), infos)
                 return self.owner().finish_step(out)
@@ -95,6 +96,15 @@ cdef class Remote:
                 self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
                 plain = False
         return plain
+
+    cdef object infos(self, cnp.ndarray lanes):
+        """The infos of lanes (None: of all) that have said numbers alone; None: see `Numbers.take`."""
+        if self.apart:
+            return self.owner().gathered({}, (self.numbers.notes(lanes), []), lanes)
+        infos = self.numbers.take(lanes)
+        if infos is not None and lanes is not None:
+            infos["env_id"] = lanes
+        return infos
 
     def send(self, actions, env_id):
         """See `Backend.send`; holds the batch."""
@@ -128,9 +138,8 @@ cdef class Remote:
             PyErr_CheckSignals()  # a handler must not raise after the batch has been handed over
             try:
                 lanes = self.flight.upcoming()
-                infos = self.numbers.take(lanes)
+                infos = self.infos(lanes)
                 if infos is not None:
-                    infos["env_id"] = lanes
                     result = (*adopt(self.batch, self.columns, lanes, None), infos)
                     self.flight.receive(lanes)
                     if self.watched:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv import nested
 from batchenv.env import BatchEnv
+from batchenv.results import Apart, Notes, parted
 from batchenv.workers.players import FLAGS, REWARDS, Flag, Group, Layout, apart, joined, of
 
 _NAMES = ("first", "second", "third", "fourth")
@@ -305,10 +307,11 @@ class WorkerCast(Cast):
         """See `Cast.told`."""
         table, flags = observations[REWARDS], observations[FLAGS].view(np.bool_)
         playing = flags[:, Flag.PLAYING].copy()
-        if "final_obs" in infos:  # the observations are those of new episodes; what has happened is said in these
+        known, _, _ = parted(infos)
+        if "final_obs" in known:  # the observations are those of new episodes; what has happened is said in these
             table, flags = table.copy(), flags.copy()
-            for lane in np.flatnonzero(infos["_final_obs"]).tolist():
-                final = infos["final_obs"][lane]
+            for lane in np.flatnonzero(known["_final_obs"]).tolist():
+                final = known["final_obs"][lane]
                 table[lane], flags[lane] = final[REWARDS], final[FLAGS]
         if self._env.autoreset_mode is not AutoresetMode.SAME_STEP:
             playing[terminated | truncated] = False
@@ -336,6 +339,15 @@ class WorkerCast(Cast):
         self, infos: dict[str, Any], active: NDArray[np.bool_], playing: NDArray[np.bool_]
     ) -> dict[Any, dict[str, Any]]:
         """{agent: its own infos, and those of the lanes}."""
+        if isinstance(infos, Apart):
+            known, told, finals = parted(infos)
+            join = functools.cache(lambda: self._infos(dict(infos), active, playing))
+            return {
+                agent: Apart(
+                    mine, _notes_of(agent, told), _notes_of(agent, finals), functools.partial(_item, join, agent)
+                )
+                for agent, mine in self._infos(known, active, playing).items()
+            }
         rows = len(active)
         common = self._common(infos)
         done, told = np.flatnonzero(infos.get("_final_obs", ())).tolist(), {}
@@ -359,3 +371,12 @@ class WorkerCast(Cast):
     def state(self) -> NDArray[Any]:
         """See `Cast.state`."""
         return np.stack(self._env.call("state"))
+
+
+def _notes_of(agent: Any, notes: Notes) -> Notes:
+    """What is an agent's of what lanes have said."""
+    return [(lane, info[of(agent)]) for lane, info in notes if of(agent) in info]
+
+
+def _item(make: Callable[[], dict[Any, Any]], key: Any) -> Any:
+    return make()[key]

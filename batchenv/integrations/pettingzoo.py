@@ -105,6 +105,10 @@ class ParallelBatchEnv:
         """
         return converted(self._cast.started, self.env.reset, seed=seed, options=options)
 
+    def reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> Any:
+        """As `reset`, of the lanes of a mask (None: of all), whose environments get these options, or None."""
+        return converted(self._cast.started, self.env._reset_lanes, seed, mask, options)
+
     def step(self, actions: dict[Any, Any]) -> tuple[dict[Any, Any], ...]:
         """Takes one action of every agent in every lane.
 

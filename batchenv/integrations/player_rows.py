@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
-from batchenv.results import converted
+from batchenv.results import Apart, Notes, converted, parted
 from batchenv.workers.players import ARRAYS
 
 
@@ -93,6 +93,12 @@ class PlayerVectorEnv(VectorEnv):
             raise ValueError("options['reset_mask'] cannot be used where players are rows: lanes reset themselves")
         return converted(self._started, self.parallel.reset, seed=seed, options=options)
 
+    def reset_lanes(
+        self, seed: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
+        """As `reset`, of the lanes of a mask (None: of all): rows of the others have their present observations."""
+        return converted(self._started, self.parallel.reset_lanes, seed, mask, options)
+
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
@@ -138,7 +144,7 @@ class PlayerVectorEnv(VectorEnv):
         truncations: dict[Any, Any],
         infos: dict[Any, dict[str, Any]],
     ) -> tuple[Any, ...]:
-        ended = infos[self.agents[0]].get("_final_obs", np.zeros(self.lanes, np.bool_))
+        ended = parted(infos[self.agents[0]])[0].get("_final_obs", np.zeros(self.lanes, np.bool_))
         done, truncated = np.repeat(ended, len(self.agents)), self._joined(truncations)
         truncated &= ~self._joined(terminations)
         return (
@@ -158,6 +164,11 @@ class PlayerVectorEnv(VectorEnv):
 
     def _told(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """The infos of all rows, in Gymnasium's form, from those of each agent."""
+        if isinstance(infos[0], Apart):
+            known, told, finals = zip(*map(parted, infos), strict=True)
+            return Apart(
+                self._told(known), self._of_rows(told), self._of_rows(finals), lambda: self._told([*map(dict, infos)])
+            )
         told: dict[str, Any] = {}
         for name in dict.fromkeys(name for info in infos for name in info):
             if name[:1] == "_" and any(name[1:] in info for info in infos):
@@ -174,6 +185,10 @@ class PlayerVectorEnv(VectorEnv):
                 told[name] = _interleaved(*[_or_nothing(value, given) for value in values])
             told[f"_{name}"] = _interleaved(*masks)
         return told
+
+    def _of_rows(self, by_agent: Sequence[Notes]) -> Notes:
+        """What each agent has said in which lane, by row."""
+        return [(lane * len(by_agent) + k, info) for k, notes in enumerate(by_agent) for lane, info in notes]
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture of each lane, as `BatchEnv.render`."""

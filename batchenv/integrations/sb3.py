@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from batchenv.backend import ResetNeeded
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import check_env
 from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import tell_infos
+from batchenv.results import Notes, parted, tell_infos, tell_notes
 from batchenv.seeds import read_seed
 from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
 
@@ -71,6 +71,7 @@ class BatchVecEnv(VecEnv):
         self._says_masks = any(info["name"] == _MASK for info in _infos_of(env))
         self._action_masks: NDArray[Any] | None = None
         self._make_dicts()
+        env._open().tell_apart()
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = {name: value for name, value in env.metadata.items() if name != "autoreset_mode"}
         if env.config["seed"] is not None:
@@ -121,37 +122,20 @@ class BatchVecEnv(VecEnv):
         Returns:
             observations (num_envs, ...). The attribute `reset_infos` has a dict per lane.
         """
+        check_options(self._options, self.num_envs)
         seeds = self._seeds if any(seed is not None for seed in self._seeds) else None
-        groups: dict[int, tuple[dict[str, Any], list[int]]] = {}
-        for lane, options in enumerate(self._options):
-            groups.setdefault(id(options) if options else 0, (options, []))[1].append(lane)
-        if len(groups) == 1:
-            ((options, _),) = groups.values()
-            observations, infos = self.env.reset(seed=seeds, options=options or None)
-            self._note_reset(infos)
-        else:
-            observations = self._reset_by_options(seeds, list(groups.values()))
+        observations = reset_by_options(self.env, self.env._reset_lanes, seeds, self._options, self._note_reset)
         self._reset_seeds()
         self._reset_options()
         return observations
 
-    def _reset_by_options(self, seeds: Any, groups: list[tuple[dict[str, Any], list[int]]]) -> Any:
-        """`reset` of lanes that have options of their own."""
-        if self.env._open().needs_reset:  # only then lanes can be reset by themselves
-            self.env.reset(seed=seeds)
-            seeds = list(self.env.np_random_seed)  # each begins once more with what it has begun with
-        for options, lanes in groups:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[lanes] = True
-            observations, infos = self.env._reset_lanes(seeds, mask, options or None)
-            self._note_reset(infos, lanes)
-        return observations
-
-    def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int] | None = None) -> None:
-        """Keeps infos of a reset of these lanes (None: of all)."""
+    def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int]) -> None:
+        """Keeps infos of a reset of these lanes."""
         dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        infos, told, _ = parted(infos)
         tell_infos(dicts, infos)
-        for lane in range(self.num_envs) if lanes is None else lanes:
+        tell_notes(dicts, told)
+        for lane in lanes:
             self.reset_infos[lane] = dicts[lane]
         self._note_masks(infos)
 
@@ -190,14 +174,15 @@ class BatchVecEnv(VecEnv):
         """The results of `BatchEnv.step` as Stable-Baselines3 has them."""
         observations, rewards, terminations, truncations, infos = result
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
-        if not infos:
+        infos, told, finals = parted(infos)
+        if not (infos or told):
             return observations, rewards, dones, self._dicts.take()
         episodes = infos["episode"] if self._statistics and "episode" in infos else None
         known = 0 if episodes is None else 2
         final_info = None
         if "final_info" in infos:
             known, final_info = known + 4, infos["final_info"]
-        own = len(infos) > known or bool(final_info)
+        own = len(infos) > known or bool(final_info or told or finals)
         dicts = [{_TRUNCATED: False} for _ in range(self.num_envs)] if own else self._dicts.take()
         ended: list[int] = []
         if final_info is not None:
@@ -207,17 +192,21 @@ class BatchVecEnv(VecEnv):
             for lane in ended:
                 self.reset_infos[lane] = {}
         if own:
-            self._tell_own(dicts, infos, ended)
+            self._tell_own(dicts, infos, ended, told, finals)
         return observations, rewards, dones, dicts
 
-    def _tell_own(self, dicts: list[dict[str, Any]], infos: dict[str, Any], ended: list[int]) -> None:
+    def _tell_own(
+        self, dicts: list[dict[str, Any]], infos: dict[str, Any], ended: list[int], told: Notes, finals: Notes
+    ) -> None:
         """What environments say. Where an episode has ended, the infos are those of the next one's beginning."""
         now = dicts.copy()
         for lane in ended:
             now[lane] = self.reset_infos[lane]
         tell_infos(now, infos, self._ours)
+        tell_notes(now, told)
         if ended:
             tell_infos(dicts, infos["final_info"], self._ours)
+            tell_notes(dicts, finals)
         self._note_masks(infos)
 
     # ---- single environments ----------------------------------------------------------------------------------------
@@ -311,6 +300,46 @@ class BatchVecEnv(VecEnv):
             warnings.warn(f"render_mode={self.render_mode!r} must be 'rgb_array' for get_images()", stacklevel=2)
             return [None] * self.num_envs
         return list(self.env.render() or ())
+
+
+def check_options(options: Sequence[dict[str, Any]], rows: int) -> None:
+    """Raises ValueError unless `set_options` has been given a dict for each of these rows."""
+    if len(options) != rows:
+        raise ValueError(f"set_options() got {len(options)} dicts, but must get one for all, or one for each of {rows}")
+
+
+def reset_by_options(
+    env: BatchEnv,
+    reset: Callable[..., Any],
+    seeds: Any,
+    options: Sequence[dict[str, Any]],
+    note: Callable[[dict[str, Any], Iterable[int]], None],
+) -> Any:
+    """Resets all lanes, each with its own options; returns observations.
+
+    Args:
+        env: theirs.
+        reset: a function of seeds, a mask of lanes (None: all) and their options (None: there are none).
+        seeds: of all lanes, as `BatchEnv.reset` takes them.
+        options: of each lane; {}: none.
+        note: called with infos, and the lanes that they are of.
+    """
+    groups: dict[int, tuple[dict[str, Any], list[int]]] = {}
+    for lane, own in enumerate(options):
+        groups.setdefault(id(own) if own else 0, (own, []))[1].append(lane)
+    if len(groups) == 1:
+        observations, infos = reset(seeds, None, options[0] or None)
+        note(infos, range(env.num_envs))
+        return observations
+    if env._open().needs_reset:  # only then lanes can be reset by themselves
+        reset(seeds, None, None)
+        seeds = list(env.np_random_seed)  # each begins once more with what it has begun with
+    for own, lanes in groups.values():
+        mask = np.zeros(env.num_envs, np.bool_)
+        mask[lanes] = True
+        observations, infos = reset(seeds, mask, own or None)
+        note(infos, lanes)
+    return observations
 
 
 def _infos_of(env: BatchEnv) -> list[dict[str, Any]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.utils.env_checker import data_equivalence
 from numpy.typing import NDArray
 
 from batchenv._core import dones_and_rewards
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.player_rows import PlayerVectorEnv
+from batchenv.integrations.sb3 import check_options, reset_by_options
 from batchenv.lanes import lane_indices
-from batchenv.results import converted, tell_infos
+from batchenv.results import converted, parted, tell_infos, tell_notes
 from batchenv.seeds import lane_seeds, read_seed
 from batchenv.workers.asked import call_env, get_attribute, set_attribute
 
@@ -40,6 +42,7 @@ class PlayerVecEnv(VecEnv):
     def __init__(self, parallel: ParallelBatchEnv):
         self.rows = PlayerVectorEnv(parallel)
         self._lane_seed: int | None = None
+        parallel.env._open().tell_apart()
         super().__init__(self.rows.num_envs, self.rows.single_observation_space, self.rows.single_action_space)
         self.metadata = {name: value for name, value in self.rows.metadata.items() if name != "autoreset_mode"}
 
@@ -63,18 +66,43 @@ class PlayerVecEnv(VecEnv):
         return [own for own in lane_seeds(self._lane_seed, self.rows.lanes) for _ in range(players)]
 
     def reset(self) -> Any:
-        """Starts new episodes in all lanes.
+        """Starts new episodes in all lanes, with what `seed` and `set_options` have been told since the last reset.
 
         Returns:
             observations (num_envs, ...). The attribute `reset_infos` has a dict per row.
+
+        Raises:
+            ValueError: rows of one lane have different options.
         """
-        options = next((options for options in self._options if options), None)
-        observations, infos = self.rows.reset(seed=self._lane_seed, options=options)
-        self.reset_infos = [{} for _ in range(self.num_envs)]
-        tell_infos(self.reset_infos, infos)
+        options, rows = self._lane_options(), self.rows
+        observations = reset_by_options(rows.parallel.env, rows.reset_lanes, self._lane_seed, options, self._note_reset)
         self._lane_seed = None
         self._reset_options()
         return observations
+
+    def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int]) -> None:
+        """Keeps infos of a reset of these lanes."""
+        dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        known, told, _ = parted(infos)
+        tell_infos(dicts, known)
+        tell_notes(dicts, told)
+        players = len(self.rows.agents)
+        for lane in lanes:
+            for row in range(lane * players, (lane + 1) * players):
+                self.reset_infos[row] = dicts[row]
+
+    def _lane_options(self) -> list[dict[str, Any]]:
+        """The options of each lane, which are those of its rows."""
+        check_options(self._options, self.num_envs)
+        players = len(self.rows.agents)
+        for row, options in enumerate(self._options):
+            first = row - row % players
+            if not data_equivalence(options, self._options[first]):
+                raise ValueError(
+                    f"set_options() got {options!r} for row {row} and {self._options[first]!r} for row {first}, which "
+                    f"are agents of one environment: give rows {first}..{first + players - 1} the same options"
+                )
+        return self._options[::players]
 
     def step_async(self, actions: Any) -> None:
         """Takes one action per row, for `step_wait`."""
@@ -96,6 +124,7 @@ class PlayerVecEnv(VecEnv):
     def _told(self, *result: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """The results of `PlayerVectorEnv.step` as Stable-Baselines3 has them."""
         observations, rewards, terminations, truncations, infos = result
+        infos, told, finals = parted(infos)
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         dicts: list[dict[str, Any]] = [
             {"TimeLimit.truncated": truncated, "active": active}
@@ -106,8 +135,10 @@ class PlayerVecEnv(VecEnv):
             dicts[row]["terminal_observation"] = infos["final_obs"][row]
             now[row] = self.reset_infos[row] = {}
         tell_infos(now, infos, _NOT_NOW)
+        tell_notes(now, told)
         if "final_info" in infos:
             tell_infos(dicts, infos["final_info"])
+            tell_notes(dicts, finals)
         return observations, rewards, dones, dicts
 
     # ---- lanes ------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import converted, tell_infos
+from batchenv.results import converted, parted, tell_infos, tell_notes
 from batchenv.seeds import check_seed, lane_seeds
 from batchenv.workers.asked import get_attribute, set_attribute
 
@@ -50,6 +50,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
                 "wrapper of one in Python, with an array or a dict"
             )
         super().__init__(env)
+        env._open().tell_apart()
         # Each lane has a space of its own, as collectors sample from them, and `seed` seeds each with another number.
         self._action_spaces = [copy.deepcopy(env.single_action_space) for _ in range(env.num_envs)]
         self._flying = np.zeros(env.num_envs, np.bool_)  # lanes that have actions, and whose results nobody has got
@@ -185,7 +186,9 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
 
     def _dicts(self, infos: dict[str, Any], count: int) -> NDArray[Any]:
         dicts: list[dict[str, Any]] = [{} for _ in range(count)]
+        infos, told, _ = parted(infos)
         tell_infos(dicts, infos, ("env_id",))
+        tell_notes(dicts, told)
         return _objects(dicts)
 
     # ---- single environments ----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend import Drawer, LaneError, Shortcuts
 from batchenv.core_backend import CoreBackend
+from batchenv.results import Apart, Notes
 from batchenv.snapshot import Snapshot
 from batchenv.translator import Translator
 from batchenv.workers import saved
@@ -30,26 +31,37 @@ from batchenv.workers.stepwise import stepwise
 _numbers = itertools.count()
 
 
-Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
 NOTES = "\0notes"  # a key beside those of infos
 _FINAL = ("final_info", "_final_info", "final_obs", "_final_obs")  # what a step says of episodes that have ended
 
 
-def gather(infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[int]) -> None:
-    """Puts what envs have said, and what they have said of episodes that have ended, into the infos of these lanes.
+def gather(
+    infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False
+) -> dict[str, Any]:
+    """The infos of these lanes with what envs have said, and what they have said of episodes that have ended.
+
+    Args:
+        apart: let it be put in when somebody reads it.
 
     Raises:
-        InfosDiffer: that cannot be done.
+        InfosDiffer: it cannot be put together.
     """
+    finals = [(row, info) for row, info in finals if "_final_info" in infos and infos["_final_info"][row]]
+    if apart:
+        return Apart(infos, told, finals, lambda: gather(dict(infos), told, finals, lanes))
+    numbers = infos.get("env_id")
     said = _Infos(lanes).gather(told)
     if "final_info" in infos:
-        mask = infos["_final_info"]
-        more = _Infos(lanes).gather([(row, info) for row, info in finals if mask[row]])
+        more = _Infos(lanes).gather(finals)
         # An env may say something of these names, too. The step's own stay, to which a dict is added.
         theirs, *_ = [said.pop(name, None) for name in _FINAL]
         if more or theirs is not None:
             infos["final_info"] = {**(theirs if isinstance(theirs, dict) else {}), **infos["final_info"], **more}
     infos.update(said)
+    if numbers is not None:  # an env may say something of this name
+        infos["env_id"] = numbers
+        infos.pop("_env_id", None)
+    return infos
 
 
 def new_name(env_id: str) -> str:
@@ -158,6 +170,7 @@ class PythonBackend(CoreBackend):
     """
 
     has_envs = True
+    _apart = False  # see `tell_apart`
 
     def __init__(
         self,
@@ -236,6 +249,10 @@ class PythonBackend(CoreBackend):
         # An observation with parts that are single values or objects: arrays do not say of which type they were.
         more = self.observations.objects or any(not port.shape for port in self.observations.ports)
         self._says_more = self.lanes.keeps_final = self._layout.observation_space is self._spaces()[0] and bool(more)
+
+    def tell_apart(self) -> None:
+        """See `Backend.tell_apart`."""
+        self._apart = True
 
     def shortcuts(self) -> Shortcuts:
         """See `Backend.shortcuts`."""
@@ -345,11 +362,7 @@ class PythonBackend(CoreBackend):
         notes = self.lanes.take(lanes)
         if notes is not None:
             if self.gathers:
-                ids = infos.get("env_id")
-                gather(infos, *notes, numbers)
-                if ids is not None:  # an env may say something of this name
-                    infos["env_id"] = ids
-                    infos.pop("_env_id", None)
+                infos = gather(infos, *notes, numbers, self._apart)
             else:
                 infos[NOTES] = notes
         return (*result[:-1], infos)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend import Drawer, Shortcuts
 from batchenv.core_backend import CoreBackend
+from batchenv.results import Notes, parted
 from batchenv.snapshot import Snapshot
 from batchenv.transforms import DEFAULTS
 from batchenv.workers import saved, trial
 from batchenv.workers.backend import (
     NOTES,
-    Notes,
     PythonDrawer,
     PythonTranslator,
     gather,
@@ -266,6 +266,10 @@ class ProcessBackend(CoreBackend, Owner):
             return Shortcuts()
         return Shortcuts(self._remote.step, self._remote.send, self._remote.recv)
 
+    def tell_apart(self) -> None:
+        """See `Backend.tell_apart`."""
+        self._remote.apart = True
+
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._raw, self._actions
 
@@ -399,12 +403,10 @@ class ProcessBackend(CoreBackend, Owner):
         try:
             infos, self._unlike = self._infos(lanes), None
         except _core.InfosDiffer as problem:  # when the lanes' states have been noted
-            infos, self._unlike = {}, problem
-        if self._stage is not None and "final_obs" in infos:
-            self._observe_finals(infos["final_obs"], np.flatnonzero(infos["_final_obs"]))
-        if lanes is not None:
-            infos["env_id"] = lanes
-            infos.pop("_env_id", None)  # an env's own
+            infos, self._unlike = {} if lanes is None else {"env_id": lanes}, problem
+        known, _, _ = parted(infos)
+        if self._stage is not None and "final_obs" in known:
+            self._observe_finals(known["final_obs"], np.flatnonzero(known["_final_obs"]))
         return observations, rewards, terminations, truncations, infos
 
     def _observed(self, arrays: Any, lanes: NDArray[np.int64] | None) -> Any:
@@ -435,14 +437,23 @@ class ProcessBackend(CoreBackend, Owner):
             for notes, some in zip(told, infos.pop(NOTES, ((), ())), strict=True):
                 notes += [(first + row, info) for row, info in some]
         infos = merged(said, rows)
-        numbers = None if told[0] else self._numbers.take(lanes)
+        numbers = None if told[0] or self._remote.apart else self._numbers.take(lanes)
         if numbers is None:  # a key may have numbers and others, which Gymnasium decides in the order of lanes
             told[0].extend(self._numbers.notes(lanes))
             told[0].sort(key=lambda note: note[0])
         else:
             infos.update(numbers)
-        gather(infos, *told, range(self.num_envs) if lanes is None else lanes.tolist())
-        return infos
+        return self.gathered(infos, told, lanes)
+
+    def gathered(
+        self, infos: dict[str, Any], told: tuple[Notes, Notes], lanes: NDArray[np.int64] | None
+    ) -> dict[str, Any]:
+        """Infos of lanes (None: of all) with what their envs have said."""
+        if lanes is not None:
+            infos["env_id"] = lanes
+            infos.pop("_env_id", None)  # an env's own
+        numbers = range(self.num_envs) if lanes is None else lanes.tolist()
+        return gather(infos, *told, numbers, self._remote.apart)
 
     def _raised(self, result: Any, lanes: NDArray[np.int64] | None) -> Any:
         """`result`, or a LaneError that holds it, if lanes have failed.

@@ -11,6 +11,8 @@ from gymnasium import spaces
 
 import batchenv
 from batchenv._core import OwnDicts, dones_and_rewards, put_ends
+from helpers.awkward import makers
+from helpers.awkward import same as exactly
 
 pytest.importorskip("stable_baselines3")
 import torch
@@ -411,3 +413,65 @@ def test_lives_are_no_games():
         if games:
             break
     assert games and lives >= 5 * games
+
+
+@pytest.mark.parametrize("workers", ["serial", "threads", "processes", "asyncio"])
+@pytest.mark.parametrize("monitored", [True, False])
+def test_what_an_awkward_env_says(workers, monitored):
+    """Infos, options, seeds and last observations are those of DummyVecEnv, types too."""
+    make = makers(parts=monitored)
+    some = {} if workers == "asyncio" else {"num_workers": 2}
+    ours = batchenv.make_python(make, workers=workers, env_type="sb3", record_episode_statistics=monitored, **some)
+    plain = makers(parts=monitored, reuses=False)
+    theirs = DummyVecEnv([lambda one=one: Monitor(one()) if monitored else one() for one in plain])
+    for options in ({}, {"start": 1}, [{"start": [lane]} if lane % 2 else {} for lane in range(len(make))]):
+        for env in (ours, theirs):
+            env.seed(5)
+            env.set_options(options)
+        exactly(ours.reset(), dict(theirs.reset()) if monitored else theirs.reset())
+        exactly(ours.reset_infos, theirs.reset_infos, ("options",))
+        for lane, info in enumerate(ours.reset_infos):
+            assert (info["options"] or None) == theirs.reset_infos[lane]["options"]
+        kept = []
+        for step in range(13):
+            actions = np.arange(len(make)) * step % 3
+            got, (seen, *expected) = ours.step(actions), theirs.step(actions)
+            exactly(got, (dict(seen) if monitored else seen, *expected), ("t",))
+            exactly(ours.reset_infos, theirs.reset_infos, ("t", "options"))
+            kept.append((got, copy.deepcopy(got)))
+        for now, before in kept:
+            exactly(now, before)
+    ours.close()
+
+
+def test_a_dict_of_options_for_each_env():
+    ours = batchenv.make_python(makers(), workers="serial", env_type="sb3")
+    ours.set_options([{"start": 1}])
+    with pytest.raises(
+        ValueError, match=r"set_options\(\) got 1 dicts, but must get one for all, or one for each of 4"
+    ):
+        ours.reset()
+    ours.close()
+
+
+def test_the_env_below_puts_infos_together():
+    """Who uses the BatchEnv itself gets infos as ever, or the error that they do not fit together."""
+    told = [lambda: Numbered(3), lambda: Numbered(4)]
+    ours = batchenv.make_python(told, workers="serial", env_type="sb3", record_episode_statistics=False)
+    plain = batchenv.make_python(told, workers="serial", autoreset_mode="SameStep")
+    for env in (ours.env, plain):
+        env.reset(seed=1)
+    for _ in range(5):
+        mine, its = (env.step(np.zeros(2, int)) for env in (ours.env, plain))
+        same(mine[:4], its[:4])
+        assert mine[4].keys() == its[4].keys() and pickle.loads(pickle.dumps(mine[4])).keys() == its[4].keys()
+        for name in ("steps", "_steps", "odd", "final_info"):
+            same(mine[4].get(name), its[4].get(name))
+    for env in (ours, plain):
+        env.close()
+    awkward = batchenv.make_python(makers(), workers="serial", env_type="sb3").env
+    observations, infos = awkward.reset(seed=1)
+    assert observations.shape == (4, 2) and infos
+    with pytest.raises(ValueError, match="cannot be put together"):
+        len(infos)
+    awkward.close()

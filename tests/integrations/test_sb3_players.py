@@ -1,9 +1,14 @@
 """Players as rows for Stable-Baselines3: against SuperSuit, and in a training."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import batchenv
+from helpers.awkward import LANES as KINDS
+from helpers.awkward import AwkwardPair
+from helpers.awkward import same as exactly
 from helpers.parallel_envs import Herd, supersuit_herd
 
 LANES = 4
@@ -95,6 +100,57 @@ def test_supersuit():
                 assert {name: told[name] for name in its} == its
     assert ended > 10
     mine.close()
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_what_awkward_agents_say(workers):
+    """Infos are each agent's own, types too; options and seeds are each lane's."""
+    make = [functools.partial(AwkwardPair, lane) for lane in range(KINDS)]
+    ours = batchenv.make_parallel(make, workers=workers, num_workers=2, env_type="sb3")
+    envs = [one() for one in make]
+    chosen = [{}, {"start": 1}, {"start": 1}, {"start": [2]}]
+    for options in ([{}] * KINDS, [{"start": 0}] * KINDS, chosen):
+        ours.seed(5)
+        ours.set_options([own for own in options for _ in range(2)])
+        seen = ours.reset()
+        begun = [env.reset(5 + lane, own or None) for lane, (env, own) in enumerate(zip(envs, options, strict=True))]
+        assert [info["options"] or None for info in ours.reset_infos] == [own or None for own in options for _ in "12"]
+        for row, info in enumerate(ours.reset_infos):
+            first, said = (part[envs[0].possible_agents[row % 2]] for part in begun[row // 2])
+            np.testing.assert_array_equal(seen[row], first)
+            exactly(info, said, ("options", "active", "playing"))
+        for step in range(9):
+            actions = np.arange(2 * KINDS) * step % 3
+            seen, won, dones, dicts = ours.step(actions)
+            for lane, env in enumerate(envs):
+                told = env.step(dict(zip(env.agents, actions[2 * lane : 2 * lane + 2], strict=True)))
+                first, now = told[0], None
+                if not env.agents:
+                    first, now = env.reset()
+                for k, agent in enumerate(env.possible_agents):
+                    row = 2 * lane + k
+                    assert won[row] == told[1][agent] and dones[row] == told[2][agent]
+                    np.testing.assert_array_equal(seen[row], first[agent])
+                    said = told[4][agent] | {"TimeLimit.truncated": False}
+                    if now is not None:
+                        said["terminal_observation"] = told[0][agent]
+                        exactly(ours.reset_infos[row], now[agent], ("options", "playing"))
+                    exactly(dicts[row], said, ("active", "playing"))
+    ours.close()
+
+
+def test_rows_of_a_lane_share_its_options():
+    env = make()
+    for options, problem in (
+        ([{"a": np.arange(2)}] * 4 + [{"a": 1}] + [{}] * 7, "for row 4 and .* for row 3, .* give rows 3..5 the same"),
+        ([{}] * 4, "got 4 dicts, but must get one for all, or one for each of 12"),
+    ):
+        env.set_options(options)
+        with pytest.raises(ValueError, match=problem):
+            env.reset()
+    env.set_options({"a": np.arange(2)})
+    env.reset()
+    env.close()
 
 
 class Follow(Herd):
