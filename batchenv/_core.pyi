@@ -28,6 +28,7 @@ class Infos(dict[str, Any]):
 
 @final
 class Tensors:
+    finals_only: bool
     def __init__(
         self,
         kind: type,

@@ -219,6 +219,9 @@ cdef class Tensors:
         batch: what `step` steps in place of `call`, into tensors that nobody else holds any more; None: there is none.
         renew: called with tensors and the arrays under them; returns others over the same arrays, or None, if somebody
             uses the memory of the first ones.
+
+    Attributes:
+        finals_only: whether infos are left out, but for "final_rows".
     """
 
     cdef const DlExchange *exchange
@@ -226,6 +229,7 @@ cdef class Tensors:
     cdef Batch batch
     cdef list sets  # (four arrays, the tensors over them) with `again`, Spare with `batch`; else None
     cdef int turn  # the set that was used last
+    cdef public bint finals_only
 
     def __init__(self, kind, make, rows_of=None, bint again=False, call=None, Batch batch=None, renew=None):
         self.exchange = _exchange_of(<type>kind)  # of a metaclass of its own
@@ -348,7 +352,11 @@ cdef class Tensors:
         cdef PyObject *key
         cdef PyObject *value
         cdef dict told = {}
-        cdef bint ends = "_final_obs" in infos
+        cdef bint ends
+        if self.finals_only:
+            rows = self.rows_of(infos)
+            return {} if rows is None else {"final_rows": self.of(rows)}
+        ends = "_final_obs" in infos
         while PyDict_Next(infos, &place, &key, &value):
             if not ends or <object>key != _FINAL:
                 told[<object>key] = self.of(<object>value)

@@ -70,6 +70,12 @@ class TorchBatchEnv(TensorSteps, Wrapper):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.env, name)
 
+    def tell_finals_only(self) -> None:
+        """Leaves out infos other than "final_rows", for whoever reads no others: they take time, and some cannot be put
+        together."""
+        self.env._open().tell_apart()
+        self._tensors.finals_only = True
+
     def reset(
         self, env_id: Any = None, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

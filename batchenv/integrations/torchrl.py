@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from batchenv.backend import LaneError
 from batchenv.env import BatchEnv
 
 try:
@@ -95,8 +97,9 @@ class TorchRLBatchEnv(EnvBase):
 
     TensorDicts hold tensors over BatchEnv's arrays, or on a GPU what was copied there at once for all lanes. "next" has
     an episode's last observation, and `step_and_maybe_reset` the next episode's first one, which has begun in the same
-    step: the BatchEnv's mode is "SameStep". An observation that is no Dict is called "observation". Discrete actions
-    are numbers, as with `GymWrapper(..., categorical_action_encoding=True)`.
+    step: the BatchEnv's mode is "SameStep". An observation that is no Dict is called "observation", and an action that
+    is no Dict "action"; parts of Dicts have their own names, as with TorchRL's GymEnv. Discrete actions are numbers, as
+    with `GymWrapper(..., categorical_action_encoding=True)`.
 
     Args:
         env: the BatchEnv.
@@ -119,25 +122,23 @@ class TorchRLBatchEnv(EnvBase):
             copy="with env_type='torchrl': collectors keep what steps return",
         )
         lanes = TorchBatchEnv(env, "cpu" if device is None else device)
+        lanes.tell_finals_only()
         device = None if device is None else lanes.device
         super().__init__(device=device, batch_size=torch.Size([env.num_envs]))
         self.env, self._lanes = env, lanes
         count = env.num_envs
         observation = spec_of(env.single_observation_space, count, device)
         self._named = isinstance(observation, Composite)
-        taken = {"action", "reward", "next", *_DONE} & set(observation.keys()) if self._named else ()
-        if taken:
-            raise ValueError(
-                f"observations have the key {min(taken)!r}, which TensorDicts need for something else: rename it "
-                "with a wrapper"
-            )
+        action = spec_of(env.single_action_space, count, device)
+        if not isinstance(action, Composite):
+            action = Actions(action=action, shape=(count,), device=device)
+        _check_keys("observations", observation if self._named else (), {"reward", "next", *_DONE, *action.keys()})
+        seen = observation.keys() if self._named else ("observation",)
+        _check_keys("actions", action, {"reward", "next", *_DONE, *seen})
         self.observation_spec = (
             observation if self._named else Composite(observation=observation, shape=(count,), device=device)
         )
-        action = spec_of(env.single_action_space, count, device)
-        self.action_spec = (
-            action if isinstance(action, Composite) else Actions(action=action, shape=(count,), device=device)
-        )
+        self.action_spec = action
         dtype = torch.float32 if np.dtype(env.config.get("reward_dtype", "float64")) == np.float32 else torch.float64
         self.reward_spec = Unbounded(shape=(count, 1), dtype=dtype, device=device)
         flag = Categorical(2, shape=(count, 1), dtype=torch.bool, device=device)
@@ -192,18 +193,29 @@ class TorchRLBatchEnv(EnvBase):
         mask = None if tensordict is None else tensordict.get("_reset", None)
         if mask is None or self._present.observations is None:
             seed = self._seed_of_reset if seed is None else seed
-            self._present.observations, _ = self._lanes.reset(seed=seed, options=options)
+            everything = ~self._not_done()["done"].squeeze(-1)
+            self._reset_lanes(everything, self._lanes.reset, seed=seed, options=options)
             self._seed_of_reset = self._present.begun = None
         else:
             mask = mask.reshape(self.num_envs)
             # A lane that has just ended has begun its next episode already.
             waiting = mask if self._present.begun is None else mask & ~self._present.begun
             if waiting.any():
-                result = converted(self._lanes._told, self.env._reset_lanes, seed, arrays(waiting), options or None)
-                self._present.observations, _ = result
+                given = (seed, arrays(waiting), options or None)
+                self._reset_lanes(waiting, converted, self._lanes._told, self.env._reset_lanes, *given)
             if self._present.begun is not None:
                 self._present.begun = self._present.begun & ~mask
         return self._tensordict(self._told(self._present.observations), device=self.device, **self._not_done())
+
+    def _reset_lanes(self, asked: torch.Tensor, reset: Callable[..., Any], *args: Any, **keywords: Any) -> None:
+        """Resets these lanes, by a function that returns observations and infos as tensors."""
+        try:
+            self._present.observations, _ = reset(*args, **keywords)
+        except LaneError as error:
+            self._present.observations = error.result[0]
+            began, before = _but(asked, error.env_id), self._present.begun
+            self._present.begun = began if before is None else before | began
+            raise
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         return self._stepped(tensordict)[0]
@@ -240,17 +252,37 @@ class TorchRLBatchEnv(EnvBase):
         such ones, and `to` takes as long as several steps."""
         if tensordict.device is not None or self._lanes.device.type != "cpu":
             return False
-        action = tensordict.get("action")
+        action = tensordict.get("action", None)
         return isinstance(action, torch.Tensor) and action.device.type == "cpu"
 
     # ---- TensorDicts -------------------------------------------------------------------------------------------------
 
     def _stepped(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, bool]:
-        """What is in "next" after a step, and whether an episode has ended."""
-        action = tensordict.get("action")
-        if isinstance(action, TensorDictBase):
-            action = action.to_dict()
-        observations, rewards, terminated, truncated, infos = self._lanes.step(action)
+        """What is in "next" after a step, and whether an episode has ended.
+
+        Raises:
+            LaneError: some lanes have failed. Its `result` is what is in "next" of the others.
+        """
+        action = _taken(self.env.single_action_space, tensordict, "action")
+        try:
+            return self._next(tensordict.device, *self._lanes.step(action))
+        except LaneError as error:
+            error.result, _ = self._next(tensordict.device, *error.result)
+            # The next reset resets lanes that have failed, whatever state they are in.
+            if self._present.begun is not None:
+                self._present.begun = _but(self._present.begun, error.env_id)
+            raise
+
+    def _next(
+        self,
+        device: torch.device | None,
+        observations: Any,
+        rewards: torch.Tensor,
+        terminated: torch.Tensor,
+        truncated: torch.Tensor,
+        infos: dict[str, Any],
+    ) -> tuple[TensorDictBase, bool]:
+        """Of what a step has returned: what is in "next", and whether an episode has ended."""
         self._present.observations, self._present.begun = observations, None
         last, done = observations, terminated | truncated
         ended = "final_rows" in infos
@@ -260,9 +292,7 @@ class TorchRLBatchEnv(EnvBase):
             self._present.begun = done
         flags = {"done": done, "terminated": terminated, "truncated": truncated}
         columns = {name: flag.unsqueeze(-1) for name, flag in flags.items()}
-        return self._tensordict(
-            self._told(last), device=tensordict.device, reward=rewards.unsqueeze(-1), **columns
-        ), ended
+        return self._tensordict(self._told(last), device=device, reward=rewards.unsqueeze(-1), **columns), ended
 
     def _told(self, observations: Any) -> dict[str, Any]:
         """Observations by name."""
@@ -279,6 +309,32 @@ class TorchRLBatchEnv(EnvBase):
         if any(isinstance(part, dict) for part in observations.values()):
             return TensorDict({**observations, **values}, batch_size=self.batch_size, device=device)
         return TensorDict._new_unsafe({**observations, **values}, batch_size=self.batch_size, device=device)
+
+
+def _check_keys(what: str, keys: Any, others: set[str]) -> None:
+    """Raises ValueError where parts of observations or actions have a key that means something else."""
+    taken = others & set(keys)
+    if taken:
+        raise ValueError(
+            f"{what} have the key {min(taken)!r}, which TensorDicts need for something else: rename it with a wrapper"
+        )
+
+
+def _taken(space: spaces.Space, tensordict: Any, name: str) -> Any:
+    """An action as the BatchEnv takes it. name: of one that is no Dict."""
+    if not isinstance(space, spaces.Dict):
+        return tensordict.get(name)
+    return {
+        key: _taken(part, tensordict.get(key) if isinstance(part, spaces.Dict) else tensordict, key)
+        for key, part in space.items()
+    }
+
+
+def _but(flags: torch.Tensor, lanes: Any) -> torch.Tensor:
+    """`flags`, but False for these lanes."""
+    flags = flags.clone()
+    flags[torch.as_tensor(lanes)] = False
+    return flags
 
 
 def _replaced(observations: Any, lanes: torch.Tensor, rows: Any) -> Any:

@@ -7,6 +7,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers.awkward import makers
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
@@ -14,7 +15,15 @@ pytest.importorskip("torchrl")
 from tensordict import TensorDict  # noqa: E402
 from tensordict.nn import TensorDictModule  # noqa: E402
 from torchrl.data import Bounded, Categorical, Composite, Unbounded  # noqa: E402
-from torchrl.envs import GymEnv, GymWrapper, RewardSum, StepCounter, TransformedEnv, check_env_specs  # noqa: E402
+from torchrl.envs import (  # noqa: E402
+    GymEnv,
+    GymWrapper,
+    RewardSum,
+    SerialEnv,
+    StepCounter,
+    TransformedEnv,
+    check_env_specs,
+)
 
 from batchenv.integrations.torchrl import TorchRLBatchEnv  # noqa: E402
 
@@ -339,3 +348,155 @@ def test_its_own_wrapper_around_a_batch_env():
         steps.append(wrapped.rollout(60, break_when_any_done=False))
     assert steps[0]["next", "done"].any()
     same(steps[0]["next"], steps[1]["next"])
+
+
+class Parted(gymnasium.Env):
+    """Actions of several parts, two levels deep; the observation shows what was done."""
+
+    observation_space = spaces.Box(-9, 9, (4,), np.float32)
+    action_space = spaces.Dict(
+        gear=spaces.Discrete(3),
+        arm=spaces.Dict(force=spaces.Box(-1, 1, (2,), np.float32), grip=spaces.MultiBinary(1)),
+    )
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.steps += 1
+        seen = np.concatenate([[action["gear"]], action["arm"]["force"], action["arm"]["grip"]]).astype(np.float32)
+        return seen, float(seen.sum()), False, self.steps == 3, {}
+
+
+class OnePart(gymnasium.ActionWrapper):
+    """A Dict action of one part."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = spaces.Dict(gear=spaces.Discrete(3))
+
+    def action(self, action):
+        return {**action, "arm": {"force": np.zeros(2, np.float32), "grip": np.zeros(1, np.int8)}}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_dict_actions(device):
+    """Named as TorchRL's own GymWrapper names them, in its SerialEnv, and with the same results."""
+    ours = batchenv.make_python(Parted, 3, workers="serial", env_type="torchrl", device=device)
+    theirs = SerialEnv(3, lambda: GymWrapper(Parted(), categorical_action_encoding=True))
+    assert set(ours.full_action_spec.keys(True, True)) == set(theirs.full_action_spec.keys(True, True))
+    for key in theirs.action_keys:
+        assert ours.full_action_spec[key].shape == theirs.full_action_spec[key].shape, key
+        assert ours.full_action_spec[key].dtype == theirs.full_action_spec[key].dtype, key
+    check_env_specs(ours)
+    torch.manual_seed(0)
+    data, both = ours.rollout(3), {}
+    for env in (ours, theirs):
+        state, both[env] = env.reset(), []
+        for t in range(3):
+            for key in ours.action_keys:
+                state[key] = data[key][:, t]
+            both[env].append(env.step(state)["next"])
+            state = both[env][-1].exclude("reward")
+    for mine, its in zip(both[ours], both[theirs], strict=True):
+        assert torch.equal(mine["observation"], its["observation"]) and torch.equal(mine["done"], its["done"])
+        assert torch.equal(mine["reward"].float(), its["reward"])
+    assert data["next", "observation"].abs().sum() > 0
+    collector = Collector(ours, ours.rand_action, frames_per_batch=12, total_frames=24)
+    for batch in collector:
+        assert torch.equal(batch["next", "observation"][..., 1:3], batch["arm", "force"])
+    collector.shutdown(close_env=False)
+    ours.close()
+    theirs.close()
+
+
+def test_an_action_of_one_part():
+    env = batchenv.make_python(lambda: OnePart(Parted()), 2, workers="serial", env_type="torchrl")
+    state = env.reset()
+    state["gear"] = torch.tensor([2, 1])
+    assert env.step(state)["next", "observation"][:, 0].tolist() == [2, 1]
+    env.close()
+
+
+@pytest.mark.parametrize("name", ["observation", "done", "next"])
+def test_parts_of_actions_that_tensordicts_have_no_room_for(name):
+    def make():
+        env = Parted()
+        env.action_space = spaces.Dict({name: spaces.Discrete(2)})
+        return env
+
+    with pytest.raises(ValueError, match=f"actions have the key '{name}', which TensorDicts need for something else"):
+        batchenv.make_python(make, 2, workers="serial", env_type="torchrl")
+
+
+class Failing(gymnasium.Env):
+    """Fails with action 2; its episodes have 4 steps, and observations say which of them and which episode it is."""
+
+    observation_space, action_space = spaces.Box(0, 99, (2,), np.float32), spaces.Discrete(3)
+    episode = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.episode, self.steps = self.episode + 1, 0
+        return np.float32([self.episode, 0]), {}
+
+    def step(self, action):
+        if action == 2:
+            raise ZeroDivisionError("a bug in the env")
+        self.steps += 1
+        return np.float32([self.episode, self.steps]), 1.0, False, self.steps == 4, {}
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_a_reset_after_a_lane_has_failed(workers):
+    """Lanes that went on show where they are. One whose episode has ended is not reset once more, one that has gone on
+    since then is."""
+    env = batchenv.make_python(Failing, 3, workers=workers, num_workers=2, env_type="torchrl")
+
+    def fail(state):
+        with pytest.raises(batchenv.LaneError) as problem:
+            env.step_and_maybe_reset(state.set("action", torch.tensor([0, 2, 0])))
+        return problem.value.result  # what "next" would have had
+
+    def go_on(state):
+        return env.step(state.set("action", torch.zeros(3, dtype=torch.int64)))["next"]
+
+    def reset(state, lanes):
+        return env.reset(state.set("_reset", torch.tensor(lanes)[:, None]))
+
+    state = fail(go_on(go_on(env.reset())))
+    assert state["observation"].tolist() == [[1, 3], [0, 0], [1, 3]]
+    assert state["done"].flatten().tolist() == [False, True, False]
+    state = reset(state, [False, True, False])
+    assert state["observation"].tolist() == [[1, 3], [3, 0], [1, 3]]  # its episode 2 was over unseen
+    state = fail(state)  # while the others' episodes end
+    assert state["observation"].tolist() == [[1, 4], [0, 0], [1, 4]]
+    state = go_on(reset(state, [True, True, True]))
+    assert state["observation"].tolist() == [[2, 1], [5, 1], [2, 1]]
+    state = go_on(go_on(go_on(state)))
+    assert state["done"].all()
+    state = reset(fail(state), [True, True, True])
+    assert state["observation"].tolist() == [[4, 0], [8, 0], [4, 0]]
+    env.close()
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_an_awkward_env(workers):
+    """Observations and ends are those of TorchRL's own SerialEnv; infos, which nobody reads, cannot fail."""
+    ours = batchenv.make_python(makers(), workers=workers, num_workers=2, env_type="torchrl")
+    plain = [lambda one=one: GymWrapper(one(), categorical_action_encoding=True) for one in makers(reuses=False)]
+    theirs = SerialEnv(len(plain), plain)
+    mine, its = ours.reset(), theirs.reset()
+    same(mine, its)
+    for step in range(11):
+        action = torch.arange(len(plain)) * step % 3
+        (mine, mine_next), (its, its_next) = (
+            env.step_and_maybe_reset(state.set("action", action)) for env, state in ((ours, mine), (theirs, its))
+        )
+        same(mine["next"], its["next"])
+        same(mine_next, its_next)
+        mine, its = mine_next, its_next
+    ours.close()
+    theirs.close()
