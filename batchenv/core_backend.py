@@ -151,9 +151,13 @@ class CoreBackend(Backend):
         observation, action = self.core.spaces()
         return self.translator.observation_space(_space(observation)), _space(action)
 
+    def _in_core(self) -> bool:
+        """Whether all of an observation goes through the C core."""
+        return True
+
     def _look_at_spaces(self) -> None:
         raw, action = self._spaces()
-        layout = Layout(self._transforms.space(raw), action)
+        layout = Layout(self._transforms.space(raw, self._in_core()), action)
         coefficients = self._transforms.coefficients(raw)
         if coefficients is not None:
             self.core.rescale(*coefficients)

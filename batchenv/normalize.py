@@ -48,8 +48,9 @@ class Normalizer:
             out = np.empty(rows.shape, np.float32)
         rows = self._floating(rows)
         shape = rows.shape[1:]
-        mean = np.ascontiguousarray(self._moment("mean", shape), rows.dtype)
-        deviation = np.ascontiguousarray(np.sqrt(self._moment("var", shape) + self._epsilon), rows.dtype)
+        # Not by ascontiguousarray, which gives one number an axis.
+        mean = np.asarray(self._moment("mean", shape), rows.dtype, order="C")
+        deviation = np.asarray(np.sqrt(self._moment("var", shape) + self._epsilon), rows.dtype, order="C")
         _core.standardize(rows, mean, deviation, out)
         return out
 

@@ -31,6 +31,17 @@ DEFAULTS: dict[str, Any] = {
     "reward_dtype": "float64",
     "action_repeat": 1,
 }
+# What to do in place of a transform of observations.
+_INSTEAD = {
+    name: f"let make_env wrap its env in gymnasium.wrappers.{wrapper}"
+    for name, wrapper in (
+        ("rescale_observation", "RescaleObservation"),
+        ("time_aware", "TimeAwareObservation"),
+        ("observation_dtype", "DtypeObservation"),
+        ("frame_stack", "FrameStackObservation"),
+        ("clip_observation", "TransformObservation"),
+    )
+} | {"normalize_observation": "wrap the env that is made in gymnasium.wrappers.vector.NormalizeObservation"}
 _MAX_FRAMES = 1024
 _MAX_REPEAT = 2**20
 
@@ -139,9 +150,23 @@ class Transforms:
             space.dtype if self.normalize or self.clip is not None else None,
         )
 
-    def space(self, raw: spaces.Space) -> spaces.Space:
-        """The space of transformed observations, computed by Gymnasium's own wrappers. Raises ValueError or TypeError
-        if the transforms do not suit the space."""
+    def space(self, raw: spaces.Space, in_core: bool = True) -> spaces.Space:
+        """The space of transformed observations, computed by Gymnasium's own wrappers.
+
+        Args:
+            raw: the space of observations as the env gives them.
+            in_core: whether all of an observation goes through the C core, which transforms it.
+
+        Raises:
+            TypeError, ValueError: the transforms do not suit the space.
+        """
+        for name, instead in _INSTEAD.items():
+            if not in_core and self.keywords[name] not in (None, False):
+                raise TypeError(
+                    f"{name}: only arrays of up to 4 axes, with at least one value, and of bool, int8, uint8, int32, "
+                    f"int64, float32 or float64 can be transformed so, and these observations are {raw}: leave it out, "
+                    f"and {instead}"
+                )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bounds that lose precision in the new dtype
             return self._space(raw)
@@ -152,6 +177,7 @@ class Transforms:
         made = []
         for name, asked in (
             ("rescale_observation", self._bounds is not None),
+            ("time_aware", self.core["time_aware"]),
             ("observation_dtype", "dtype" in self.core),
             ("normalize_observation", self.normalize),
             ("clip_observation", self.clip is not None),

@@ -244,6 +244,9 @@ class PythonBackend(CoreBackend):
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._made
 
+    def _in_core(self) -> bool:
+        return not self.observations.objects
+
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
         # An observation with parts that are single values or objects: arrays do not say of which type they were.

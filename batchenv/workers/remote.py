@@ -273,6 +273,9 @@ class ProcessBackend(CoreBackend, Owner):
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._raw, self._actions
 
+    def _in_core(self) -> bool:
+        return not self.observations.objects
+
     def _refuse_foreign(self, doing: str) -> None:
         if self._crew.foreign:
             raise RuntimeError(f"{doing} in a forked process: its workers are the parent's; make a new env here")

@@ -1,12 +1,14 @@
 """Built-in transforms equal Gymnasium's own wrappers around the same environments under SyncVectorEnv, bit for bit."""
 
 import copy
+import functools
 import pickle
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import wrappers
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 from gymnasium.wrappers.utils import rescale_box
@@ -502,3 +504,90 @@ def test_out_of_normalized_integers_is_checked():
     assert bytes(env.snapshot()) == bytes(before)
     result = env.step(np.zeros(2, int), out=(observations, apart, None, None))
     assert result[0] is observations and result[1] is apart
+
+
+class Filled(gymnasium.Env):
+    """Observations of a Box are filled with the number of the step."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, shape, dtype=np.float32, high=9):
+        self.observation_space = gymnasium.spaces.Box(0, high, shape, dtype)
+
+    def _look(self):
+        return np.full(self.observation_space.shape, self.count, self.observation_space.dtype)
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return self._look(), {}
+
+    def step(self, action):
+        self.count += 1 + int(action)
+        return self._look(), 1.0, self.count > 5, False, {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_normalized_numbers_without_an_axis(dtype):
+    make = functools.partial(Filled, (), dtype, 9.0 if dtype != np.uint8 else 9)
+    ours = batchenv.make_python(make, 3, workers="serial", normalize_observation=True)
+    theirs = vector_wrappers.NormalizeObservation(SyncVectorEnv([make] * 3))
+    assert ours.single_observation_space == theirs.single_observation_space
+    np.testing.assert_array_equal(ours.reset(seed=0)[0], theirs.reset(seed=0)[0], strict=True)
+    for step in range(9):
+        actions = np.arange(3) * step % 2
+        np.testing.assert_array_equal(ours.step(actions)[0], theirs.step(actions)[0], strict=True)
+    for name in ("mean", "var", "count"):
+        np.testing.assert_array_equal(getattr(ours.normalizer.obs_rms, name), getattr(theirs.obs_rms, name))
+
+
+# What our keywords stand for, as make_env can do it itself.
+IN_MAKE_ENV = {
+    "rescale_observation": ((0, 1), lambda env: wrappers.RescaleObservation(env, 0, 1)),
+    "time_aware": (True, wrappers.TimeAwareObservation),
+    "observation_dtype": ("float64", lambda env: wrappers.DtypeObservation(env, np.float64)),
+    "frame_stack": (3, lambda env: wrappers.FrameStackObservation(env, 3)),
+    "clip_observation": ((0, 1), lambda env: wrappers.TransformObservation(env, lambda seen: seen.clip(0, 1), None)),
+    "normalize_observation": (True, None),
+}
+
+
+@pytest.mark.parametrize("keyword", IN_MAKE_ENV)
+@pytest.mark.parametrize(
+    "make",
+    [
+        functools.partial(Filled, (0,)),
+        functools.partial(Filled, (2, 0)),
+        functools.partial(Filled, (2,), np.int16),
+        functools.partial(Filled, (2,), np.float16),
+        functools.partial(Filled, (1, 1, 2, 1, 2)),
+    ],
+    ids=["empty", "empty rows", "int16", "float16", "five axes"],
+)
+def test_observations_that_cannot_be_transformed_here(make, keyword):
+    """They are refused, and what the message says in place of it gives what Gymnasium gives."""
+    value, wrap = IN_MAKE_ENV[keyword]
+    with pytest.raises(TypeError, match=rf"{keyword}: only arrays of .* leave it out, and (let make_env )?wrap"):
+        batchenv.make_python(make, 2, workers="serial", max_episode_steps=7, **{keyword: value})
+
+    def one():
+        env = make()
+        env.spec = EnvSpec("Filled-v0", max_episode_steps=7)
+        env = wrappers.TimeLimit(env, 7)
+        return env if wrap is None else wrap(env)
+
+    ours, theirs = batchenv.make_python(one, 2, workers="serial"), SyncVectorEnv([one] * 2)
+    if wrap is None:
+        ours, theirs = map(vector_wrappers.NormalizeObservation, (ours, theirs))
+    np.testing.assert_array_equal(ours.reset(seed=0)[0], theirs.reset(seed=0)[0], strict=True)
+    for step in range(9):
+        actions = np.arange(2) * step % 2
+        np.testing.assert_array_equal(ours.step(actions)[0], theirs.step(actions)[0], strict=True)
+    ours.close()
+
+
+@pytest.mark.parametrize("keyword", IN_MAKE_ENV)
+def test_workers_refuse_them_too(keyword):
+    with pytest.raises(TypeError, match=f"{keyword}: only arrays of .* leave it out"):
+        batchenv.make_python(
+            functools.partial(Filled, (0,)), 2, num_workers=1, max_episode_steps=7, **{keyword: IN_MAKE_ENV[keyword][0]}
+        )
