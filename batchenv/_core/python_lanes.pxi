@@ -286,7 +286,7 @@ cdef class PythonLanes:
         if not isinstance(info, dict):
             raise TypeError(f"{what}'s info is of type {type(info).__name__}, but must be a dict: correct the env")
         self.last[lane] = observation
-        self.infos[lane] = own_info(info) if info else info
+        self.infos[lane] = _own(info, {}) if info else info
         if self.objects_of is not None:
             self.objects[lane] = self.objects_of(observation, f"{what}'s observation")
         if info:
@@ -354,7 +354,7 @@ def own_value(object value):
 
 
 cdef object _own(object value, bint all_kinds):
-    """A copy. all_kinds: of objects of any kind, else only of arrays, dicts, lists and tuples."""
+    """A copy. all_kinds: of objects of any kind, else only of arrays, dicts, lists, tuples and sets."""
     cdef dict copied
     kind = type(value)
     if value is None or kind is str or kind is float or kind is int or kind is bool or isinstance(value, np.generic):

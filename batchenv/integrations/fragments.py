@@ -12,6 +12,7 @@ from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
 from batchenv.lanes import rows_of
+from batchenv.results import final_rows
 from batchenv.snapshot import Snapshot
 
 
@@ -151,8 +152,9 @@ class FragmentMaker:
             if self.rewards is None:
                 self.rewards = np.empty((self.steps, *rewards.shape), rewards.dtype)
                 self.rewards[0] = rewards
-            if self.same_step and "_final_obs" in infos:
-                found.append((t, *infos.final_rows))
+            ends = final_rows(self.env.single_observation_space, infos) if self.same_step else None
+            if ends is not None:
+                found.append((t, *ends))
         if not self.same_step:
             return None
         if not found:

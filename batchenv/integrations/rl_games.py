@@ -13,7 +13,7 @@ from batchenv._core import dones_and_rewards
 from batchenv.env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper, check_env
 from batchenv.make import make
-from batchenv.results import converted
+from batchenv.results import converted, parted
 from batchenv.seeds import check_seed
 
 try:
@@ -47,6 +47,7 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
             together="with rl_games, which steps all lanes together",
         )
         super().__init__(env)
+        env._open().tell_apart()  # what envs say beside it, nobody reads
         self._next_seed: Any = None
 
     def seed(self, seed: int | list[int | None] | None) -> None:
@@ -85,6 +86,7 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
     def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]) -> Any:
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         told = {"time_outs": truncations > terminations}
+        infos, _, _ = parted(infos)
         if "episode" in infos:
             told["scores"] = infos["episode"]["r"]
         return _narrow(observations), rewards, dones, told

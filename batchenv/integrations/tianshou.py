@@ -167,16 +167,20 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         return converted(self._stepped, self.env.recv)
 
     def _started(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, NDArray[Any]]:
-        lanes = infos.get("env_id", self.all_env_ids)
+        lanes = self._lanes_of(infos)
         return self._rows(observations, len(lanes)), self._dicts(infos, len(lanes))
 
     def _stepped(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]) -> Any:
-        lanes = infos.get("env_id", self.all_env_ids)
+        lanes = self._lanes_of(infos)
         dicts = self._dicts(infos, len(lanes))
         for told, lane in zip(dicts, lanes.tolist(), strict=True):
             told["env_id"] = lane
         self._flying[lanes] = False
         return self._rows(observations, len(lanes)), rewards, terminated, truncated, dicts
+
+    def _lanes_of(self, infos: dict[str, Any]) -> NDArray[np.int64]:
+        """The lanes of the rows of a result."""
+        return parted(infos)[0].get("env_id", self.all_env_ids)
 
     def _rows(self, observations: Any, count: int) -> NDArray[Any]:
         """Observations as one array; a Dict's as an array of dicts, as collectors put rows into it."""

@@ -246,6 +246,8 @@ def fork(run: Callable[[], Any]) -> int:
         signal.set_wakeup_fd(-1)  # which may be the parent's event loop's
         gc.freeze()  # what is the parent's garbage is not the child's to collect
         run()
+    except SystemExit:  # a worker that cannot start has told its parent why
+        pass
     except BaseException:
         traceback.print_exc()
     finally:

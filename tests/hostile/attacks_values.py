@@ -1,10 +1,14 @@
 """Values that nobody should pass: each is refused with its name and the rule, or means what it says."""
 
+import contextlib
+import functools
+import itertools
 import os
 import sys
 
+import gymnasium
 import numpy as np
-from harness import attack
+from harness import attack, note
 from means import Complaints, clear, future, make, same, slow, zeros
 
 import batchenv
@@ -363,3 +367,91 @@ def masks_and_lanes():
         complaints.refused(f"env_id={ids!r}", lambda ids=ids: env.send([0], ids), Exception, "env_id")
     complaints.tell()
     same(future(env), future(twin))
+
+
+class Odd(gymnasium.Env):
+    """Observations of any space, and infos that `say` makes."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, space, say=dict):
+        self.observation_space, self.say = space, say
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), self.say()
+
+    def step(self, action):
+        return self.observation_space.sample(), 1.0, False, False, self.say()
+
+
+@attack()
+def transforms_of_odd_observations():
+    """Refused when the env is made, or results are what the space says; no worker dies."""
+    complaints, box = Complaints(), gymnasium.spaces.Box
+    transforms = {
+        "rescale_observation": (0, 2),
+        "time_aware": True,
+        "observation_dtype": "float64",
+        "frame_stack": 3,
+        "normalize_observation": True,
+        "clip_observation": (0, 1),
+    }
+    for space in (
+        box(0, 1, (0,)),
+        box(0, 1, (3, 0, 2)),
+        box(0, 1, ()),
+        box(0, 9, (2,), np.int16),
+        box(0, 1, (1, 1, 1, 1, 1, 2)),
+        gymnasium.spaces.Text(4),
+        gymnasium.spaces.Dict(a=box(0, 1, (0,))),
+        gymnasium.spaces.Dict(a=box(0, 1, (2,))),
+        gymnasium.spaces.Dict(),
+    ):
+        # Workers take time to start: once for each transform.
+        workers_of = ("serial", "processes") if space.shape == (0,) else ("serial",)
+        for (name, value), workers in itertools.product(transforms.items(), workers_of):
+            with complaints.about(f"{name} of {space} with workers={workers!r}"):
+                some = {name: value, "num_workers": 1, "max_episode_steps": 9}
+                try:
+                    env = batchenv.make_python(functools.partial(Odd, space), 2, workers=workers, **some)
+                except BAD as error:
+                    assert name in str(error), error
+                    continue
+                for observations in (env.reset(seed=0)[0], env.step(np.array([0, 1]))[0]):
+                    assert observations in env.observation_space, observations
+                    parts = observations.values() if isinstance(observations, dict) else [observations]
+                    for part in parts:
+                        assert (
+                            not hasattr(part, "dtype")
+                            or isinstance(space, gymnasium.spaces.Dict)
+                            or (part.dtype == env.observation_space.dtype)
+                        )
+                env.close()
+    complaints.tell()
+
+
+def _in_itself():
+    info = {"list": [1], "deep": {"pair": (1, [2])}}
+    info["self"] = info
+    info["list"].append(info["list"])
+    info["deep"]["pair"][1].append(info)
+    return info
+
+
+def _deeply():
+    value = []
+    for _ in range(10**5):
+        value = [value]
+    return {"value": value}
+
+
+@attack(env={"PYTHONMALLOC": "malloc"}, needs=("no sanitizer",))
+def infos_that_lie_in_themselves():
+    """An error, or infos, but never the end of the process."""
+    for workers, say in (("serial", _in_itself), ("threads", _in_itself), ("serial", _deeply)):
+        note(f"{workers} {say.__name__}")
+        env = batchenv.make_python(functools.partial(Odd, gymnasium.spaces.Discrete(2), say), 2, workers=workers)
+        for call in (functools.partial(env.reset, seed=0), functools.partial(env.step, np.array([0, 1]))):
+            with contextlib.suppress(batchenv.LaneError, ValueError, RecursionError):
+                call()
+        env.close()

@@ -9,6 +9,8 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError
 
 import batchenv
+from helpers.awkward import makers
+from helpers.awkward import same as exactly
 
 LANES = 5
 
@@ -254,3 +256,44 @@ def test_refusals():
         env.seed([1, 2])
     with pytest.raises(TypeError, match="seed"):
         env.seed("now")
+
+
+@pytest.mark.parametrize("workers", ["serial", "threads", "processes", "asyncio"])
+def test_what_an_awkward_env_says(workers):
+    """Infos, seeds and options are those of DummyVectorEnv, types too; and they stay as they are."""
+    some = {} if workers == "asyncio" else {"num_workers": 2}
+    mine = batchenv.make_python(makers(), workers=workers, env_type="tianshou", **some)
+    other = DummyVectorEnv(makers(reuses=False))
+    lanes, kept = np.arange(len(other)), []
+    for options in ({}, {"options": {"start": [1]}}):
+        exactly(mine.reset(seed=5, **options), other.reset(seed=5, **options), () if options else ("options",))
+        for step in range(11):
+            which = lanes if step % 3 else lanes[::-1][:3]
+            actions = which * step % 3
+            got, expected = mine.step(actions, which), other.step(actions, which)
+            exactly(got, expected, ("env_id",))  # which is of the type that the test asks with
+            assert [info["env_id"] for info in got[4]] == which.tolist()
+            kept.append((got, copy.deepcopy(got)))
+            done = which[got[2] | got[3]][::-1]
+            if len(done):
+                exactly(mine.reset(done), other.reset(done), ("options",))
+    for now, before in kept:
+        exactly(now, before)
+    mine.close()
+    other.close()
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes", "asyncio"])
+def test_what_awkward_envs_say_that_are_finished_first(workers):
+    env = batchenv.make_python(makers(), workers=workers, env_type="tianshou", batch_size=2)
+    alone = [one() for one in makers(reuses=False)]
+    for lane, info in enumerate(env.reset(seed=5)[1]):
+        exactly(info, alone[lane].reset(seed=5)[1], ("options",))
+    lanes = np.arange(len(alone))
+    for actions in (lanes % 3, None):
+        seen, _, _, _, infos = env.step(actions, lanes)
+        for row, info in zip(seen, infos, strict=True):
+            observation, *_, said = alone[info["env_id"]].step(info["env_id"] % 3)
+            exactly(row, observation)
+            exactly(info, said | {"env_id": info["env_id"]})
+    env.close()
