@@ -13,6 +13,7 @@ from gymnasium.wrappers import vector
 
 import batchenv
 from batchenv._core import Infos
+from batchenv.integrations.fragments import FragmentMaker
 
 LANES, LIMIT, STEPS = 3, 13, 60
 
@@ -220,3 +221,41 @@ def test_statistics_of_masked_resets():
             partial_resets += not done.all()
             ours.reset(options={"reset_mask": done})
     assert partial_resets > LANES
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_fragments_of_environments_in_python(workers):
+    """Last observations come the same way from lanes in this process and in others."""
+    make = partial(batchenv.make_python, Countdown, 3, workers=workers, num_workers=2, autoreset_mode="SameStep")
+
+    def policy(weights, observations, rng):
+        return np.arange(3) % 2
+
+    maker = FragmentMaker(make, policy, steps=6, seed=1, actor=0)
+    fragment = maker.fragment(0, 0, None)
+    steps, lanes, rows = fragment.final_rows
+    assert list(zip(steps.tolist(), lanes.tolist(), strict=True)) == [
+        (1, 1),
+        (2, 0),
+        (2, 2),
+        (3, 1),
+        (5, 0),
+        (5, 1),
+        (5, 2),
+    ]
+    assert rows.tolist() == [[4], [3], [3], [4], [3], [4], [3]]
+    maker.env.close()
+
+
+class Countdown(gymnasium.Env):
+    """An episode ends when the actions, plus 1 each, have come to 3."""
+
+    observation_space, action_space = Box(0, 9, (1,)), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return np.float32([0]), {}
+
+    def step(self, action):
+        self.count += 1 + int(action)
+        return np.float32([self.count]), 1.0, self.count >= 3, False, {}
