@@ -438,8 +438,8 @@ cdef class MujocoSource(Engine):
             _raise(&error)
 
     def counts(self, Py_ssize_t lane):
-        """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; evaluations
-        in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT."""
+        """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; and
+        evaluations in groups in which MuJoCo solved its constraints, by the causes of PHYSICS_LEFT."""
         cdef be_mujoco_lane *chosen = &self.source.lanes[lane]
         return (chosen.together, [chosen.alone[i] for i in range(MJ_ALONE_CAUSES)],
                 [chosen.left[i] for i in range(BE_LEFT_CAUSES)])

@@ -38,7 +38,9 @@ cdef class Params:
         self.texts = [None if row["kind"] != "text" else
                       _param_text(row["name"], values.get(row["name"], row["default"])) for row in self.rows]
         for i in range(len(self.rows)):
-            self.text_pointers[i] = NULL if self.texts[i] is None else <const char *><bytes>self.texts[i]
+            self.text_pointers[i] = NULL
+            if self.texts[i] is not None:
+                self.text_pointers[i] = <const char *><bytes>self.texts[i]
         self._take(self._changed(values, None))
         return 0
 

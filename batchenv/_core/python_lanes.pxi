@@ -344,7 +344,7 @@ cdef class PythonLanes:
 
 cpdef object own_info(object info):
     """A copy of what an env has said, which may be the same dict, or have the same arrays, in its next call, or in a
-    call of another env that shares them. Objects of other kinds than these, lists, tuples and sets stay the env's own."""
+    call of another env that shares them. Objects of other kinds than these, lists, tuples and sets are not copied."""
     return _own(info, False) if isinstance(info, dict) else info
 
 
