@@ -177,7 +177,8 @@ class Transforms:
         made = []
         for name, asked in (
             ("rescale_observation", self._bounds is not None),
-            ("time_aware", self.core["time_aware"]),
+            # The C core adds the time to an array, and to a Tuple of numbers, but not to a part.
+            ("time_aware", self.core["time_aware"] and (isinstance(raw, spaces.Dict) or len(_parts(raw)) == 1)),
             ("observation_dtype", "dtype" in self.core),
             ("normalize_observation", self.normalize),
             ("clip_observation", self.clip is not None),

@@ -105,7 +105,7 @@ class ParallelBatchEnv:
         """
         return converted(self._cast.started, self.env.reset, seed=seed, options=options)
 
-    def reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> Any:
+    def _reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> Any:
         """As `reset`, of the lanes of a mask (None: of all), whose environments get these options, or None."""
         return converted(self._cast.started, self.env._reset_lanes, seed, mask, options)
 

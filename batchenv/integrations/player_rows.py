@@ -97,7 +97,7 @@ class PlayerVectorEnv(VectorEnv):
         self, seed: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """As `reset`, of the lanes of a mask (None: of all): rows of the others have their present observations."""
-        return converted(self._started, self.parallel.reset_lanes, seed, mask, options)
+        return converted(self._started, self.parallel._reset_lanes, seed, mask, options)
 
     def step(
         self, actions: Any

@@ -49,7 +49,7 @@ def gather(
     finals = [(row, info) for row, info in finals if "_final_info" in infos and infos["_final_info"][row]]
     if apart:
         return Apart(infos, told, finals, lambda: gather(dict(infos), told, finals, lanes))
-    numbers = infos.get("env_id")
+    numbers = None if "_env_id" in infos else infos.get("env_id")  # those of lanes have no mask
     said = _Infos(lanes).gather(told)
     if "final_info" in infos:
         more = _Infos(lanes).gather(finals)

@@ -1,6 +1,7 @@
 #include "core/snapshot.h"
 #include "core/fp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,13 @@ static uint64_t hash_grid(const be_batch *batch) {
         if (batch->texts[i]) hash = hash_text(hash, batch->texts[i]);
     }
     return hash;
+}
+
+static int has_texts(const be_batch *batch) {
+    for (int i = 0; i < count_params(batch->type); i++) {
+        if (batch->texts[i]) return 1;
+    }
+    return 0;
 }
 
 /* Columns start at multiples of eight bytes. */
@@ -169,8 +177,8 @@ static int check_integers(const be_field *field, const unsigned char *rows, int6
             return BE_OK;
         }
         if (value < low || value > high) {
-            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: %s=%lld is not in %lld..%lld",
-                           field->name, (long long)value, (long long)low, (long long)high);
+            return be_fail(error, BE_ERROR_VALUE, -1, "%s=%lld is not in %lld..%lld", field->name, (long long)value,
+                           (long long)low, (long long)high);
         }
     }
     return BE_OK;
@@ -219,6 +227,18 @@ static int check_columns(const be_batch *batch, int autoreset, const unsigned ch
     return status;
 }
 
+/* The same for a snapshot, which is damaged if its columns are impossible. */
+static int check_snapshot(const be_batch *batch, int autoreset, const unsigned char *const *starts, int64_t count,
+                          be_error *error) {
+    static const char damaged[] = "the snapshot is damaged: ";
+    const int status = check_columns(batch, autoreset, starts, count, error);
+    char message[sizeof error->message];
+    if (status != BE_ERROR_VALUE || strstr(error->message, "snapshot")) return status;
+    memcpy(message, error->message, sizeof message);
+    snprintf(error->message, sizeof error->message, "%s%.*s", damaged, (int)(sizeof message - sizeof damaged), message);
+    return status;
+}
+
 /* Where each column of a snapshot starts. */
 static int find_columns(const be_batch *batch, const be_snapshot_header *header, const void *bytes,
                         const unsigned char **starts, be_lane_column *columns) {
@@ -243,8 +263,10 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
                        header.version, BE_SNAPSHOT_VERSION);
     }
     if (header.layout != hash_layout(batch)) return foreign(error, "another env type, or other built-in options");
-    if (header.grid != hash_grid(batch))
-        return foreign(error, batch->grid.cells ? "another map" : "another text as a parameter");
+    if (header.grid != hash_grid(batch)) {
+        if (!has_texts(batch)) return foreign(error, "another map");
+        return foreign(error, batch->grid.cells ? "another map or text as a parameter" : "another text as a parameter");
+    }
     /* Sizes are checked before anything is computed from them, so nothing below can overflow. */
     if (header.count < 0 || header.count > INT32_MAX) return foreign(error, "a wrong number of lanes");
     if (header.param_rows != 1 && header.param_rows != header.count) return foreign(error, "a wrong number of params");
@@ -262,7 +284,7 @@ int be_snapshot_check(const be_batch *batch, const void *bytes, int64_t num_byte
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     const unsigned char *starts[BE_MAX_LANE_COLUMNS + 1];
     find_columns(batch, &header, bytes, starts, columns);
-    return check_columns(batch, header.autoreset, starts, header.count, error);
+    return check_snapshot(batch, header.autoreset, starts, header.count, error);
 }
 
 int64_t be_snapshot_count(const void *bytes) {
@@ -376,7 +398,7 @@ void be_columns_save(const be_batch *batch, unsigned char *const *to) {
 int be_columns_load(be_batch *batch, const unsigned char *const *from, be_error *error) {
     be_lane_column columns[BE_MAX_LANE_COLUMNS];
     const int count = be_lane_columns(batch, columns);
-    const int status = check_columns(batch, (int)batch->driver->autoreset, from, batch->num_lanes, error);
+    const int status = check_snapshot(batch, (int)batch->driver->autoreset, from, batch->num_lanes, error);
     if (status != BE_OK) return status;
     for (int j = 0; j < count; j++) memcpy(columns[j].data, from[j], (size_t)batch->num_lanes * columns[j].bytes);
     if (!be_engine_bytes(batch) && !batch->driver->episode_start) return BE_OK;

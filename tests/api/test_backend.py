@@ -231,7 +231,7 @@ def test_the_c_core_has_every_verb():
     """Of its own: none is left to the seam's defaults."""
     verbs = {name for name in vars(Backend) if not name.startswith("_")}
     assert {"layout", "reset", "step", "recv", "rollout", "snapshot", "restore", "close"} <= verbs
-    of_envs = {"has_envs", "apply"}  # for lanes that are objects of Python: tests/workers
+    of_envs = {"has_envs", "apply", "tell_apart"}  # for lanes that are objects of Python: tests/workers
     assert verbs - of_envs <= set(vars(CoreBackend))
 
 

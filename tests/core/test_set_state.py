@@ -226,5 +226,5 @@ def test_lanes_that_cannot_be_set():
     python.reset(seed=0)
     with pytest.raises(NotImplementedError, match=r"set_state\(\) is not possible here"):
         python.set_state({"x": 0.5})
-    with pytest.raises(AttributeError, match=r"have no parameter 'x'.*set_state\(\) changes fields"):
+    with pytest.raises(AttributeError, match=r"has no parameter 'x'.*set_state\(\) changes fields"):
         env.set_attr("x", 0.5)

@@ -7,6 +7,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+import batchenv
+
+KINDS = ("serial", "threads", "processes", "asyncio")  # of workers
 ARRAYS = {
     "box": spaces.Box(-1, 1, (3, 2), np.float32),
     "double": spaces.Box(-np.inf, np.inf, (4,), np.float64),
@@ -172,3 +175,25 @@ class Awaited(gymnasium.Wrapper):
     async def close(self):
         await asyncio.sleep(0)
         self.env.close()
+
+
+class Plain(gymnasium.Env):
+    """Counts its steps."""
+
+    observation_space, action_space = spaces.Box(-9, 9, (2,), np.float32), spaces.Discrete(9)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.count += 1
+        return np.full(2, self.count, np.float32), 1.0, False, False, {}
+
+
+def make(kind, make_env, lanes=2, **options):
+    """An env of lanes written in Python, with workers of a kind: one, where their number can be chosen."""
+    if kind != "asyncio":
+        options.setdefault("num_workers", 1)
+    return batchenv.make_python(make_env, lanes, workers=kind, **options)

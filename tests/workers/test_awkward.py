@@ -15,35 +15,12 @@ from gymnasium.vector import AutoresetMode
 import batchenv
 from helpers.parity import MODES, assert_same
 from helpers.processes import run_python
-from helpers.python_envs import Awaited
-
-KINDS = ("serial", "threads", "processes", "asyncio")
-
-
-class Plain(gymnasium.Env):
-    """Counts its steps."""
-
-    observation_space, action_space = spaces.Box(-9, 9, (2,), np.float32), spaces.Discrete(9)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.count = 0
-        return np.zeros(2, np.float32), {}
-
-    def step(self, action):
-        self.count += 1
-        return np.full(2, self.count, np.float32), 1.0, False, False, {}
+from helpers.python_envs import KINDS, Awaited, Plain, make
 
 
 @pytest.fixture(params=KINDS)
 def kind(request):
     return request.param
-
-
-def make(kind, make_env, lanes=2, **options):
-    if kind != "asyncio":
-        options.setdefault("num_workers", 1)
-    return batchenv.make_python(make_env, lanes, workers=kind, **options)
 
 
 class Shut(Plain):

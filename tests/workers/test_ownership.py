@@ -12,8 +12,8 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 import batchenv
 from batchenv import _core
 from helpers.parity import assert_same
+from helpers.python_envs import KINDS
 
-KINDS = ("serial", "threads", "processes", "asyncio")
 BOX = spaces.Box(0, 99, (2,), np.float32)
 
 

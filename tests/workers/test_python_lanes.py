@@ -219,7 +219,7 @@ def test_pictures(kind):
         ),
         (3, TypeError, r"step\(\) returned a tuple of 4"),
         (4, TypeError, "info is of type str"),
-        (5, TypeError, "must be real number, not str"),
+        (5, TypeError, r"step\(\)'s reward is 'a lot', of type str, but must be a number: correct the env"),
     ],
 )
 def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_problem, words):

@@ -13,9 +13,8 @@ from gymnasium import spaces
 
 import batchenv
 from helpers.parity import MODES, assert_same
-from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Troubled
+from helpers.python_envs import ARRAYS, KINDS, SPACES, Anything, Awaited, Troubled
 
-KINDS = ("serial", "threads", "processes", "asyncio")
 WAYS = [
     (kind, how) for kind in KINDS for how in ("deepcopy", "pickle", "state") if (kind, how) != ("processes", "deepcopy")
 ]

@@ -57,7 +57,7 @@ def _trees_fit(mujoco: Any, model: Any, compiled: Any) -> NDArray[np.bool_]:
         (("geom_aabb", "geom_sameframe"), model.geom_bodyid),
         (("bvh_aabb",), np.repeat(np.arange(model.nbody), model.body_bvhnum)),
     ):
-        for name in names:
+        for name in names if len(bodies) else ():
             differs = (getattr(model, name) != getattr(compiled, name))[: len(bodies)].reshape(len(bodies), -1).any(1)
             changed[bodies[differs]] = True
     bodies = np.flatnonzero(changed & (model.body_geomnum > 1))

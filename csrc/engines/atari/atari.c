@@ -289,11 +289,10 @@ static int check_state(const be_batch *b, const void *const *columns, int64_t co
                            "the snapshot was taken of another game, mode, difficulty or form of observations");
         }
         if (((const int32_t *)columns[LAST_ACTION])[i] >= to_power(BE_NUM_ACTIONS, a->players)) {
-            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: last_action=%d",
-                           ((const int32_t *)columns[LAST_ACTION])[i]);
+            return be_fail(error, BE_ERROR_VALUE, -1, "last_action=%d", ((const int32_t *)columns[LAST_ACTION])[i]);
         }
         if (((const int32_t *)columns[NEWEST])[i] >= a->stack) {
-            return be_fail(error, BE_ERROR_VALUE, -1, "the snapshot is damaged: newest=%d is not in 0..%d",
+            return be_fail(error, BE_ERROR_VALUE, -1, "newest=%d is not in 0..%d",
                            ((const int32_t *)columns[NEWEST])[i], a->stack - 1);
         }
     }
