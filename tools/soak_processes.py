@@ -315,9 +315,9 @@ class Walkers:
             while True:
                 self.walk(1)
         except KeyboardInterrupt:
-            armed = False
             self.interrupts += 1
         finally:
+            armed = False  # also where a step was found broken before the timer's end
             timer.join()
             signal.signal(signal.SIGINT, before)
         self.reset()
