@@ -329,6 +329,7 @@ def _verdict(
 if __name__ == "__main__":
     import harness  # so that attacks and this find one and the same registry
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     if sys.argv[1:] == ["--fork"]:
         harness.fork_attacks()
     else:
