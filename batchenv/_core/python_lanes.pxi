@@ -286,7 +286,7 @@ cdef class PythonLanes:
         if not isinstance(info, dict):
             raise TypeError(f"{what}'s info is of type {type(info).__name__}, but must be a dict: correct the env")
         self.last[lane] = observation
-        self.infos[lane] = _own(info, {}) if info else info
+        self.infos[lane] = own_info(info) if info else info
         if self.objects_of is not None:
             self.objects[lane] = self.objects_of(observation, f"{what}'s observation")
         if info:
