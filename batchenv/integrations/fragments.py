@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from batchenv.lanes import rows_of
-from batchenv.results import final_rows
+from batchenv.results import final_rows, parted
 from batchenv.snapshot import Snapshot
 
 
@@ -91,6 +91,7 @@ class FragmentMaker:
         env = self.make_env()
         if env.autoreset_mode is AutoresetMode.DISABLED:
             raise ValueError("fragments need autoreset: pass autoreset_mode='NextStep' or 'SameStep'")
+        env._open().tell_apart()  # fragments have nothing of what envs say, so that it need not fit together
         self.same_step = env.autoreset_mode is AutoresetMode.SAME_STEP
         self.nested = isinstance(env.single_observation_space, (spaces.Dict, spaces.Tuple))
         self.observations = create_empty_array(env.observation_space, self.steps + 1)
@@ -134,8 +135,13 @@ class FragmentMaker:
         self.rewards, self.actions = done.rewards, done.actions
         if not self.same_step:
             return None
-        ends = np.nonzero(done.infos["_final_obs"]) if "_final_obs" in done.infos else np.zeros((2, 0), np.int64)
-        return (*ends, rows_of(done.infos.get("final_obs", self.observations), tuple(ends)))
+        infos = parted(done.infos)[0]
+        ends = np.nonzero(infos["_final_obs"]) if "_final_obs" in infos else (np.zeros(0, np.int64),) * 2
+        rows = rows_of(infos.get("final_obs", self.observations), ends)
+        if isinstance(rows, np.ndarray) and rows.dtype == object:  # of lanes in Python: an observation each
+            space = self.env.single_observation_space
+            rows = concatenate(space, list(rows), create_empty_array(space, len(rows)))
+        return (*ends, rows)
 
     def follow_policy(self, rng: np.random.Generator, weights: Any) -> Any:
         """All steps with the policy's actions."""

@@ -9,6 +9,7 @@ from gymnasium.vector.utils import batch_space
 
 from batchenv import nested
 from batchenv.backend import Backend, LaneError
+from batchenv.results import Apart, parted
 
 
 def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
@@ -34,7 +35,13 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
     columns = [_stacked(column) for column in list(zip(*results, strict=True))[:4]]
     if out is not None:
         columns = [made if given is None else given for made, given in zip(columns, out, strict=True)]
-    result = (*columns, _stacked_infos([result[4] for result in results]), actions)
+    infos = [result[4] for result in results]
+    if any(isinstance(one, Apart) for one in infos):
+        known = _stacked_infos([parted(one)[0] for one in infos])
+        stacked = Apart(known, [], [], lambda: _stacked_infos(infos))
+    else:
+        stacked = _stacked_infos(infos)
+    result = (*columns, stacked, actions)
     if failed:
         raise LaneError(said[0], np.array(sorted(failed)), result)
     return result

@@ -26,6 +26,20 @@ SAID = {
     "TimeLimit.truncated": ("mine", 0, None, 1),
     5: ("a number as a key", 1, 2, 3),
 }
+# The same for vector environments that put together what lanes say: Gymnasium's can do it, whichever lane comes first.
+ALIKE = {
+    **{key: SAID[key] for key in ("half", "yes", "pair")},
+    "_half": (True, 2, 0, False),
+    "small": (np.float32(0.1), 0.1, 1, np.uint8(3)),
+    "word": ("t", b"long", None, "s"),
+    "sizes": (np.arange(2), np.ones(2), np.zeros(2, bool), [3, 4]),
+    "deep": ({"a": 1}, {"a": 2.5, "b": {"c": "d"}}, {}, {"b": {}}),
+    "episode": ({"r": 1.0, "l": 2}, {"r": 0.5}, {"l": 3}, {"r": 2.0, "l": 1}),
+    "env_id": ("first", None, "third", None),
+    "final_rows": ("mine", None, "yours", "ours"),
+    "terminal_observation": ("mine", {1}, None, "yours"),
+    5: ("a number as a key", None, "a", "b"),
+}
 
 
 class Awkward(gymnasium.Env):
@@ -37,14 +51,15 @@ class Awkward(gymnasium.Env):
         parts: True: observations are a Dict.
         reuses: True: observations, lists and dicts are those of the last call, changed. Learners' own environments hand
             these on as they are.
+        says: what each lane says.
     """
 
     action_space = spaces.Discrete(3)
 
-    def __init__(self, lane, parts=False, reuses=True):
+    def __init__(self, lane, parts=False, reuses=True, says=SAID):
         box = spaces.Box(-99, 99, (2,), np.float32)
         self.observation_space = spaces.Dict(count=spaces.Discrete(99), where=box) if parts else box
-        self.lane, self.parts, self.reuses = lane, parts, reuses
+        self.lane, self.parts, self.reuses, self.says = lane, parts, reuses, says
         self.where, self.taken, self.info = np.zeros(2, np.float32), [], {}
 
     def _look(self):
@@ -53,7 +68,7 @@ class Awkward(gymnasium.Env):
         return {"count": self.count, "where": where} if self.parts else where
 
     def _info(self, **more):
-        said = {key: values[self.lane] for key, values in SAID.items()}
+        said = {key: values[self.lane] for key, values in self.says.items()}
         if self.count % 2:
             said = {key: value for k, (key, value) in enumerate(said.items()) if (k + self.count) % 3}
         self.info.clear()

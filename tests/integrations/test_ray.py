@@ -6,12 +6,16 @@ import time
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector.utils import concatenate, create_empty_array
 
 import batchenv
+from helpers.awkward import ALIKE, makers, same
 from helpers.processes import run_python
 
 ray = pytest.importorskip("ray", reason="needs ray: pip install 'batchenv[ray]'")
 
+from batchenv.integrations.fragments import FragmentMaker, rows_of  # noqa: E402
 from batchenv.integrations.ray import RaySampler  # noqa: E402
 
 LANES = 4
@@ -142,6 +146,39 @@ def test_observations_of_several_parts(policy):
             np.testing.assert_array_equal(fragment.observations[part][1:], done.observations[part])
             np.testing.assert_array_equal(rows[part], done.infos["final_obs"][part][steps, lanes])
         seen.append(tuple(part[-1] for part in done.observations))
+
+
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=str)
+@pytest.mark.parametrize("policy", [None, lambda weights, seen, rng: rng.integers(3, size=4)], ids=["random", "policy"])
+def test_an_awkward_env(workers, parts, mode, policy):
+    """Fragments are what Gymnasium's lanes do. They have no infos, so that what the envs say need not fit together."""
+    lanes = makers(parts=parts)
+    make = lambda: batchenv.make_python(lanes, workers=workers, num_workers=2, autoreset_mode=mode)  # noqa: E731
+    maker = FragmentMaker(make, policy, 7, 5, 0)
+    theirs = SyncVectorEnv(makers(parts=parts, reuses=False, says=ALIKE), autoreset_mode=mode)
+    last = theirs.reset(seed=5)[0]
+    ended = 0
+    for number in range(3):
+        got, found = maker.fragment(number, 0, None), []
+        same(rows_of(got.observations, 0), last)
+        for t, actions in enumerate(got.actions):
+            last, rewards, terminations, truncations, infos = theirs.step(actions)
+            same(rows_of(got.observations, t + 1), last)
+            same((got.rewards[t], got.terminations[t], got.truncations[t]), (rewards, terminations, truncations))
+            found += [(t, lane, infos["final_obs"][lane]) for lane in np.flatnonzero(infos.get("_final_obs", ()))]
+        ended += (got.terminations | got.truncations).sum()
+        if mode is AutoresetMode.NEXT_STEP:
+            assert got.final_rows is None
+            continue
+        steps, lanes, finals = zip(*found, strict=True)
+        space = theirs.single_observation_space
+        finals = concatenate(space, finals, create_empty_array(space, len(finals)))
+        same(got.final_rows, (np.array(steps), np.array(lanes), finals))
+    assert ended > 10
+    maker.env.close()
+    theirs.close()
 
 
 def test_arrays_lie_in_the_object_store_and_stay():
