@@ -102,7 +102,8 @@ def gather_numbers(list notes, int64_t rows):
         notes: [(row, info)].
 
     Returns:
-        infos, and the notes that are left: of keys that have anything but numbers, all of one type.
+        infos, and the notes that are left: of keys that have anything but numbers, all of one type, or for whose mask
+        an env has said something itself, since Gymnasium writes that into the mask in the order of an env's keys.
     """
     cdef dict columns = {}, infos = {}
     cdef NumberColumn column
@@ -123,6 +124,8 @@ def gather_numbers(list notes, int64_t rows):
             if column.kind is not type(value) or not column.write(row, value):
                 others.add(key)
     for key, column in columns.items():
+        if column.mask_key in others:
+            others.add(key)
         if key not in others:
             infos[key], infos[column.mask_key] = column.numbers, column.mask
     if others:
@@ -168,7 +171,8 @@ cdef class NumberWriter:
 
         Returns:
             the columns that have numbers of these rows, [(key, type)] of columns that are new, and the notes without
-            these numbers.
+            these numbers. A number stays in a note that has something of the name of its mask, too; see
+            `gather_numbers`.
         """
         cdef int64_t used = 0, row
         cdef list new = [], rest = []
@@ -186,6 +190,9 @@ cdef class NumberWriter:
                     entry = self.add(key, type(value))
                 self.latest[key] = entry
                 index, column = entry
+                if column.mask_key in info:
+                    left[key] = value
+                    continue
                 used = _use(used, index, column, first, count)
                 if not column.write(first + row, value):
                     left[key] = value

@@ -1,5 +1,6 @@
 """Numbers of infos, which come from processes by column."""
 
+import functools
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv._core import COLUMNS, Numbers, NumberWriter, gather_numbers
+from helpers.awkward import same
 from helpers.lockstep import lockstep
 from helpers.parity import MODES
 from helpers.python_envs import Counting
@@ -88,22 +90,47 @@ def test_numbers_are_gathered_as_gymnasium_does():
     notes = [
         (0, {"a": 1, "b": 2.0, "c": True, "mixed": 1, "text": "x", "big": 1}),
         (2, {"a": 3, "mixed": 2.5, "d": np.int8(4), "array": np.arange(3), "big": 2**63}),
-        (3, {"_a": 1, "final_obs": 1.0, "inner": {"e": 1}}),
+        (3, {"_b": 1, "final_obs": 1.0, "inner": {"e": 1}}),
     ]
     infos, rest = gather_numbers(notes, 4)
     assert {name: (value.dtype, value.tolist()) for name, value in infos.items()} == {
         "a": (np.int64, [1, 0, 3, 0]),
         "_a": (np.bool_, [True, False, True, False]),
-        "b": (np.float64, [2.0, 0, 0, 0]),
-        "_b": (np.bool_, [True, False, False, False]),
         "c": (np.bool_, [True, False, False, False]),
         "_c": (np.bool_, [True, False, False, False]),
         "d": (np.int8, [0, 0, 4, 0]),
         "_d": (np.bool_, [False, False, True, False]),
     }
     (_, first), (_, second), (_, third) = rest
-    assert list(first) == ["mixed", "text", "big"] and list(second) == ["mixed", "array", "big"]
-    assert list(third) == ["_a", "final_obs", "inner"]
+    assert list(first) == ["b", "mixed", "text", "big"] and list(second) == ["mixed", "array", "big"]
+    assert list(third) == ["_b", "final_obs", "inner"]
+
+
+class Masking(CartPoleEnv):
+    """Says a number, and something by the name of its mask."""
+
+    def __init__(self, said):
+        super().__init__()
+        self.said = said
+
+    def step(self, action):
+        return *super().step(action)[:-1], self.said
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 4), (1, 0.5, 3, 4)])
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("workers", ["serial", "processes"])
+def test_a_number_whose_mask_is_said_by_the_env(workers, order, numbers):
+    """Gymnasium writes both into one array, in the order in which they are said."""
+    pairs = [(("half", number), ("_half", mask)) for number, mask in zip(numbers, (True, 0, False, 2), strict=True)]
+    envs = [functools.partial(Masking, dict(pair[::order])) for pair in pairs]
+    ours, theirs = batchenv.make_python(envs, workers=workers, num_workers=2), SyncVectorEnv(envs)
+    for env in (ours, theirs):
+        env.reset(seed=1)
+    for _ in range(3):
+        mine, its = (env.step(np.zeros(4, int))[4] for env in (ours, theirs))
+        same(mine, its)
+    ours.close()
 
 
 class Telling(CartPoleEnv):
