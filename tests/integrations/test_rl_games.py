@@ -1,5 +1,8 @@
 """rl_games' API over a BatchEnv: against Gymnasium's lanes, and a training of rl_games'."""
 
+import copy
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,12 +10,15 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import batchenv
+from helpers.awkward import Awkward, same
 
 pytest.importorskip("rl_games")
 
 from rl_games.common import env_configurations, vecenv
 from rl_games.common.algo_observer import DefaultAlgoObserver
+from rl_games.common.gym_compat import wrap_gymnasium_env
 from rl_games.common.ivecenv import IVecEnv
+from rl_games.common.tr_helpers import dicts_to_dict_with_arrays
 from rl_games.torch_runner import Runner
 
 from batchenv.integrations.rl_games import register
@@ -150,3 +156,57 @@ def test_names():
         assert isinstance(env.env, batchenv.BatchEnv)
     finally:
         del env_configurations.configurations["fast"]
+
+
+class Arrays(Awkward):
+    """Its number is one of NumPy's, as rl_games wants it."""
+
+    def _look(self):
+        seen = super()._look()
+        return seen | {"count": np.int64(seen["count"])} if self.parts else seen
+
+
+@pytest.mark.parametrize("workers", ["serial", "threads", "processes", "asyncio"])
+@pytest.mark.parametrize("parts", [False, True])
+def test_an_awkward_env(workers, parts):
+    """Observations, rewards, ends and "time_outs" are those of the workers of rl_games' RayVecEnv, which stacks what
+    they say, over rl_games' own wrapper of the same envs.
+
+    rl_games has one way of autoreset and no options, and seeds none of Gymnasium's envs. What envs say is left out
+    here but for "time_outs" and "scores"; rl_games hands all of it to its observers, as a list.
+    """
+    some = {} if workers == "asyncio" else {"num_workers": 2}
+    envs = [functools.partial(Arrays, lane, parts) for lane in range(LANES)]
+    mine = batchenv.make_python(envs, workers=workers, env_type="rl_games", **some)
+    plain = [functools.partial(Arrays, lane, parts, reuses=False) for lane in range(LANES)]
+    env_configurations.register("awkward", {"env_creator": lambda lane: wrap_gymnasium_env(plain[lane]())})
+    others = [vecenv.RayWorker("awkward", {"lane": lane}) for lane in range(LANES)]
+    del env_configurations.configurations["awkward"]
+    stack = functools.partial(dicts_to_dict_with_arrays, add_batch_dim=True) if parts else np.stack
+    known = others[0].get_env_info()
+    assert {key: known[key] for key in ("observation_space", "action_space")}.items() <= mine.get_env_info().items()
+    kept, ended = [], 0
+    for seed in (5, None):
+        mine.seed(seed)
+        same(mine.reset(), stack([one.reset() for one in others]))
+        said = mine.env.get_attr("info")
+        assert [info["seed"] for info in said] == [seed and seed + lane for lane in range(LANES)]
+        assert all(info["options"] in (None, {}) for info in said)
+        returns = np.zeros(LANES)
+        for step in range(13):
+            actions = np.arange(LANES) * step % 3
+            got = mine.step(actions)
+            seen, rewards, dones, infos = zip(*map(vecenv.RayWorker.step, others, actions), strict=True)
+            timed_out = np.stack([info["time_outs"] for info in infos])
+            same(got[:3], (stack(seen), np.stack(rewards).astype(np.float32), np.stack(dones)))
+            same(got[3], {"time_outs": timed_out}, ("scores",))
+            returns += got[1]
+            if got[2].any():
+                np.testing.assert_array_equal(got[3]["scores"], np.where(got[2], returns, 0))
+            returns[got[2]] = 0
+            ended += got[2].sum()
+            kept.append((got, copy.deepcopy(got)))
+    assert ended > 10
+    for now, before in kept:
+        same(now, before)
+    mine.env.close()

@@ -1,11 +1,14 @@
 """skrl's wrapper over a BatchEnv: against the same over Gymnasium's lanes, and a training of skrl's."""
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers.awkward import ALIKE, makers, same
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("skrl")
@@ -80,3 +83,54 @@ def test_a_training(tmp_path):
     Runner(wrap_env(env, wrapper="gymnasium", verbose=False), configuration).run("train")
     assert len(returns) > 200
     assert np.mean(returns[:100]) < 40 and np.mean(returns[-30:]) > 100
+
+
+@pytest.mark.parametrize("workers", ["serial", "threads", "processes", "asyncio"])
+@pytest.mark.parametrize("mode", AutoresetMode, ids=str)
+@pytest.mark.parametrize("parts", [False, True])
+def test_an_awkward_env(workers, mode, parts):
+    """Observations, rewards, ends and infos are those of skrl's wrapper over Gymnasium's lanes, and stay as they are.
+
+    skrl's own trainers reset once, without options, and never again: with "Disabled" a loop of one's own has to do it,
+    by the env below.
+    """
+    some = {} if workers == "asyncio" else {"num_workers": 2}
+    ours = batchenv.make_python(makers(parts=parts, says=ALIKE), workers=workers, autoreset_mode=mode, **some)
+    theirs = SyncVectorEnv(makers(parts=parts, reuses=False, says=ALIKE), autoreset_mode=mode)
+    wrapped = [wrap_env(env, wrapper="gymnasium", verbose=False) for env in (ours, theirs)]
+    for env in wrapped:
+        env._seed = 5
+    kept = []
+
+    def compare(mine, its):
+        """skrl hands infos on as they are; ours are a subclass of dict where last observations are among them."""
+        mine, its = ((*[part.numpy() for part in result[:-1]], dict(result[-1])) for result in (mine, its))
+        same(mine, its)
+        kept.append((mine, copy.deepcopy(mine)))
+
+    compare(*[env.reset() for env in wrapped])
+    for options in (None, {"start": [1]}):
+        if options:
+            same(*[env.reset(seed=[3, 9, 1, 2], options=options) for env in (ours, theirs)])
+        for step in range(11):
+            actions = torch.arange(LANES).reshape(-1, 1) * step % 3
+            results = [env.step(actions) for env in wrapped]
+            compare(*results)
+            compare(*[env.reset() for env in wrapped])  # which is the last step's
+            done = (results[0][2] | results[0][3]).numpy().ravel()
+            if done.any() and mode is AutoresetMode.DISABLED:
+                same(*[env.reset(options={"reset_mask": done}) for env in (ours, theirs)])
+    for now, before in kept:
+        same(now, before)
+    for env in wrapped:
+        env.close()
+
+
+def test_an_awkward_env_that_says_what_cannot_be_put_together():
+    """Gymnasium's lanes fail with what no array can hold, and so do these, which can go on."""
+    ours = batchenv.make_python(makers(), workers="serial", autoreset_mode="SameStep")
+    theirs = SyncVectorEnv(makers(reuses=False), autoreset_mode="SameStep")
+    for env in (ours, theirs):
+        with pytest.raises((ArithmeticError, TypeError, ValueError)):
+            wrap_env(env, wrapper="gymnasium", verbose=False).reset()
+        env.close()
