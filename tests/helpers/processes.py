@@ -26,7 +26,7 @@ def succeeded(done):
     return done.stdout
 
 
-def run_python(code, *arguments, timeout=120, **options):
+def run_python(code, *arguments, timeout=300, **options):
     """What the code prints in a fresh Python."""
     return succeeded(python("-c", textwrap.dedent(code), *arguments, timeout=timeout, **options))
 
