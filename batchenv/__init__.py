@@ -8,24 +8,23 @@ observations, rewards, terminations, truncations, infos = env.step(env.action_sp
 
 from typing import TYPE_CHECKING
 
-from batchenv import _built, _openmp
-from batchenv._built import build_info
+from batchenv.system import built, openmp
+from batchenv.system.built import build_info
 
-_built.check()
-_openmp.share_runtime()
-__path__.append(f"{__path__[0]}/_moved")  # where old names of modules are found
+built.check()
+openmp.share_runtime()
 
-from batchenv.backend import LaneError  # noqa: E402
-from batchenv.env import BatchEnv  # noqa: E402
+from batchenv.backend.protocol import LaneError  # noqa: E402
+from batchenv.backend.snapshot import Snapshot  # noqa: E402
+from batchenv.catalog import list_envs, spec  # noqa: E402
+from batchenv.env.batch_env import BatchEnv  # noqa: E402
+from batchenv.env.rollout import Rollout  # noqa: E402
 from batchenv.integrations.envpool import list_all_envs  # noqa: E402
-from batchenv.integrations.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
-from batchenv.integrations.registration import register_with_gymnasium, spec  # noqa: E402
+from batchenv.integrations.gymnasium.patch import patch_gymnasium, unpatch_gymnasium  # noqa: E402
+from batchenv.integrations.gymnasium.registration import register_with_gymnasium  # noqa: E402
 from batchenv.make import make, make_dm, make_gymnasium, make_mujoco, make_parallel, make_python, make_spec  # noqa: E402
-from batchenv.registry import list_envs  # noqa: E402
-from batchenv.rollout import Rollout  # noqa: E402
-from batchenv.snapshot import Snapshot  # noqa: E402
 
-__version__ = _built.VERSION
+__version__ = built.VERSION
 __all__ = [
     "BatchEnv",
     "LaneError",

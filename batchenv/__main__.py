@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
+from batchenv.catalog import lookup
+from batchenv.cli.describe import families, info_lines, installed, list_lines, matching, typical
 from batchenv.compiler.libraries import find
-from batchenv.describe import families, info_lines, installed, list_lines, matching, typical
-from batchenv.registry import TABLE, lookup
+from batchenv.registry import FAMILIES, TABLE, Family
 
 
 def compiler_flags(text: str) -> list[str]:
@@ -49,7 +50,7 @@ def environments(text: str, cflags: Sequence[str]) -> list[str]:
     """The ids that an argument of `bench` means: one, or typical ones of a family or of all that are installed."""
     found = families()
     if text == "all":
-        usable = (ids for ids in found.values() if TABLE[ids[0]].extra is None or installed(TABLE[ids[0]].extra))
+        usable = (ids for ids in found.values() if installed(TABLE[ids[0]].family))
         return [name for ids in usable for name in typical(ids)]
     chosen = next((ids for family, ids in found.items() if family.lower() == text.lower()), None)
     return [environment_id(text, cflags)] if chosen is None else typical(chosen)
@@ -80,7 +81,7 @@ def seconds(text: str) -> float:
 
 
 def print_build() -> None:
-    from batchenv.bench import environment
+    from batchenv.cli.bench import environment
 
     about = environment()
     lines = {
@@ -93,7 +94,7 @@ def print_build() -> None:
 
 
 def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from batchenv import bench
+    from batchenv.cli import bench
 
     ids = [env_id for text in options.ids for env_id in environments(text, options.cflags)]
     for path in filter(None, (options.json, options.plot, options.report)):  # before minutes of measuring, not after
@@ -105,12 +106,12 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
     if options.report:
-        from batchenv import report
+        from batchenv.cli import report
     ids = ids or batchenv.list_envs(None)
     plan = []
     for env_id in dict.fromkeys(ids):
         entry = TABLE[env_id]
-        default = (64,) if entry.extra is not None or entry.family == "Box2D" else (4096,)  # whose steps take long
+        default = (FAMILIES[entry.family].bench_lanes if entry.family in FAMILIES else Family.bench_lanes,)
         if env_id == "CartPole-v1" and not options.ids:
             default = (1, 64, 4096, 65536)
         plan += [(env_id, lanes) for lanes in options.lanes or default]
@@ -152,7 +153,7 @@ def new(options: argparse.Namespace) -> None:
 
 def check(options: argparse.Namespace) -> int:
     if is_c_file(options.target) and options.vectorization_mode is None:
-        from batchenv.compiler.check import check_file
+        from batchenv.check.c_file import check_file
 
         reports, notes = check_file(
             options.target, options.num_envs, options.timeout, options.max_steps, tuple(options.skip), options.cflags

@@ -1,33 +1,28 @@
-"""Makes environments: `make` and its sisters. Only this module knows ids, BatchEnv and the other APIs."""
+"""Makes environments, in the API that the user asks for: `make` and its sisters."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
-import os
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
-import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
-from batchenv.arguments import MAX_ENVS
-from batchenv.env import BatchEnv
+from batchenv.backend.transforms import DEFAULTS
+from batchenv.catalog import is_own, lookup
+from batchenv.env import factory
+from batchenv.env.batch_env import BatchEnv
+from batchenv.env.envpool_keywords import COMMON
 from batchenv.envs import translator
-from batchenv.integrations import find_player_wrapper, find_wrapper
-from batchenv.integrations.envpool import COMMON, PoolSpec, keywords, takes_env_type
-from batchenv.integrations.registration import spec
-from batchenv.registry import is_own, lookup, reserved
-from batchenv.transforms import DEFAULTS
-from batchenv.values import integer
+from batchenv.integrations import find_player_wrapper, find_wrapper, wrapped
+from batchenv.integrations.envpool import PoolSpec, takes_env_type
+from batchenv.registry import reserved
 
 if TYPE_CHECKING:
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
-_told: set[str] = set()  # ids of which it has been said that they run in Python
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
@@ -57,12 +52,7 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         ImportError: the package of the API that `env_type` names is missing, such as dm_env: the message says how to
             install it; no module for "module:id".
     """
-    wrap = find_wrapper(env_type)
-    env_id, registered = _meant(env_id)
-    if registered is not None:
-        return _wrapped(wrap, keywords(None, kwargs), lambda rest: _make_registered(registered, num_envs, rest))
-    name, entry = lookup(env_id)
-    return _wrapped(wrap, keywords(entry.extra, kwargs), lambda rest: _make_core(name, num_envs, rest))
+    return wrapped(find_wrapper(env_type), kwargs, partial(factory.make_env, env_id, num_envs))
 
 
 def _taken() -> set[str]:
@@ -73,76 +63,6 @@ def _taken() -> set[str]:
 
 
 reserved.update(_taken())
-
-
-def _make_core(name: str, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
-    """Lanes of a C type, of which this is the plain id."""
-    env = BatchEnv(name, num_envs, **kwargs)
-    # The same spec as make_vec would set, so that make_vec(env.spec) makes this env again.
-    env.spec = spec(name)
-    if env.spec.max_episode_steps is not None:
-        env.spec.kwargs["max_episode_steps"] = env.spec.max_episode_steps
-    env.spec.kwargs.update({name: _own(value) for name, value in kwargs.items()})
-    if "autoreset_mode" in kwargs:
-        env.spec.kwargs["autoreset_mode"] = env.autoreset_mode.value
-    if env.num_envs != 1:
-        env.spec.kwargs["num_envs"] = env.num_envs
-    env.spec.kwargs["vectorization_mode"] = "vector_entry_point"
-    return env
-
-
-def _own(value: Any) -> Any:
-    """A copy of what the caller may change later."""
-    if isinstance(value, os.PathLike):  # a spec can be written as JSON
-        return os.fspath(value)
-    return copy.copy(value) if isinstance(value, (np.ndarray, list, dict)) else value
-
-
-def _meant(env_id: Any) -> tuple[Any, EnvSpec | None]:
-    """(an id for `lookup`, None), or (the id, Gymnasium's entry) if batchenv has not this environment in C."""
-    if not isinstance(env_id, str) or is_own(env_id):
-        return env_id, None
-    from batchenv.workers.registered import find
-
-    spec = find(env_id)
-    # "ale_py:ALE/Pong-v5" is what batchenv has; "my_module:CartPole-v1" may be something else.
-    if spec is not None and is_own(spec.id) and str(spec.entry_point).startswith(("gymnasium.envs.", "ale_py.")):
-        return spec.id, None
-    return env_id, spec
-
-
-def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
-    """Lanes of an environment that Gymnasium knows, in Python."""
-    taking = (make_python, gymnasium.make_vec)  # the latter's own are refused, with what to write instead
-    known = {*BatchEnv._builtin_keywords(), *(name for one in taking for name in inspect.signature(one).parameters)}
-    own = {name: value for name, value in kwargs.items() if name in known}
-    env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
-    lanes = integer("num_envs", num_envs, 1, MAX_ENVS)
-    workers = own.pop("workers", None)
-    chosen = workers or ("processes" if lanes > 1 and hasattr(os, "memfd_create") else "serial")
-    env = make_python(spec, lanes, workers=chosen, env_kwargs=env_kwargs, **own)
-    if workers is None and spec.id not in _told:
-        _told.add(spec.id)
-        where = "in this process" if chosen == "serial" else f"in {env.num_threads} processes"
-        warnings.warn(
-            f"{spec.id} is written in Python, and steps {where} (workers={chosen!r}). Say workers= to choose, and to "
-            "leave out this note: docs/python-envs.md",
-            stacklevel=6,
-        )
-    return env
-
-
-def _wrapped(wrap: Any, kwargs: dict[str, Any], make_env: Callable[[dict[str, Any]], Any]) -> Any:
-    """What `make_env` makes of those of `kwargs` that are not the wrapper's own, in this wrapper (None: in none)."""
-    if wrap is None:
-        return make_env(kwargs)
-    own = {name: value for name, value in kwargs.items() if name in wrap.KEYWORDS}
-    env = make_env({**wrap.DEFAULTS, **{name: value for name, value in kwargs.items() if name not in own}})
-    try:
-        return wrap(env, **own)
-    except BaseException:
-        env.close()
-        raise
 
 
 def make_mujoco(
@@ -217,21 +137,19 @@ def make_python(
         TypeError, ValueError: an argument has a wrong type or value.
         ImportError: the package of the API that `env_type` names is missing.
     """
-    from batchenv.workers.origin import PythonOrigin
-
-    if num_envs is None:
-        num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
-    num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
-    origin = PythonOrigin(
-        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
+    making = partial(
+        factory.make_python,
+        make_env,
+        num_envs,
+        workers=workers,
+        num_workers=num_workers,
+        start_method=start_method,
+        step_timeout=step_timeout,
+        on_failure=on_failure,
+        snapshots=snapshots,
+        env_kwargs=env_kwargs,
     )
-
-    def of_kwargs(kwargs: dict[str, Any]) -> BatchEnv:
-        env = BatchEnv(origin, num_envs, **kwargs)
-        env.spec = origin.spec
-        return env
-
-    return _wrapped(find_wrapper(env_type), kwargs, of_kwargs)
+    return wrapped(find_wrapper(env_type), kwargs, making)
 
 
 def make_parallel(
@@ -269,18 +187,18 @@ def make_parallel(
     if not isinstance(env_id, str) or (("." in env_id or ":" in env_id) and not is_own(env_id)):
         if players is not None:
             raise TypeError(f"players={players!r} is for Atari games: pass what makes the env, or env_kwargs={{...}}")
-        return _wrapped(wrap, kwargs, lambda kwargs: _parallel_python(env_id, num_envs, **kwargs))
+        return wrapped(wrap, kwargs, partial(_parallel_python, env_id, num_envs))
     name, entry = lookup(env_id)
     if entry.library is not None:
         if players is not None:
             raise TypeError(f"players={players!r} is for Atari games: {name} has those that its C file names")
-        return _wrapped(wrap, kwargs, lambda kwargs: _parallel_own(name, num_envs, **kwargs))
-    return _wrapped(wrap, kwargs, lambda kwargs: _parallel_atari(name, entry, num_envs, players, **kwargs))
+        return wrapped(wrap, kwargs, partial(_parallel_own, name, num_envs))
+    return wrapped(wrap, kwargs, partial(_parallel_atari, name, entry, num_envs, players))
 
 
 def _parallel_own(name: str, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
     """`make_parallel` of a C file."""
-    from batchenv.integrations.cast import PortCast
+    from batchenv.integrations.agent_views import PortCast
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     env = make(name, 1 if num_envs is None else num_envs, **kwargs)
@@ -295,7 +213,7 @@ def _parallel_atari(
     name: str, entry: Any, num_envs: int | None, players: int | None, **kwargs: Any
 ) -> ParallelBatchEnv:
     """`make_parallel` of an Atari game."""
-    from batchenv.engines.atari.players import MODES
+    from batchenv.envs.atari.players import MODES
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     if all(name != "players" for name, *_ in translator(entry.type_name).KEYWORDS):
@@ -309,7 +227,7 @@ def _parallel_atari(
 
 def _parallel_python(make_env: Any, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
     """`make_parallel` of environments written in Python."""
-    from batchenv.integrations.cast import WorkerCast
+    from batchenv.integrations.agent_views import WorkerCast
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
     from batchenv.workers.players import LAYOUT, Maker
 

@@ -1,16 +1,13 @@
-"""Environment ids: those in the tables of C types, those of the engines, and how an id is looked up."""
+"""The tables of environment ids and of families. C types are put in here, all others where they are defined."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from batchenv import _core, hints
-from batchenv._moved import moved
-from batchenv.engines.atari import games
+from batchenv import _core
 
 NAMESPACE = "batchenv"
 FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_env.c:MyEnv-v0"
@@ -22,7 +19,6 @@ class Entry:
 
     kwargs: the keywords that this id sets for its type.
     family: the heading under which `python -m batchenv list` shows it.
-    extra: the extra that it needs (pip install 'batchenv[extra]'), or None.
     """
 
     type_name: str
@@ -31,12 +27,49 @@ class Entry:
     render_fps: int
     kwargs: dict[str, Any] = field(default_factory=dict)
     listed: bool = True  # for users; the others are for tests and benchmarks
-    extra: str | None = None
-    family: str = "classic control"
+    family: str = "your own"
     library: Any = None  # the `compiler.Library` of a type that is not built in
 
+    @property
+    def extra(self) -> str | None:
+        """The extra that it needs (pip install 'batchenv[extra]'), or None."""
+        return FAMILIES[self.family].extra if self.family in FAMILIES else None
 
-_EXTRAS = {"MuJoCo": "mujoco"}  # what a family of C types needs
+
+@dataclass(frozen=True)
+class Family:
+    """What Python knows of a family of environments; its module in `batchenv.envs` says it. A family of C types that
+    has nothing but numbers needs none.
+
+    Attributes:
+        name: the family, as entries have it.
+        translators: a module with a `Translator` for each C type that has one, under the type's name; types that end
+            in V4 may share the one without it.
+        default: the name of the translator of all other types of the family.
+        extra: the extra that it needs, or None. packages: modules, all of which are there if the extra is installed.
+        gymnasium: how the entry points of Gymnasium's environments begin that the ids are copies of.
+        note: what `python -m batchenv list` says of it.
+        typical: the ids that stand for it in a benchmark; (): the plainest of each C type.
+        bench_lanes: how many lanes a benchmark takes where it is not told: few where steps take long.
+    """
+
+    name: str
+    translators: str = ""
+    default: str = ""
+    extra: str | None = None
+    packages: tuple[str, ...] = ()
+    gymnasium: str | None = None
+    note: str = ""
+    typical: tuple[str, ...] = ()
+    bench_lanes: int = 4096
+
+
+FAMILIES: dict[str, Family] = {}
+
+
+def add_family(family: Family) -> None:
+    """Adds a family, which its module does when it is imported: `batchenv.envs` imports all of them."""
+    FAMILIES[family.name] = family
 
 
 def _of_types() -> dict[str, Entry]:
@@ -49,7 +82,6 @@ def _of_types() -> dict[str, Entry]:
             kind["render_fps"],
             row["kwargs"],
             listed=row["listed"],
-            extra=_EXTRAS.get(kind["family"]),
             family=kind["family"],
         )
         for kind in _core.env_types()
@@ -57,32 +89,12 @@ def _of_types() -> dict[str, Entry]:
     }
 
 
-TABLE = {
-    **_of_types(),
-    **{
-        name: Entry("Atari", limit, None, 30, keywords, extra="atari", family="Atari")
-        for name, (limit, keywords) in games.ids().items()
-    },
-}
-
-
-def list_envs(extra: str | None = "any") -> list[str]:
-    """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none.
-
-    They include ids that were compiled or loaded, and those of other packages (docs/your-own-env.md).
-
-    Raises:
-        ValueError: no environment needs this extra.
-    """
-    _libraries().load_packages()
-    extras = sorted({entry.extra for entry in TABLE.values() if entry.extra})
-    if extra not in ("any", None, *extras):
-        raise ValueError(f"extra={extra!r} must be one of {', '.join(map(repr, extras))}, None or 'any'")
-    return sorted(name for name, entry in TABLE.items() if entry.listed and extra in ("any", entry.extra))
-
-
+TABLE = _of_types()
 # Functions that are called with each id whose entry is added, changed or removed.
 watchers: list[Callable[[str], None]] = []
+# The keywords that `make` and `set_params` take for every environment, so that no param could be set by such a name;
+# make.py adds them.
+reserved: set[str] = set()
 
 
 def put(name: str, entry: Entry | None) -> None:
@@ -95,62 +107,6 @@ def put(name: str, entry: Entry | None) -> None:
         watcher(name)
 
 
-# The keywords that `make` and `set_params` take for every environment, so that no param could be set by such a name;
-# make.py adds them.
-reserved: set[str] = set()
-
-
-def _libraries() -> Any:
-    """The module for envs that are not built in, which is imported when one is asked for."""
-    return importlib.import_module("batchenv.compiler.libraries")
-
-
 def is_file(text: str) -> bool:
-    """Whether `text` names a C file or library of envs, or an id in one, as `lookup` takes them."""
+    """Whether `text` names a C file or library of envs, or an id in one, as `catalog.lookup` takes them."""
     return FILE.fullmatch(text) is not None
-
-
-def is_own(text: str) -> bool:
-    """Whether `lookup` finds something for `text`, or it names a file in which there should be something."""
-    return is_file(text) or _name(text) is not None
-
-
-def _name(text: str) -> str | None:
-    """The plain id of one that is in the table, with or without the "batchenv/" namespace."""
-    name = text.removeprefix(f"{NAMESPACE}/")
-    if name.startswith("ALE-"):
-        name = name.replace("-", "/", 1)
-    if name not in TABLE and not is_file(text):
-        _libraries().load_packages()
-        # As Gymnasium has them, ids have one slash.
-        name = next((other for other in TABLE if other.replace("/", "-") == name), name)
-    return name if name in TABLE else None
-
-
-def lookup(env_id: str) -> tuple[str, Entry]:
-    """The plain id and entry of `env_id`, with or without the "batchenv/" namespace; or of a C file or library of envs:
-    "my_env.c" where that has one id, "my_env.c:MyEnv-v0".
-
-    Raises:
-        TypeError: `env_id` is not a str.
-        ValueError: there is no such id; the message says which one may be meant, or what to do instead.
-    """
-    if not isinstance(env_id, str):
-        raise TypeError(hints.not_an_id(env_id))
-    name = _name(env_id)
-    if name is not None:
-        return name, TABLE[name]
-    if is_file(env_id):
-        return _libraries().find(env_id)
-    raise ValueError(hints.unknown_id(env_id, list_envs()))
-
-
-__getattr__ = moved(
-    __name__,
-    "",
-    make="batchenv",
-    make_mujoco="batchenv",
-    spec="batchenv",
-    build_info="batchenv",
-    gymnasium_id="batchenv.integrations.registration",
-)

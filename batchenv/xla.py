@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 
 from batchenv import _core
-from batchenv.results import final_rows
-from batchenv.seeds import FIX, read_seed
+from batchenv.arguments.seeds import FIX, read_seed
+from batchenv.backend.results import final_rows
 
 try:
     import jax

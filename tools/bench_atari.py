@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import batchenv
-from batchenv.engines.atari.files import library_path, rom_path
+from batchenv.envs.atari.files import library_path, rom_path
 
 GAMES = ("pong", "breakout", "space_invaders", "ms_pacman", "seaquest", "qbert")
 

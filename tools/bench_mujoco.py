@@ -40,7 +40,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import batchenv
-from batchenv.engines.mujoco import library, tasks
+from batchenv.envs.mujoco import library, tasks
 from helpers.mujoco import swing
 
 TASKS = [

@@ -20,7 +20,7 @@ import mujoco
 import numpy as np
 
 from batchenv import _core
-from batchenv.engines.mujoco import physics
+from batchenv.envs.mujoco import physics
 from helpers.together import LANES, compare
 
 EACH = 5  # steps with the same controls

@@ -166,7 +166,7 @@ def report(old, new):
 
 
 def default_models():
-    from batchenv.engines.mujoco import tasks
+    from batchenv.envs.mujoco import tasks
 
     return [str(path) for path in sorted(tasks.assets().glob("*.xml")) if path.stem != "point"]
 

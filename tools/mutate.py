@@ -53,7 +53,7 @@ ROOMS = {
     "python": ["batchenv/**/*.py", "batchenv/**/*.pyx", "batchenv/**/*.pxi"],
 }
 # Tables of numbers from elsewhere, and names that are only kept for old programs.
-NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h|csrc/envs/list\.h|.*/_moved/.*")
+NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h|csrc/envs/list\.h")
 # What is mutated, and what should notice it, quick sets first: a list is arguments of one pytest, a string is a test in
 # C. The first pattern that fits counts.
 ASYNC, FUZZ = "tests/c/test_async.c", "tests/c/fuzz_snapshot.c"
@@ -77,13 +77,13 @@ TESTS = [
     (r"csrc/engines/", ATARI, ["tests/core"]),
     (r"batchenv/check/", ["tests/check"], ["tests/compiler"]),
     (r"batchenv/compiler/", ["tests/compiler"], ["tests/check"]),
-    (r"batchenv/(workers|origins)", ["tests/workers"], ["tests/api"]),
+    (r"batchenv/workers", ["tests/workers"], ["tests/api"]),
     (r"batchenv/integrations/pettingzoo", ["tests/engines/atari/test_atari_players.py"]),
     (r"batchenv/integrations/", ["tests/integrations"], ["tests/api"]),
-    (r"batchenv/engines/.*mujoco", MUJOCO, ["tests/api", "tests/core"]),
-    (r"batchenv/engines/", ATARI, ["tests/api", "tests/core"]),
-    (r"batchenv/(render|bench|__main__)", ["tests/api"], ["tests/engines"]),
-    (r"batchenv/(cgroup|_built)", ["tests/machine"], ["tests/api", "tests/project"]),
+    (r"batchenv/envs/mujoco", MUJOCO, ["tests/api", "tests/core"]),
+    (r"batchenv/envs/atari", ATARI, ["tests/api", "tests/core"]),
+    (r"batchenv/(envs/drawing|cli|__main__)", ["tests/api"], ["tests/engines"]),
+    (r"batchenv/system", ["tests/machine"], ["tests/api", "tests/project"]),
     (r"batchenv/", [*CORE, "tests/api", "tests/integrations"], ["tests/machine", "tests/check", "tests/engines"]),
 ]  # fmt: skip
 UNSTEADY = re.compile(r"tests/(queue|machine)")  # where time decides: what fails runs again

@@ -25,7 +25,7 @@ import numpy as np
 from gymnasium import spaces
 
 import batchenv
-from batchenv.workers.process import WorkerDied
+from batchenv.workers.processes.process import WorkerDied
 
 TIMEOUT = 1.0  # seconds that a step may take
 WAIT = 120  # seconds after which a turn counts as hanging

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import batchenv
-from batchenv.bench import draw_actions
+from batchenv.cli.bench import draw_actions
 
 GAMES = ["Pong", "Breakout", "SpaceInvaders"]
 ROUNDS, STEPS = 7, 10

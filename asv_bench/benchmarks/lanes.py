@@ -3,7 +3,7 @@
 import numpy as np
 
 import batchenv
-from batchenv.bench import BATCHES, draw_actions
+from batchenv.cli.bench import BATCHES, draw_actions
 
 LANES = 4096
 STEPS = 128

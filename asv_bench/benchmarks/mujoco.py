@@ -1,7 +1,7 @@
 """MuJoCo: steps, making lanes, and their memory."""
 
 import batchenv
-from batchenv.bench import draw_actions
+from batchenv.cli.bench import draw_actions
 
 TASKS = ["Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "InvertedPendulum-v5", "Reacher-v5"]
 

@@ -4,7 +4,7 @@ import importlib.util
 
 import gymnasium
 
-from batchenv import bench
+from batchenv.cli import bench
 
 from .ids import KERNELS
 

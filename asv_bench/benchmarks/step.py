@@ -1,7 +1,7 @@
 """A step: of many lanes, and the cost of a call."""
 
 import batchenv
-from batchenv.bench import draw_actions
+from batchenv.cli.bench import draw_actions
 
 from .ids import KERNELS, make
 

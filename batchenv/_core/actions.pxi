@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from batchenv import nested
+from batchenv.spaces import nested
 
 cimport cython
 cimport numpy as cnp
@@ -193,7 +193,7 @@ cdef class Actions:
 
     cdef list parts
     cdef ActionPart only  # None: there are several
-    cdef object tree  # see batchenv.nested
+    cdef object tree  # see batchenv.spaces.nested
     cdef list values  # what the parts were read from last
 
     cdef int start(self, const be_batch *batch, const be_isa *isa, bint clip) except -1:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from batchenv import nested
+from batchenv.spaces import nested
 
 cimport cython
 cimport numpy as cnp
@@ -28,7 +28,7 @@ cdef class Layout:
     cdef bint plain  # an observation is handed out as the one array that it is
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
-    cdef object tree  # of an observation of several parts: see batchenv.nested; None: it is one array
+    cdef object tree  # of an observation of several parts: see batchenv.spaces.nested; None: it is one array
     cdef list names, more  # the parts' names; all but the first: (port, dtype, shape of one lane)
     cdef int num_more
     cdef list texts  # of each part a TextSource, or None; None: no part has texts

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from batchenv.values import brief, number
+from batchenv.arguments.numbers import brief, number
 
 from libc.string cimport strcmp
 
@@ -200,7 +200,7 @@ cdef double _param_number(dict row, object value, str what) except? -1:
 
 
 cdef object _tree_of(const be_env_type *env_type, list names):
-    """See `batchenv.nested.tree_of`; messages name the type."""
+    """See `batchenv.spaces.nested.tree_of`; messages name the type."""
     try:
         return nested.tree_of(names)
     except ValueError as error:

@@ -36,7 +36,7 @@ def numa_nodes():
 def default_threads():
     """Threads used when num_threads is None: the CPUs this process may run on, or fewer where OMP_NUM_THREADS or a
     container's CPU limit (rounded up) say so; 1 in a forked child."""
-    from batchenv import cgroup
+    from batchenv.system import cgroup
 
     if be_forked():
         return 1
@@ -79,7 +79,7 @@ class _Unbound:
 
 
 def _warn_of_threads(int wanted, int had, str what):
-    from batchenv.limits import thread_limits
+    from batchenv.system.limits import thread_limits
 
     used = f"{had} are used" if had else "the calling thread does the work"
     logger.warn(f"{wanted} {what} were asked for, but only {had} can be had here, and {used}; what may limit "

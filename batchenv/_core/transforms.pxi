@@ -8,7 +8,7 @@ cimport numpy as cnp
 
 
 cdef int _fill_transform(be_transform *transform, dict values) except -1:
-    """Fills `transform`. values: batchenv.transforms.Transforms.core."""
+    """Fills `transform`. values: batchenv.backend.transforms.Transforms.core."""
     memset(transform, 0, sizeof(be_transform))
     transform.record_statistics = values.get("record_episode_statistics", False)
     transform.action_repeat = values.get("action_repeat", 1)

@@ -51,8 +51,8 @@ def check_vector_env(
         ValueError: nothing has this name, an argument is out of range, or isolate=True was passed with something that
             another process cannot find.
     """
+    from batchenv.arguments.numbers import integer
     from batchenv.check.run import run, selected
-    from batchenv.values import integer
 
     num_envs = integer("num_envs", num_envs, 1, 2**31 - 1)
     max_steps = integer("max_steps", max_steps, 1, 2**31 - 1)

@@ -11,9 +11,10 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+from batchenv.arguments.messages import similar_ids
+from batchenv.catalog import list_envs, lookup
 from batchenv.check.rules import brief, said
-from batchenv.hints import similar_ids
-from batchenv.registry import TABLE, is_file, list_envs, lookup
+from batchenv.registry import TABLE, is_file
 
 
 class Target:

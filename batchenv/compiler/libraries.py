@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import struct
@@ -131,7 +130,7 @@ def _is_cut_short(content: bytes) -> bool:
 
 
 def again(reference: dict[str, Any], env_id: str) -> str:
-    """The id by which `registry.lookup` finds the entry of a pickled env in this process; it loads or compiles the
+    """The id by which `catalog.lookup` finds the entry of a pickled env in this process; it loads or compiles the
     library if necessary.
 
     Raises:
@@ -221,7 +220,7 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
                     kind["render_fps"],
                     row["kwargs"],
                     listed=row["listed"],
-                    family=kind["family"] or "your own",
+                    family=kind["family"] or Entry.family,
                     library=library,
                 )
         _opened[key] = library
@@ -291,6 +290,8 @@ def load_packages() -> None:
         if _packages_loaded:
             return
         _packages_loaded = True
+        import importlib.metadata  # late: importing it takes as long as importing the rest
+
         for point in importlib.metadata.entry_points(group=GROUP):
             try:
                 point.load()()

@@ -1,46 +1,28 @@
-"""What C types have beside parameters and state: keywords, attributes that are not numbers, and pictures."""
+"""The families of environments: what they have beside parameters and state, such as keywords, attributes that are not
+numbers, and pictures. Each module says which family is its own: see `registry.Family`."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 from batchenv._core import type_info
-from batchenv.imports import importing
-from batchenv.translator import Translator
+from batchenv.backend.translator import Translator
+from batchenv.registry import FAMILIES
+from batchenv.system.import_lock import importing
 
-# {C type: "module:Translator"}, imported when lanes of it are made. Other types have numbers alone, and no pictures.
-TRANSLATORS = {
-    **{
-        name: f"batchenv.envs.classic:{name}"
-        for name in ("CartPole", "MountainCar", "MountainCarContinuous", "Pendulum", "Acrobot")
-    },
-    **{name: f"batchenv.envs.toy_text:{name}" for name in ("FrozenLake", "CliffWalking", "Taxi", "Blackjack", "Catch")},
-    **{name: f"batchenv.envs.box2d:{name}" for name in ("LunarLander", "BipedalWalker")},
-    "Atari": "batchenv.engines.atari.translator:Atari",
-    "MuJoCo": "batchenv.engines.mujoco.tasks:Custom",
-    **{
-        f"{name}{version}": f"batchenv.engines.mujoco.tasks:{name}"
-        for name in ("HalfCheetah", "Hopper", "InvertedDoublePendulum", "InvertedPendulum", "Reacher", "Swimmer")
-        for version in ("", "V4")
-    },
-    **{
-        name: f"batchenv.engines.mujoco.tasks:{name}"
-        for task in ("Ant", "Humanoid", "HumanoidStandup", "Pusher", "Walker2d")
-        for name in (task, f"{task}V4")
-    },
-}
-
-# The same by family, for types of which each user may add more.
-FAMILIES = {"MiniGrid": "batchenv.envs.minigrid:MiniGrid", "BabyAI": "batchenv.envs.minigrid:MiniGrid"}
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 
 def translator(type_name: str) -> Translator:
-    """A new translator for a C type."""
-    known = TRANSLATORS.get(type_name) or FAMILIES.get(type_info(type_name)["family"], "")
-    module, colon, name = known.partition(":")
+    """A new translator for a C type. The module that has it is imported here."""
+    family = FAMILIES.get(type_info(type_name)["family"])
     made = Translator()
-    if colon:
+    if family is not None and family.translators:
         with importing:
-            made = getattr(importlib.import_module(module), name)()
+            module = importlib.import_module(family.translators)
+            found = (getattr(module, name, None) for name in (type_name, type_name.removesuffix("V4"), family.default))
+            made = next((one for one in found if isinstance(one, type) and issubclass(one, Translator)), Translator)()
     made.type_name = type_name
     return made

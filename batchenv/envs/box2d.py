@@ -12,10 +12,14 @@ import gymnasium
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from batchenv.render import Drawn
+from batchenv.envs.drawing import Drawn
+from batchenv.registry import Family, add_family
 
 BODY_FLOATS = 15  # of a body in the field "bodies"; see the field's description
 ANGLE, ORIGIN = 4, slice(6, 8)
+
+
+add_family(Family("Box2D", translators=__name__, gymnasium="gymnasium.envs.box2d.", bench_lanes=64))
 
 
 class Box2D(Drawn):
@@ -26,7 +30,6 @@ class Box2D(Drawn):
         return ["human", "rgb_array"]
 
     def check_drawing(self, mode):
-        """See `Translator.check_drawing`."""
         if importlib.util.find_spec("Box2D") is None:  # first: what it says brings pygame as well
             raise DependencyNotInstalled(
                 f"render_mode={mode!r} needs Box2D: steps of this environment need no library, but Gymnasium draws it "

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from batchenv.render import Drawn
+from batchenv.envs.drawing import Drawn
+from batchenv.registry import Family, add_family
+
+add_family(Family("classic control", translators=__name__, gymnasium="gymnasium.envs.classic_control."))
 
 
 class CartPole(Drawn):
     """CartPole's picture."""
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         env.length, env.x_threshold = params["length"], params["x_threshold"]
         env.state = np.array([lane["x"], lane["x_dot"], lane["theta"], lane["theta_dot"]])
 
@@ -20,7 +22,6 @@ class MountainCar(Drawn):
     """MountainCar's picture."""
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         for name in ("min_position", "max_position", "goal_position"):
             setattr(env, name, params[name])
         env.state = np.array([lane["position"], lane["velocity"]])
@@ -30,7 +31,6 @@ class MountainCarContinuous(MountainCar):
     """MountainCarContinuous's picture."""
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         super().put(env, lane, params, action)
         if lane["elapsed_steps"] > 0:  # a reset leaves float64 there, a step float32
             env.state = env.state.astype(np.float32)
@@ -53,7 +53,6 @@ class Acrobot(Drawn):
     """Acrobot's picture."""
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         env.LINK_LENGTH_1, env.LINK_LENGTH_2 = params["LINK_LENGTH_1"], params["LINK_LENGTH_2"]
         env.state = np.array([lane["theta1"], lane["theta2"], lane["dtheta1"], lane["dtheta2"]])
         if lane["elapsed_steps"] == 0:  # a reset leaves float32 there, a step float64

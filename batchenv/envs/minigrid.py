@@ -13,9 +13,10 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.backend import Drawer
-from batchenv.translator import Pictures, Translator
-from batchenv.values import brief, integer
+from batchenv.arguments.numbers import brief, integer
+from batchenv.backend.protocol import Drawer
+from batchenv.backend.translator import Pictures, Translator
+from batchenv.registry import Family, add_family
 
 # Keywords of minigrid's that are two numbers, and the params that have them; None is -1 twice.
 PAIRS = {
@@ -39,6 +40,10 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 TYPES = np.array([0, 1, 2, 3, 4, 4, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0], np.uint8)
 STATES = np.array([0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0], np.uint8)
 EMPTY, AGENT = 1, 10
+
+
+for _name in ("MiniGrid", "BabyAI"):
+    add_family(Family(_name, translators=__name__, default="MiniGrid"))
 
 
 def encoded(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -113,7 +118,6 @@ class MiniGrid(Translator):
         return int("".join(str(words.index(word) + 1) for word in value))
 
     def keywords(self):
-        """See `Translator.keywords`."""
         return {} if self._screen_size == SCREEN_SIZE else {"screen_size": self._screen_size}
 
     def observation_space(self, space):
@@ -154,7 +158,6 @@ class MiniGrid(Translator):
     # ---- pictures ------------------------------------------------------------------------------------------------
 
     def render_modes(self, env_id):
-        """See `Translator.render_modes`."""
         return ["human", "rgb_array"]
 
     def check_drawing(self, mode):
@@ -163,7 +166,6 @@ class MiniGrid(Translator):
             raise DependencyNotInstalled(f"render_mode={mode!r} needs pygame: pip install 'batchenv[render]'")
 
     def drawer(self, env_id, mode, action_shape, batch):
-        """See `Translator.drawer`."""
         return Window(self, batch, self._screen_size) if mode == "human" else Pictures(batch)
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.render import Drawn
-from batchenv.translator import Translator
-from batchenv.values import integer
+from batchenv.arguments.numbers import integer
+from batchenv.backend.translator import Translator
+from batchenv.envs.drawing import Drawn
+from batchenv.registry import Family, add_family
+
+add_family(Family("toy text", translators=__name__, gymnasium="gymnasium.envs.toy_text."))
 
 
 class ToyText(Drawn):
@@ -23,7 +26,6 @@ class ToyText(Drawn):
         return [None if action < 0 else action for action in batch.state()["lastaction"].tolist()]
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         env.s = int(lane["s"])
         env.lastaction = int(lane["lastaction"]) if lane["lastaction"] >= 0 else None
 
@@ -57,7 +59,6 @@ class FrozenLake(ToyText):
         return keywords.get("desc") is None and keywords.get("map_name", "4x4") is None
 
     def keywords(self):
-        """See `Translator.keywords`."""
         return {"desc": [b"".join(row).decode() for row in self._desc]}
 
     @staticmethod
@@ -102,7 +103,6 @@ class FrozenLake(ToyText):
         return np.array(rows, dtype="S1")
 
     def attribute(self, name, batch):
-        """See `Translator.attribute`."""
         lanes = len(batch.elapsed())
         if name == "desc":
             return [self._desc.copy() for _ in range(lanes)]
@@ -126,13 +126,11 @@ class Taxi(ToyText):
     names = ("lastaction", "fickle_step")
 
     def attribute(self, name, batch):
-        """See `Translator.attribute`."""
         if name == "fickle_step":
             return [bool(value) for value in batch.state()["fickle_step"]]
         return super().attribute(name, batch)
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         super().put(env, lane, params, action)
         env.taxi_orientation = int(lane["taxi_orientation"])
 
@@ -151,7 +149,6 @@ class Blackjack(Drawn):
     names = ("player", "dealer", "dealer_top_card_suit", "dealer_top_card_value_str")
 
     def attribute(self, name, batch):
-        """See `Translator.attribute`."""
         state = batch.state()
         if name == "dealer_top_card_suit":
             return [SUITS[suit] for suit in state["top_card_suit"]]
@@ -160,7 +157,6 @@ class Blackjack(Drawn):
         return [[card for card in hand if card] for hand in state[name].tolist()]
 
     def put(self, env, lane, params, action):
-        """See `Drawn.put`."""
         for hand in ("player", "dealer"):
             setattr(env, hand, [int(card) for card in lane[hand] if card])
         env.dealer_top_card_value_str = card_name(lane["top_card_value"])
@@ -187,11 +183,9 @@ class Catch(Translator):
         return params, np.zeros(self._size, np.uint8)
 
     def keywords(self):
-        """See `Translator.keywords`."""
         return dict(zip(self.names, self._size, strict=True))
 
     def attribute(self, name, batch):
-        """See `Translator.attribute`."""
         return [self.keywords()[name]] * len(batch.elapsed())
 
 

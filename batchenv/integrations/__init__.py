@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 # What `make(env_type=...)` wraps around a BatchEnv: a module of this package, and a class in it, which is called with
@@ -53,3 +54,16 @@ def _find(env_type: Any, plain: str, wrappers: dict[str, tuple[str, str]]) -> An
         raise ValueError(f"env_type={env_type!r} must be {', '.join(names)} or {last}")
     module, name = wrappers[env_type]
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def wrapped(wrap: Any, kwargs: dict[str, Any], make_env: Callable[..., Any]) -> Any:
+    """What `make_env` makes of those of `kwargs` that are not the wrapper's own, in this wrapper (None: in none)."""
+    if wrap is None:
+        return make_env(**kwargs)
+    own = {name: value for name, value in kwargs.items() if name in wrap.KEYWORDS}
+    env = make_env(**{**wrap.DEFAULTS, **{name: value for name, value in kwargs.items() if name not in own}})
+    try:
+        return wrap(env, **own)
+    except BaseException:
+        env.close()
+        raise

@@ -9,9 +9,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.env import BatchEnv
+from batchenv.backend.results import converted
+from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
-from batchenv.results import converted
 
 try:
     import dm_env

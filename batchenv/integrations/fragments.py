@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from batchenv.lanes import rows_of
-from batchenv.results import final_rows, parted
-from batchenv.snapshot import Snapshot
+from batchenv.backend.lanes import rows_of
+from batchenv.backend.results import final_rows, parted
+from batchenv.backend.snapshot import Snapshot
 
 
 class Fragment(NamedTuple):

@@ -12,11 +12,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.env import BatchEnv
+from batchenv.arguments.seeds import check_seed, entropy
+from batchenv.backend.results import converted
+from batchenv.backend.transforms import flag
+from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
-from batchenv.results import converted
-from batchenv.seeds import check_seed, entropy
-from batchenv.transforms import flag
 
 
 class GymBatchEnv(Wrapper):

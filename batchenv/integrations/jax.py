@@ -12,9 +12,9 @@ from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
-from batchenv.env import BatchEnv
-from batchenv.make import make as make_env
-from batchenv.seeds import FIX, lane_seeds
+from batchenv.arguments.seeds import FIX, lane_seeds
+from batchenv.env.batch_env import BatchEnv
+from batchenv.env.factory import make_env
 from batchenv.xla import Actions, Results, Tree, jax, seed_leaf, seeds_of, trace
 
 _MOST_ENVS = 4  # of different numbers of lanes that are kept

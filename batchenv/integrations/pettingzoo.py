@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from batchenv.env import BatchEnv
-from batchenv.integrations.cast import Cast, cast_of
-from batchenv.results import converted
+from batchenv.backend.results import converted
+from batchenv.env.batch_env import BatchEnv
+from batchenv.integrations.agent_views import Cast, cast_of
 
 _ENDING = "no lane has been stepped"
 

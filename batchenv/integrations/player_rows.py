@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from batchenv.backend.results import Apart, Notes, converted, parted
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
-from batchenv.results import Apart, Notes, converted, parted
 from batchenv.workers.players import ARRAYS
 
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from batchenv.arguments.numbers import integer
+from batchenv.arguments.seeds import entropy, read_seed
+from batchenv.backend.snapshot import Snapshot
+from batchenv.env import factory
 from batchenv.integrations.fragments import Fragment, FragmentMaker
-from batchenv.make import make
-from batchenv.seeds import entropy, read_seed
-from batchenv.snapshot import Snapshot
-from batchenv.values import integer
 
 try:
     import ray
@@ -140,7 +140,7 @@ class RaySampler:
         kwargs.setdefault("num_threads", max(1, int(num_cpus)))
 
         def make_env() -> Any:
-            return env(num_envs, **kwargs) if callable(env) else make(env, num_envs, **kwargs)
+            return env(num_envs, **kwargs) if callable(env) else factory.make_env(env, num_envs, **kwargs)
 
         seed = entropy() >> 96 if seed is None else read_seed(seed)
         self._recipe = ray.put((make_env, policy))  # once, and not once per actor

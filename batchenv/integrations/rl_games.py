@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv import nested
 from batchenv._core import dones_and_rewards
-from batchenv.env import BatchEnv
+from batchenv.arguments.seeds import check_seed
+from batchenv.backend.results import converted, parted
+from batchenv.env import factory
+from batchenv.env.batch_env import BatchEnv
+from batchenv.integrations import wrapped
 from batchenv.integrations.wrapper import Wrapper, check_env
-from batchenv.make import make
-from batchenv.results import converted, parted
-from batchenv.seeds import check_seed
+from batchenv.spaces import nested
 
 try:
     from rl_games.common import env_configurations, vecenv
@@ -117,10 +119,10 @@ def register(name: str = "batchenv") -> None:
     """
 
     def make_env(config_name: str, num_actors: int, *, env_name: str, **kwargs: Any) -> RlGamesBatchEnv:
-        return make(env_name, num_actors, env_type="rl_games", **kwargs)
+        return wrapped(RlGamesBatchEnv, kwargs, partial(factory.make_env, env_name, num_actors))
 
     def make_one(*, env_name: str, **kwargs: Any) -> RlGamesBatchEnv:
-        return make(env_name, env_type="rl_games", **kwargs)
+        return wrapped(RlGamesBatchEnv, kwargs, partial(factory.make_env, env_name))
 
     vecenv.register("BATCHENV", make_env)
     env_configurations.register(name, {"env_creator": make_one, "vecenv_type": "BATCHENV"})

@@ -13,13 +13,13 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv._core import Infos, LaneError, OwnDicts, dones_and_rewards, put_ends, type_info
-from batchenv.backend import ResetNeeded
-from batchenv.env import BatchEnv
+from batchenv.arguments.seeds import read_seed
+from batchenv.backend.env_calls import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
+from batchenv.backend.lanes import lane_indices, rows_of
+from batchenv.backend.protocol import ResetNeeded
+from batchenv.backend.results import Notes, parted, tell_infos, tell_notes
+from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import check_env
-from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import Notes, parted, tell_infos, tell_notes
-from batchenv.seeds import read_seed
-from batchenv.workers.asked import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
 
 try:
     from stable_baselines3.common.monitor import Monitor

@@ -10,13 +10,13 @@ from gymnasium.utils.env_checker import data_equivalence
 from numpy.typing import NDArray
 
 from batchenv._core import dones_and_rewards
+from batchenv.arguments.seeds import lane_seeds, read_seed
+from batchenv.backend.env_calls import call_env, get_attribute, set_attribute
+from batchenv.backend.lanes import lane_indices
+from batchenv.backend.results import converted, parted, tell_infos, tell_notes
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.player_rows import PlayerVectorEnv
 from batchenv.integrations.sb3 import check_options, reset_by_options
-from batchenv.lanes import lane_indices
-from batchenv.results import converted, parted, tell_infos, tell_notes
-from batchenv.seeds import lane_seeds, read_seed
-from batchenv.workers.asked import call_env, get_attribute, set_attribute
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

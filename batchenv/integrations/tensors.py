@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from batchenv import nested
 from batchenv._core import Tensors, held_memory
+from batchenv.spaces import nested
 
 try:
     import torch

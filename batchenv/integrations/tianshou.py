@@ -11,12 +11,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
-from batchenv.env import BatchEnv
+from batchenv.arguments.seeds import check_seed, lane_seeds
+from batchenv.backend.env_calls import get_attribute, set_attribute
+from batchenv.backend.lanes import lane_indices, rows_of
+from batchenv.backend.results import converted, parted, tell_infos, tell_notes
+from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
-from batchenv.lanes import lane_indices, rows_of
-from batchenv.results import converted, parted, tell_infos, tell_notes
-from batchenv.seeds import check_seed, lane_seeds
-from batchenv.workers.asked import get_attribute, set_attribute
 
 try:
     from tianshou.env import BaseVectorEnv

@@ -7,15 +7,15 @@ from typing import Any
 
 from gymnasium import spaces
 
-from batchenv import nested
 from batchenv._core import Tensors, TensorSteps
-from batchenv.backend import LaneError
-from batchenv.env import BatchEnv
-from batchenv.integrations.ferry import Ferry, Streams
+from batchenv.backend.protocol import LaneError
+from batchenv.backend.results import converted, final_rows
+from batchenv.env.batch_env import BatchEnv
+from batchenv.env.rollout import Rollout
 from batchenv.integrations.tensors import arrays, counted, device_of, renew, tensor, tensors, torch
+from batchenv.integrations.transfer import Ferry, Streams
 from batchenv.integrations.wrapper import Wrapper
-from batchenv.results import converted, final_rows
-from batchenv.rollout import Rollout
+from batchenv.spaces import nested
 
 
 class TorchBatchEnv(TensorSteps, Wrapper):

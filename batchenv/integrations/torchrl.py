@@ -9,8 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from batchenv.backend import LaneError
-from batchenv.env import BatchEnv
+from batchenv.backend.protocol import LaneError
+from batchenv.env.batch_env import BatchEnv
 
 try:
     import torch
@@ -22,11 +22,11 @@ except ImportError as error:
         "env_type='torchrl' needs the packages torchrl and tensordict: pip install 'batchenv[torchrl]'"
     ) from error
 
+from batchenv.arguments.seeds import read_seed
+from batchenv.backend.results import converted
 from batchenv.integrations.tensors import arrays
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
-from batchenv.results import converted
-from batchenv.seeds import read_seed
 
 _DONE = ("done", "terminated", "truncated")
 

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.env import BatchEnv
+from batchenv.env.batch_env import BatchEnv
 
 
 def check_env(env: BatchEnv, *, same_step: str, together: str | None = None, copy: str | None = None) -> None:

@@ -17,13 +17,13 @@ from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.backend import Drawer, LaneError, Shortcuts
-from batchenv.core_backend import CoreBackend
-from batchenv.results import Apart, Notes
-from batchenv.snapshot import Snapshot
-from batchenv.translator import Translator
+from batchenv.backend.core import CoreBackend
+from batchenv.backend.env_calls import call_env, get_attribute
+from batchenv.backend.protocol import Drawer, LaneError, Shortcuts
+from batchenv.backend.results import Apart, Notes
+from batchenv.backend.snapshot import Snapshot
+from batchenv.backend.translator import Translator
 from batchenv.workers import saved
-from batchenv.workers.asked import call_env, get_attribute
 from batchenv.workers.parts import Parts
 from batchenv.workers.saved import Row, Saved
 from batchenv.workers.stepwise import stepwise
@@ -151,12 +151,11 @@ class PythonTranslator(Translator):
         self.lanes = lanes
 
     def engine(self, num_envs: int, threads: int) -> Any:
-        """See `Translator.engine`."""
         return SimpleNamespace(source=self.lanes.source)
 
 
 class PythonBackend(CoreBackend):
-    """See `backend.Backend`.
+    """See `Backend`.
 
     Args:
         env_id: used in messages.
@@ -224,7 +223,6 @@ class PythonBackend(CoreBackend):
             self.core.force_parallel(True)  # time that envs spend waiting cannot be measured as work
 
     def close(self) -> None:
-        """See `Backend.close`."""
         super().close()
         self._close_envs()
 
@@ -254,17 +252,14 @@ class PythonBackend(CoreBackend):
         self._says_more = self.lanes.keeps_final = self._layout.observation_space is self._spaces()[0] and bool(more)
 
     def tell_apart(self) -> None:
-        """See `Backend.tell_apart`."""
         self._apart = True
 
     def shortcuts(self) -> Shortcuts:
-        """See `Backend.shortcuts`."""
         return Shortcuts()
 
     def reset(
         self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
-        """See `Backend.reset`."""
         self._order(seeds, mask, options)
         return self.complete(super().reset, self._stream(), mask, {})
 
@@ -279,7 +274,6 @@ class PythonBackend(CoreBackend):
             self.lanes.orders[lane] = (seed, options)
 
     def step(self, actions: Any, out: Any) -> Any:
-        """See `Backend.step`."""
         if self.actions.objects:
             self.core.refuse_in_flight("step()", np.ones(self.num_envs, np.uint8))
         return self.step_taken(self._taken(actions, None), out)
@@ -289,7 +283,6 @@ class PythonBackend(CoreBackend):
         return self.complete(super().step, actions, out)
 
     def step_some(self, actions: Any, env_id: Any, out: Any) -> Any:
-        """See `Backend.step_some`."""
         if self.actions.objects:
             env_id = self.core.lanes_of(env_id, "no lane has been stepped")
         return self.step_some_taken(self._taken(actions, env_id), env_id, out)
@@ -299,23 +292,19 @@ class PythonBackend(CoreBackend):
         return self.complete(super().step_some, actions, env_id, out)
 
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
-        """See `Backend.send`."""
         if self.actions.objects:
             env_id = self.core.lanes_of(env_id, "nothing was sent")
         return super().send(self._taken(actions, env_id), env_id)
 
     def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
-        """See `Backend.send_reset`."""
         self.core.drop()
         self._order(seeds, None, options)
         super().send_reset(self._stream(), {})
 
     def recv(self, timeout: float | None) -> Any:
-        """See `Backend.recv`."""
         return self.complete(super().recv, timeout)
 
     def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
-        """See `Backend.rollout`."""
         return stepwise(self, actions, steps, key, first_step, out)
 
     def _taken(self, actions: Any, env_id: Any) -> Any:
@@ -373,7 +362,6 @@ class PythonBackend(CoreBackend):
     # ---- what lanes have and do ----------------------------------------------------------------------------------
 
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
-        """See `Backend.snapshot`."""
         return self.save(lanes).snapshot()
 
     def save(self, lanes: NDArray[np.int64]) -> Saved:
@@ -395,7 +383,6 @@ class PythonBackend(CoreBackend):
         ]
 
     def check_snapshot(self, snapshot: Snapshot) -> int:
-        """See `Backend.check_snapshot`."""
         return self.check_blocks(saved.apart(snapshot, self._snapshots, self._spaces()))
 
     def check_blocks(self, parts: Saved) -> int:
@@ -406,7 +393,6 @@ class PythonBackend(CoreBackend):
         return len(parts.rows)
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
-        """See `Backend.restore`."""
         self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
         if len(lanes) < self.num_envs:
             self.core.require_reset("env.restore() of some lanes")
@@ -449,21 +435,17 @@ class PythonBackend(CoreBackend):
             yield held
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """See `Backend.state`."""
         return {"elapsed_steps": self.core.elapsed()}
 
     def apply(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
     ) -> list[Any]:
-        """See `Backend.apply`."""
         return [function(self.envs[lane], *own) for lane, own in zip(lanes, arguments, strict=True)]
 
     def generators(self) -> tuple[np.random.Generator, ...]:
-        """See `Backend.generators`."""
         return generators(self)
 
     def drawer(self, mode: str) -> Drawer:
-        """See `Backend.drawer`."""
         return PythonDrawer(self)
 
     def arrays_of(self, observations: Any) -> Any:
@@ -497,6 +479,5 @@ class PythonDrawer(Drawer):
         self._backend = backend
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
-        """See `Drawer.draw`."""
         chosen = list(lanes)
         return tuple(self._backend.apply(call_env, [("render", (), {})] * len(chosen), chosen))

@@ -9,16 +9,16 @@ from typing import Any
 
 from gymnasium.envs.registration import EnvSpec
 
-from batchenv.backend import Backend
-from batchenv.hints import unknown_keyword, unknown_to_gymnasium
-from batchenv.origins import Origin
-from batchenv.values import integer, number
+from batchenv.arguments.messages import unknown_keyword, unknown_to_gymnasium
+from batchenv.arguments.numbers import integer, number
+from batchenv.backend.origin import Origin
+from batchenv.backend.protocol import Backend
+from batchenv.workers.asyncio.backend import WaitingBackend
 from batchenv.workers.backend import PythonBackend
+from batchenv.workers.processes.backend import ProcessBackend
+from batchenv.workers.processes.starter import METHODS
 from batchenv.workers.registered import find, make_lane
-from batchenv.workers.remote import ProcessBackend
 from batchenv.workers.saved import KINDS as SNAPSHOTS
-from batchenv.workers.starter import METHODS
-from batchenv.workers.waiting import WaitingBackend
 
 KINDS = ("serial", "threads", "processes", "asyncio")
 MAX_WORKERS = 1024
@@ -111,7 +111,6 @@ class PythonOrigin(Origin):
             self._makers = [functools.partial(make, render_mode=render_mode) for make in self._makers]
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> Backend:
-        """See `Origin.backend`."""
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
         options.update(on_failure=self._on_failure, snapshots=self._snapshots)
@@ -134,11 +133,9 @@ class PythonOrigin(Origin):
             return one.measured(num_envs, cpus)
 
     def metadata(self, backend: Any) -> dict[str, Any]:
-        """See `Origin.metadata`."""
         return dict(backend.metadata)
 
     def render_mode(self, backend: Any, asked: str | None) -> str | None:
-        """See `Origin.render_mode`."""
         return backend.render_mode
 
 

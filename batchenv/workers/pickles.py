@@ -63,7 +63,6 @@ class _Unpickler(pickle.Unpickler):
         self._known: dict[int, Any] = {}
 
     def find_class(self, module: str, name: str) -> Any:
-        """See `pickle.Unpickler.find_class`."""
         found = super().find_class(module, name)
         if found is getattr(_inside, "_class_setstate", self):
             return functools.partial(self._set, found)

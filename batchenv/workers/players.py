@@ -175,7 +175,6 @@ class PlayersLane(gymnasium.Env):
         self._flags = np.zeros((len(Flag), len(agents)), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """See `gymnasium.Env.reset`."""
         observations, infos = self._checked("reset()", 2, self.parallel.reset(seed=seed, options=options))
         self._flags[:] = 0
         if not self.parallel.agents:
@@ -184,7 +183,6 @@ class PlayersLane(gymnasium.Env):
         return self._all("reset()", observations, {}), self._said("reset()", infos)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """See `gymnasium.Env.step`."""
         chosen = {
             agent: apart(group.space, action[group.name], (k,))
             for group in self.layout.taken
@@ -253,11 +251,9 @@ class PlayersLane(gymnasium.Env):
         return {of(agent): dict(info) for agent, info in infos.items() if info}
 
     def render(self) -> Any:
-        """See `gymnasium.Env.render`."""
         return self.parallel.render()
 
     def close(self) -> None:
-        """See `gymnasium.Env.close`."""
         self.parallel.close()
 
     def get_wrapper_attr(self, name: str) -> Any:

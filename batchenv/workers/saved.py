@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from batchenv.snapshot import Snapshot
+from batchenv.backend.snapshot import Snapshot
 from batchenv.workers.pickles import loaded
 
 KINDS = ("deepcopy", "pickle", "state")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium.vector.utils import batch_space
 
-from batchenv import nested
-from batchenv.backend import Backend, LaneError
-from batchenv.results import Apart, parted
+from batchenv.backend.protocol import Backend, LaneError
+from batchenv.backend.results import Apart, parted
+from batchenv.spaces import nested
 
 
 def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:

@@ -14,8 +14,8 @@ from PIL import Image
 
 import batchenv
 from batchenv import _core
-from batchenv.bench import how, significant
-from batchenv.describe import limits, space_text
+from batchenv.cli.bench import how, significant
+from batchenv.cli.describe import limits, space_text
 from batchenv.registry import TABLE
 
 # {family: (page, title, what the page begins with, the page that says more)}, in the order of the site.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv import bench
 from batchenv.__main__ import main
+from batchenv.cli import bench
+from batchenv.cli.describe import families, typical
 from batchenv.compiler import build, template
-from batchenv.describe import families, typical
 from helpers.own_env import edit
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python
@@ -76,7 +76,7 @@ def test_list_without_the_extras():
 import sys
 sys.modules.update(dict.fromkeys(["mujoco", "multi_agent_ale_py", "ale_py"]))
 from batchenv.__main__ import main
-from batchenv.describe import families, typical
+from batchenv.cli.describe import families, typical
 assert main(["list"]) == main(["list", "Hopper"]) == main(["list", "*Pong*"]) == 0
 """
     told = run_python(code)

@@ -7,8 +7,8 @@ import gymnasium
 import pytest
 
 import batchenv
-from batchenv import elsewhere
-from batchenv.hints import OF_PYTHON, similar_ids
+from batchenv.arguments import other_packages
+from batchenv.arguments.messages import OF_PYTHON, similar_ids
 from helpers.project import ROOT
 
 
@@ -105,13 +105,13 @@ def test_families_of_other_packages_are_named(env_id, package, written, monkeypa
 
 
 def test_families_elsewhere_have_no_id_that_is_here():
-    assert not [env_id for env_id in batchenv.list_envs() if elsewhere.family_of(env_id)]
-    assert {elsewhere.family_of(env_id) for env_id, *_ in ELSEWHERE} == set(elsewhere.FAMILIES)
+    assert not [env_id for env_id in batchenv.list_envs() if other_packages.family_of(env_id)]
+    assert {other_packages.family_of(env_id) for env_id, *_ in ELSEWHERE} == set(other_packages.FAMILIES)
 
 
 def test_the_documentation_has_every_family():
     rows = [line for line in (ROOT / "docs" / "from-envpool.md").read_text().splitlines() if line.startswith("| `")]
-    for family in elsewhere.FAMILIES:
+    for family in other_packages.FAMILIES:
         package = re.match("'?([a-z-]+)", family.package)[1]
         assert any(f"`{family.pool}`" in row and f"`{package}" in row for row in rows), family
 

@@ -14,9 +14,9 @@ from gymnasium.wrappers import RecordVideo
 from gymnasium.wrappers import vector as wrappers
 
 import batchenv
+from batchenv.backend.lanes import lane_indices
 from batchenv.envs import translator
-from batchenv.lanes import lane_indices
-from batchenv.render import Drawn, GymnasiumDrawer
+from batchenv.envs.drawing import Drawn, GymnasiumDrawer
 from helpers import ids
 from helpers.processes import run_python
 

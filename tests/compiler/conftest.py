@@ -30,7 +30,7 @@ def baseline(monkeypatch):
 
 @pytest.fixture
 def sanitizers():
-    from batchenv.compiler.check import sanitizer_runtime
+    from batchenv.check.c_file import sanitizer_runtime
 
     try:
         return sanitizer_runtime()

@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 import batchenv
-from batchenv import core_backend, nested
+from batchenv.backend import core
+from batchenv.spaces import nested
 
 LANES = 5
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
@@ -439,7 +440,7 @@ def test_the_checker_finds_nothing(env_id):
 
 
 def test_spaces_with_a_start():
-    space = core_backend._space(
+    space = core._space(
         {"a": ("multi_discrete", "int64", (2,), (-1, 2), (3, 2)), "b": ("discrete", "int64", (), (4,), (6,))}
     )
     assert space == spaces.Dict(a=spaces.MultiDiscrete([5, 1], start=[-1, 2]), b=spaces.Discrete(3, start=4))

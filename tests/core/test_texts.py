@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
-from batchenv.integrations.single_env import SingleEnv
+from batchenv.integrations.gymnasium.single_env import SingleEnv
 from batchenv.text import Texts, TextSpace
 
 LANES = 5

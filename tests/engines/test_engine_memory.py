@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from batchenv.engines import memory
+from batchenv.system import memory
 from helpers.processes import run_python
 
 resource = pytest.importorskip("resource")
@@ -12,7 +12,7 @@ resource = pytest.importorskip("resource")
 UNDER_A_LIMIT = """
 import resource, sys
 import batchenv
-from batchenv.engines import memory
+from batchenv.system import memory
 
 def room():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
@@ -68,7 +68,7 @@ def test_the_estimate_is_about_right(form, bytes_a_lane, monkeypatch):
     import batchenv
 
     asked = []
-    monkeypatch.setattr("batchenv.engines.memory.check", lambda what, filled, addressed: asked.append(filled))
+    monkeypatch.setattr("batchenv.system.memory.check", lambda what, filled, addressed: asked.append(filled))
     batchenv.make("Pong-v5", 2, **form)
     assert 0.9 < asked[0] / 2 / bytes_a_lane < 1.1  # as docs/atari.md says, measured
 

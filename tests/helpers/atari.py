@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from batchenv.engines.atari import files
+from batchenv.envs.atari import files
 
 ale_py = pytest.importorskip("ale_py", reason="the reference, with the ROMs: pip install 'batchenv[atari]'")
 multi_agent_ale_py = pytest.importorskip("multi_agent_ale_py", reason="libale_c: pip install 'batchenv[atari]'")

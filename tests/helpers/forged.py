@@ -42,7 +42,7 @@ def forge(env, header=None, **changes):
     changes numbers of the header by name, without moving what follows it."""
     data = bytearray(bytes(env.snapshot()))
     fields = dict(zip(HEADER_FIELDS, HEADER.unpack_from(data), strict=True))
-    tables = batchenv._core.type_info(batchenv.registry.lookup(env.spec.id)[1].type_name)
+    tables = batchenv._core.type_info(batchenv.catalog.lookup(env.spec.id)[1].type_name)
     start = HEADER.size
     for k, param in enumerate(tables["params"]):
         if param["name"] in changes:

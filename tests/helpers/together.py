@@ -3,7 +3,7 @@
 import numpy as np
 
 from batchenv import _core
-from batchenv.engines.mujoco import library, physics
+from batchenv.envs.mujoco import library, physics
 
 
 def always_alone():

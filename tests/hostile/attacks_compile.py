@@ -283,7 +283,7 @@ def files_with_odd_tables():
 @attack(needs=("cc",), env={"BATCHENV_ISA": "baseline"}, limit=400)
 def files_that_end_the_process_when_they_are_loaded():
     """`check` lives on, whatever a constructor does."""
-    from batchenv.compiler.check import check_file
+    from batchenv.check.c_file import check_file
 
     for k, body in enumerate(("_Exit(0);", "abort();")):
         constructor = f"#include <stdlib.h>\n__attribute__((constructor)) static void at_load(void) {{ {body} }}\n/* 4."

@@ -9,7 +9,7 @@ from harness import attack, note
 from means import few_threads, future, make, same, slow, zeros
 
 import batchenv
-from batchenv import cgroup
+from batchenv.system import cgroup
 
 
 def works_with(more, *ids, lanes=65536):

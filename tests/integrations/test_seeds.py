@@ -9,8 +9,8 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 import batchenv
+from batchenv.arguments.seeds import FIX
 from batchenv.integrations.fragments import FragmentMaker
-from batchenv.seeds import FIX
 
 LANES = 3
 GOOD = [

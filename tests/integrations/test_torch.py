@@ -17,9 +17,9 @@ from helpers.processes import run_python
 
 torch = pytest.importorskip("torch")
 
-from batchenv.integrations.ferry import Ferry  # noqa: E402
 from batchenv.integrations.tensors import device_of, tensors  # noqa: E402
 from batchenv.integrations.torch import TorchBatchEnv  # noqa: E402
+from batchenv.integrations.transfer import Ferry  # noqa: E402
 
 IDS = ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1", "Catch-v0"]
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import batchenv
-from batchenv.cgroup import cpu_limit
+from batchenv.system.cgroup import cpu_limit
 
 V2 = "0::/user.slice/job\n"
 V1 = "12:pids:/job\n4:cpu,cpuacct:/job\n0::/init.scope\n"
@@ -50,7 +50,7 @@ def test_no_control_groups(tmp_path):
 
 @pytest.mark.parametrize("limit", [0.5, 1.0, 1.5, 1000.0, None])
 def test_default_number_of_threads(monkeypatch, limit):
-    monkeypatch.setattr("batchenv.cgroup.cpu_limit", lambda: limit)
+    monkeypatch.setattr("batchenv.system.cgroup.cpu_limit", lambda: limit)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = batchenv.build_info()["max_threads"]
     assert threads <= cpus

@@ -13,7 +13,7 @@ HEAD = """
 import ctypes, gc, random, sys, threading, time
 import numpy as np
 import batchenv
-from batchenv.engines.mujoco.tasks import assets
+from batchenv.envs.mujoco.tasks import assets
 
 def send(env):
     env.send(np.zeros(env.action_space.shape, env.action_space.dtype), np.arange(env.num_envs))

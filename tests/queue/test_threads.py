@@ -22,7 +22,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals a
 FEW = """
 import ctypes, os, resource, sys, threading, warnings
 import numpy as np
-import batchenv, batchenv.limits
+import batchenv, batchenv.system.limits
 
 batchenv.make("{id}", {lanes}, num_threads=1).reset(seed=0)
 {limit}

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 import batchenv
-from batchenv.workers.worker import Worker
+from batchenv.workers.processes.worker import Worker
 from helpers.parity import MODES, assert_same
 
 LANES = 4

@@ -17,7 +17,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
-from batchenv.workers import crew
+from batchenv.workers.processes import pool
 from helpers.descent import descendants, ended
 from helpers.parity import assert_same
 from helpers.python_envs import ARRAYS, Anything
@@ -55,7 +55,7 @@ def processes(num_envs, num_workers=2, make_env=Deadly, **options):
 @pytest.fixture(params=["forkserver", "spawn", "fork"], autouse=True)
 def method(request, monkeypatch):
     """However workers are started, everything in this file holds."""
-    monkeypatch.setattr(crew, "default_method", lambda: request.param)
+    monkeypatch.setattr(pool, "default_method", lambda: request.param)
     return request.param
 
 
@@ -582,7 +582,7 @@ def interrupted_at(moment, call):
 
     def begin(frame, *_):
         file = os.path.basename(frame.f_code.co_filename)
-        reads = file in ("crew.py", "channel.py", "process.py")
+        reads = file in ("pool.py", "channel.py", "process.py")
         return each if reads or frame.f_code.co_name in ("_note", "_learn", "learn", "read") else None
 
     sys.settrace(begin)

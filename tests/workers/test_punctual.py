@@ -6,7 +6,7 @@ import selectors
 
 import pytest
 
-from batchenv.workers import punctual
+from batchenv.workers.asyncio import precise_loop
 
 pytestmark = pytest.mark.skipif(
     selectors.DefaultSelector.__name__ != "EpollSelector", reason="only epoll rounds timeouts up to milliseconds"
@@ -32,20 +32,20 @@ def sleeps(loop, monkeypatch):
 
 
 def test_sleeps_are_not_rounded(monkeypatch):
-    timeouts = sleeps(punctual.new_event_loop(), monkeypatch)
+    timeouts = sleeps(precise_loop.new_event_loop(), monkeypatch)
     assert timeouts and 0 < timeouts[0] < 0.0103
 
 
 def test_a_descriptor_with_a_large_number(monkeypatch):
     """`select` would write beside its memory."""
-    loop = punctual.new_event_loop()
-    monkeypatch.setattr(punctual, "_MOST_FILES", 0)
+    loop = precise_loop.new_event_loop()
+    monkeypatch.setattr(precise_loop, "_MOST_FILES", 0)
     assert sleeps(loop, monkeypatch) == []
 
 
 def test_what_comes_is_heard_at_once():
     """A call from another thread ends the wait."""
-    loop = punctual.new_event_loop()
+    loop = precise_loop.new_event_loop()
 
     async def hear():
         heard = asyncio.Event()
@@ -66,7 +66,7 @@ def test_a_loop_of_the_programs_own_stays():
     before = asyncio.get_event_loop_policy()
     asyncio.set_event_loop_policy(Policy())
     try:
-        loop = punctual.new_event_loop()
+        loop = precise_loop.new_event_loop()
         assert type(loop) is Own
         loop.close()
     finally:

@@ -21,8 +21,8 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
-from batchenv.workers import starter
-from batchenv.workers.channel import Channel
+from batchenv.workers.processes import starter
+from batchenv.workers.processes.channel import Channel
 from helpers.descent import descendants, ended, zombies
 
 METHODS = starter.METHODS
@@ -352,7 +352,7 @@ def test_too_few_descriptors(method):
 def test_too_little_memory():
     code = """
         import os, resource, numpy as np
-        from batchenv.workers.memory import Memory, Plan
+        from batchenv.workers.processes.memory import Memory, Plan
         def wide(size):
             fd = os.memfd_create("test")
             try:

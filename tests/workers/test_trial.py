@@ -8,7 +8,7 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import batchenv
-from batchenv.workers.trial import MOST, Cost, suitable
+from batchenv.workers.processes.trial import MOST, Cost, suitable
 from helpers.lockstep import lockstep
 from helpers.python_envs import ARRAYS, Anything
 

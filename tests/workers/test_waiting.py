@@ -16,7 +16,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
-from batchenv.workers import event_loop
+from batchenv.workers.asyncio import event_loop
 from helpers.python_envs import Awaited, Troubled
 
 
@@ -149,7 +149,7 @@ def test_a_step_that_hangs(waiting, mode):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_step_that_hangs_and_cannot_be_cancelled(waiting, mode, monkeypatch):
     """Its lane fails again and again; the others go on."""
-    monkeypatch.setattr("batchenv.workers.event_loop._CLOSING", 0.5)
+    monkeypatch.setattr("batchenv.workers.asyncio.event_loop._CLOSING", 0.5)
     env = waiting(2, step_timeout=0.1, autoreset_mode=mode)
     env.reset(seed=1)
     for count in (1, 2, 3):
@@ -337,7 +337,7 @@ def test_plain_envs_have_a_thread_each(waiting):
 
 
 def test_more_plain_envs_than_threads(waiting, monkeypatch):
-    monkeypatch.setattr("batchenv.workers.event_loop.MAX_THREADS", 2)
+    monkeypatch.setattr("batchenv.workers.asyncio.event_loop.MAX_THREADS", 2)
     env = waiting(5, make_env=Troubled)
     env.reset(seed=1)
     assert len(loop_threads()) == 3
@@ -546,7 +546,7 @@ def test_wrong_arguments():
 
 def test_what_has_been_done_is_not_kept(waiting):
     """A long step_timeout must not keep the observations of all steps until it is over."""
-    from batchenv.workers.event_loop import Order
+    from batchenv.workers.asyncio.event_loop import Order
 
     env = waiting(2, step_timeout=1000)
     env.reset()

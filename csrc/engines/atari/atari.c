@@ -597,6 +597,7 @@ static void picture(const be_batch *b, int64_t index, int *rows, int *columns, u
 BE_ENV(atari) = {
     .abi = BE_ABI,
     .name = "Atari",
+    .family = "Atari",
     .ports = ports,
     .state = state,
     .params = params,

@@ -33,7 +33,7 @@ enum {
 };
 
 /* Arrays that a step leaves as they are or reads, although they are not in MuJoCo's integration state: some where
- * bodies sleep, others with certain flags and sensors. batchenv/engines/mujoco/kept.py says which ones a model has. */
+ * bodies sleep, others with certain flags and sensors. batchenv/envs/mujoco/carried_arrays.py says which ones a model has. */
 enum { MJ_KEPT = 10 };
 
 /* Warnings that mean that a simulation is unstable. */
@@ -50,7 +50,7 @@ enum {
     MJ_BODIES,
 };
 
-/* The names of what is listed above: MuJoCo's, and for bodies those by which batchenv/engines/mujoco/tasks.py gives
+/* The names of what is listed above: MuJoCo's, and for bodies those by which batchenv/envs/mujoco/tasks.py gives
  * them. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import batchenv
-from batchenv.engines.atari import files, games
+from batchenv.envs.atari import files, games
 from helpers.atari import PLAIN, id_of
 from helpers.processes import command_line, run_python, succeeded
 
@@ -34,7 +34,7 @@ def test_machines_of_others_are_whole():
     code = """
 import sys
 from multi_agent_ale_py import ALEInterface
-from batchenv.engines.atari.files import rom_path
+from batchenv.envs.atari.files import rom_path
 import batchenv
 if sys.argv[1] == "beside":
     batchenv.make("Pong-v5", 1).reset(seed=0)
@@ -470,7 +470,7 @@ def test_a_rom_that_changes_after_its_check(tmp_path):
     shutil.copy(files.rom_path("pong"), tmp_path / "pong.bin")
     code = """
 import sys, batchenv
-from batchenv.engines.atari import files
+from batchenv.envs.atari import files
 check = files._checked_rom
 def checked_and_changed(game):
     path, content = check(game)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines.atari import files, games
+from batchenv.envs.atari import files, games
 from helpers.atari import id_of, played
 from helpers.compiled import program
 
@@ -119,7 +119,7 @@ def test_a_build_can_leave_ours_out(monkeypatch):
 
 @pytest.mark.parametrize("name", ["BATCHENV_ALE_FAST", "BATCHENV_ALE_CPU"])
 def test_both_names_of_the_switch_work(name, monkeypatch):
-    from batchenv.engines.atari import translator
+    from batchenv.envs.atari import translator
 
     assert translator._may_be_fast()
     monkeypatch.setenv(name, "0")

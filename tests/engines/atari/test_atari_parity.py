@@ -14,7 +14,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
-from batchenv.engines.atari.games import GAMES
+from batchenv.envs.atari.games import GAMES
 from helpers.atari import COUNTS, PLAIN, RAW, ale_py, frames, id_of
 from helpers.parity import Case, follow
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines.atari import games, players
+from batchenv.envs.atari import games, players
 from helpers.atari import PLAIN, id_of
 from helpers.processes import run_python
 

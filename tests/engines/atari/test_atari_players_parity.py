@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, MultiDiscrete
 from gymnasium.vector import AutoresetMode
 
 import batchenv
-from batchenv.engines.atari import files, games, players
+from batchenv.envs.atari import files, games, players
 from helpers.atari import COUNTS, RAW, frames, id_of, multi_agent_ale_py
 from helpers.parity import Case, follow
 

@@ -156,7 +156,7 @@ def test_without_mujoco():
     code = """
 import sys
 import batchenv
-from batchenv.engines.mujoco.tasks import assets
+from batchenv.envs.mujoco.tasks import assets
 assert not any(name.split(".")[0] == "mujoco" for name in sys.modules), "import batchenv stays light"
 sys.modules["mujoco"] = None
 assert "Hopper-v5" in batchenv.list_envs()
@@ -174,7 +174,7 @@ def test_an_old_mujoco():
 import sys, types
 old = types.ModuleType("mujoco"); old.__version__ = "2.3.7"; sys.modules["mujoco"] = old
 import batchenv
-from batchenv.engines.mujoco.tasks import assets
+from batchenv.envs.mujoco.tasks import assets
 try:
     batchenv.make("Hopper-v5", 2)
 except Exception as error:

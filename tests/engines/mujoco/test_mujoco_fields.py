@@ -14,8 +14,8 @@ from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv import _core
-from batchenv.engines.mujoco import fields, physics
-from batchenv.engines.mujoco.tasks import assets
+from batchenv.envs.mujoco import fields, physics
+from batchenv.envs.mujoco.tasks import assets
 from helpers.mujoco import mujoco
 from helpers.parity import Case, follow, make_gymnasium
 from helpers.together import BODY, LANES, LEG, Both, always_alone, assert_like_mj_step, how, rows, xml

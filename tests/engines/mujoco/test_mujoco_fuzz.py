@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from batchenv import _core
-from batchenv.engines.mujoco import physics
+from batchenv.envs.mujoco import physics
 from helpers.mujoco import mujoco
 from helpers.random_models import Model
 from helpers.together import LANES, compare

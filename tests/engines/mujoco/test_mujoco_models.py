@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import batchenv
-from batchenv.engines.mujoco import library
+from batchenv.envs.mujoco import library
 from helpers.mujoco import JOINTS, PENDULUM, mujoco
 from helpers.parity import Case, assert_same, follow, make_gymnasium
 from helpers.processes import run_python

@@ -10,7 +10,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
-from batchenv.engines.mujoco import library, physics
+from batchenv.envs.mujoco import library, physics
 from helpers.mujoco import mujoco
 from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, lanes_of, rows, xml
 

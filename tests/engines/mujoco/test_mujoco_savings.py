@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines.mujoco import library, tasks
+from batchenv.envs.mujoco import library, tasks
 from helpers.mujoco import mujoco
 from helpers.processes import run_python
 
@@ -38,7 +38,7 @@ def test_only_lanes_have_no_clock(monkeypatch):
 CLOCKS = """
 import ctypes
 import batchenv
-from batchenv.engines.mujoco import library
+from batchenv.envs.mujoco import library
 address = library.load()[1]["mjcb_time"]
 clock = ctypes.c_void_p.from_address(address)
 make = lambda: batchenv.make("InvertedPendulum-v5", 2, num_threads=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.engines.mujoco.tasks import assets
+from batchenv.envs.mujoco.tasks import assets
 from helpers.mujoco import TASKS, mujoco
 from helpers.parity import assert_same, choose
 

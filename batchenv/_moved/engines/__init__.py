@@ -1,1 +1,0 @@
-"""Old names of modules in batchenv.engines."""

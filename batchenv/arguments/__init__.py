@@ -1,0 +1,1 @@
+"""What users pass: numbers, seeds, settings, checked; and what errors say about names that are unknown."""

@@ -1,0 +1,111 @@
+"""Checks the seeds that users pass, and remembers the seed of each lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from batchenv.arguments.numbers import integer
+
+
+def entropy() -> int:
+    """A seed from the operating system."""
+    return int(np.random.SeedSequence().entropy)
+
+
+FIX = "pass an int from 0 on, as large as you like"
+
+
+def read_seed(seed: Any, name: str = "seed", fix: str = FIX) -> int:
+    """`seed` as an int from 0 on, which may be of any size, as `np.random.default_rng` takes it. All interfaces read
+    seeds with this function. Integers of NumPy, and arrays and tensors that are one integer, are ints, too.
+
+    Raises:
+        TypeError, ValueError: it is something else. The message calls it `name`, and ends with `fix`.
+    """
+    return integer(name, seed, 0, None, f": {fix}")
+
+
+def check_seed(seed: Any, count: int) -> Any:
+    """`seed` of `count` lanes: None, an int, or a list of ints and None, one per lane.
+
+    Raises:
+        TypeError, ValueError: it is none of these; or as `read_seed`.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, (list, tuple, range)) or getattr(seed, "ndim", 0) > 0:
+        if len(seed) != count:
+            raise ValueError(
+                f"If seeds are passed as a list the length must match num_envs={count} but got length={len(seed)}."
+            )
+        return [None if s is None else read_seed(s, f"seed[{i}]") for i, s in enumerate(seed)]
+    return read_seed(seed)
+
+
+def lane_seeds(seed: Any, count: int) -> list[int | None]:
+    """`seed` of `count` lanes, checked as `check_seed` does, as one per lane."""
+    seeds = check_seed(seed, count)
+    if isinstance(seeds, list):
+        return seeds
+    return [None if seeds is None else seeds + lane for lane in range(count)]
+
+
+def adopt_stream(space: spaces.Space, before: spaces.Space) -> None:
+    """Has a space go on with the random stream of the space that it replaces, so that what was seeded stays so."""
+    if type(space) is not type(before):
+        return
+    space._np_random = before._np_random
+    if isinstance(space, spaces.Dict):
+        for name in space.keys() & before.keys():
+            adopt_stream(space[name], before[name])
+    elif isinstance(space, spaces.Tuple):
+        for part, old in zip(space, before, strict=False):
+            adopt_stream(part, old)
+
+
+class Seeder:
+    """The seed of each of `count` lanes, as of its last seeded reset.
+
+    first: the seed of the first reset to which none is passed; None: one from the operating system.
+    known: None before the first reset; an int s: lane i has s + i; a list: one per lane.
+    """
+
+    def __init__(self, count: int, first: int | None):
+        self.known: Any = None
+        self._count = count
+        self._first = first
+
+    def fill(self, seeds: Any) -> Any:
+        """The checked `seeds` of a reset, completed with seeds for lanes that have none yet."""
+        if self.known is not None:
+            return seeds
+        if seeds is None:
+            return self._first if self._first is not None else entropy()
+        if isinstance(seeds, list) and None in seeds:
+            base = entropy()
+            return [base + i if s is None else s for i, s in enumerate(seeds)]
+        return seeds
+
+    def note(self, seeds: Any, mask: NDArray[np.bool_] | None) -> None:
+        """Notes that the lanes of `mask` (None: all) were reset with these seeds (None: their streams go on)."""
+        if seeds is None:
+            return
+        if isinstance(seeds, int) and mask is None:
+            self.known = seeds
+            return
+        known = list(self.of_lanes()) if self.known is not None else [None] * self._count
+        chosen = range(self._count) if mask is None else np.flatnonzero(mask).tolist()
+        for i in chosen:
+            new = seeds + i if isinstance(seeds, int) else seeds[i]
+            known[i] = known[i] if new is None else new
+        self.known = known
+
+    def of_lanes(self) -> tuple[int, ...]:
+        """One seed per lane, after the first reset."""
+        if isinstance(self.known, int):
+            return tuple(range(self.known, self.known + self._count))
+        return tuple(self.known)

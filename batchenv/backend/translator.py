@@ -1,0 +1,133 @@
+"""What an environment has in addition to the parameters and the state of its C type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from batchenv._core import type_info
+from batchenv.backend.protocol import Drawer
+
+
+class Translator:
+    """Translates what is not a number for a C type: keywords and lane attributes (a map, a ROM, a model), and pictures.
+
+    One per BatchEnv. This class is for types that have none of this: each hook does what is right for them, and a
+        family of types overrides those that it needs.
+
+    KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
+    ALIASES: other names of keywords.
+    START: a sentence on how to choose where episodes start, for users who look for it in the options of a reset.
+    names: the lane attributes that `attribute` knows.
+    fields: what `set_fields` can set: names of arrays of a simulator's model, which may differ from lane to lane.
+    type_name: the C type. It is the id's own, unless `to_core` chooses another.
+    transforms: BatchEnv's built-in transforms that the keywords ask for, {keyword: value}; set by `to_core`.
+    """
+
+    KEYWORDS: Sequence[tuple[str, Any, str]] = ()
+    ALIASES: dict[str, str] = {}
+    START: str = ""
+    names: tuple[str, ...] = ()
+    fields: Sequence[str] = ()
+    type_name: str
+    transforms: dict[str, Any] = {}
+
+    # ---- keywords ------------------------------------------------------------------------------------------------
+
+    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.uint8] | None]:
+        """Translates the user's keywords: returns the C type's params, and its map or None.
+
+        Raises:
+            TypeError, ValueError: a wrong keyword or value.
+        """
+        return keywords, None
+
+    def check_transforms(self, asked: dict[str, Any]) -> None:
+        """Checks the built-in transforms that the user has asked for, {keyword: value}. To be called after `to_core`.
+
+        Raises:
+            ValueError: one of them does what a keyword of the environment has done already.
+        """
+
+    def keywords(self) -> dict[str, Any]:
+        """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
+        return {}
+
+    def lanes_differ(self, keywords: dict[str, Any]) -> bool:
+        """Whether Gymnasium's lanes would, with these keywords, differ in something that all lanes share in
+        batchenv."""
+        return False
+
+    def observation_space(self, space: spaces.Space) -> spaces.Space:
+        """The space of one lane's observations, where the one that the C type describes, `space`, is too wide. To be
+        called after `to_core`."""
+        return space
+
+    # ---- the simulator below -------------------------------------------------------------------------------------
+
+    def engine(self, num_envs: int, threads: int) -> Any:
+        """An object whose `source`, a `_core.Engine`, is passed to the C type's open() for `num_envs` lanes stepped by
+        `threads` threads; None if the type needs nothing. To be called after `to_core`.
+
+        The batch keeps the object until its workers have ended. Whatever `source` points to must live as long."""
+        return None
+
+    def release(self) -> None:
+        """Drops the reference to what `engine` made, which the batch keeps until its workers have ended."""
+
+    # ---- lanes ---------------------------------------------------------------------------------------------------
+
+    def attribute(self, name: str, batch: Any) -> list[Any]:
+        """The values of a lane attribute of `names`, one per lane, as Gymnasium's environment would give them."""
+        raise NotImplementedError(name)
+
+    def field_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of one of `fields` in one lane."""
+        raise NotImplementedError(name)
+
+    def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
+        """Sets `fields` of lanes. values: {name: one value for all these lanes, or one per lane}.
+
+        Raises:
+            TypeError, ValueError: a wrong shape or value. Nothing has changed.
+        """
+
+    def changes(self) -> Any:
+        """What `set_fields` has changed, for `take_changes` of another BatchEnv's translator; None if nothing."""
+        return None
+
+    def take_changes(self, changes: Any) -> None:
+        """Makes the changes that `changes` returned."""
+
+    # ---- pictures ------------------------------------------------------------------------------------------------
+
+    def render_modes(self, env_id: str) -> list[str]:
+        """The render modes of lanes of this id. May be called before `to_core`, and imports no graphics library."""
+        return ["rgb_array"] if type_info(self.type_name)["draws"] else []
+
+    def check_drawing(self, mode: str) -> None:
+        """Checks that the libraries are installed which draw in this one of `render_modes`.
+
+        Raises:
+            gymnasium.error.DependencyNotInstalled: they are not.
+        """
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Drawer:
+        """The object that draws the lanes of `batch` in this one of `render_modes`. action_shape: the shape of actions
+        for all lanes."""
+        return Pictures(batch)
+
+
+class Pictures(Drawer):
+    """Pictures of lanes that the C type draws itself."""
+
+    def __init__(self, batch: Any):
+        self._batch = batch
+
+    def draw(self, lanes: Iterable[int]) -> tuple[NDArray[np.uint8], ...]:
+        """A picture per lane: uint8 (height, width, 3)."""
+        return tuple(map(self._batch.picture, lanes))

@@ -1,1 +1,0 @@
-"""Atari games: the emulator's library, the ROMs, and which games and modes there are."""

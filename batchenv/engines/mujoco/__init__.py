@@ -1,1 +1,0 @@
-"""MuJoCo: the installed library, models, and the tasks over them."""

@@ -1,0 +1,1 @@
+"""BatchEnv, and what it consists of."""

@@ -1,0 +1,630 @@
+"""BatchEnv: many lanes of one environment as a `gymnasium.vector.VectorEnv`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from gymnasium import logger, spaces
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.arguments.numbers import integer
+from batchenv.arguments.seeds import Seeder, adopt_stream, check_seed, read_seed
+from batchenv.arguments.settings import MAX_ENVS, affinity, check_autoreset, check_env_id, check_options
+from batchenv.backend.lanes import lane_indices, result_of_lanes
+from batchenv.backend.origin import Origin
+from batchenv.backend.protocol import Backend, Drawer, Layout, Shortcuts
+from batchenv.backend.results import converted
+from batchenv.backend.transforms import DEFAULTS
+from batchenv.env import access, flight, rollout
+from batchenv.env.origin import CoreOrigin
+from batchenv.env.rollout import ActionStream
+from batchenv.env.waiting import Waiter
+from batchenv.normalize import Normalizer, RewardNormalizer
+from batchenv.spaces.pytrees import tell_libraries
+
+_DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
+_MAX_THREADS = 1024
+
+
+class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+    """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
+
+    Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
+    do not depend on the number of threads nor on the CPU's vector width.
+
+    Args:
+        env_id: one of `batchenv.list_envs()`.
+        num_envs: number of lanes, 1 to 2**31 - 1.
+        num_threads: the most threads that a call may use; None: one per CPU that this process may run on (fewer if
+            OMP_NUM_THREADS or a container's CPU limit say so). If the system does not allow so many, a RuntimeWarning
+            says so, and the attribute `num_threads` says how many are used. How many a call really uses depends on
+            measured cost. A child of os.fork() always uses one, unless the environment's steps take microseconds.
+        autoreset_mode: `AutoresetMode` or its value: "NextStep" (default), "SameStep", "Disabled".
+        seed: the seed of the first reset to which none is passed.
+        max_episode_steps: steps after which a lane is truncated; None: never. Default: the id's own.
+        render_mode: None, or one of `metadata["render_modes"]`: "rgb_array"; "human" (a window, one lane only); "ansi"
+            where Gymnasium has it. See `render`. Needs pygame, except for "ansi": pip install 'batchenv[render]'.
+        copy: True: a returned array is never overwritten while anything refers to it. False: the arrays of a step are
+            overwritten four steps later, whether or not anything refers to them.
+        clip_actions: False: a continuous action outside the action space raises ValueError. True: it is taken as
+            Gymnasium's environments take it (the force is clipped; MountainCarContinuous charges for all of it).
+        record_episode_statistics: True: a step that ends episodes has `infos["episode"]`, {"r": returns, "l": lengths,
+            "t": seconds}, and the mask `infos["_episode"]`, as gymnasium.wrappers.vector.RecordEpisodeStatistics.
+            Rewards count before they are scaled and clipped; a repeated action counts as one step.
+        reward_scale: rewards are multiplied by this number.
+        clip_reward: (low, high): then they are clipped; None in place of a bound: no bound.
+        action_repeat: steps taken with each action, their rewards summed; fewer where the episode ends. The time limit
+            counts every one of them.
+        rescale_observation: (low, high), numbers or arrays: Box observations are mapped onto these bounds, as
+            gymnasium.wrappers.RescaleObservation.
+        time_aware: True: steps since the reset are appended to the flattened observation, as
+            gymnasium.wrappers.TimeAwareObservation.
+        observation_dtype: "uint8", "int32", "int64", "float32" or "float64": as gymnasium.wrappers.DtypeObservation.
+        frame_stack: k: an observation consists of the last k frames, shape (k, ...), as
+            gymnasium.wrappers.FrameStackObservation.
+        normalize_observation: True: Box observations are normalized by running moments shared by all lanes, as
+            gymnasium.wrappers.vector.NormalizeObservation; see `normalizer`. Snapshots do not hold these moments
+            (pickles do).
+        clip_observation: (low, high): observations of floats are then clipped; None in place of a bound: no bound.
+        normalize_reward: gamma, a discount factor: rewards are divided by the deviation of discounted returns, as
+            gymnasium.wrappers.vector.NormalizeReward; see `reward_normalizer`. After `clip_reward`.
+        reward_dtype: "float64", or "float32": rewards are rounded to it last.
+            These twelve are applied in the order listed, to final observations too.
+        batch_size: how many lanes `recv` waits for; see `send` and `recv`. Default: all.
+        thread_affinity: a list of CPUs: worker i runs on the i-th; an int k: worker i runs on the k+i-th of the CPUs
+            that this process may use; None: the system decides. It concerns the workers of `send` and of environments
+            whose steps take microseconds.
+        **params: the environment's own, such as `sutton_barto_reward=True` or `gravity=3.7`; see
+            `python -m batchenv info ID`. Numbers may be given as an array of shape (num_envs,), one per lane; the
+            spaces are then wide enough for every lane.
+
+    Attributes:
+        num_envs, batch_size, autoreset_mode, render_mode: as given.
+        single_observation_space, single_action_space: of one lane. observation_space, action_space: of all lanes.
+            A Dict or Tuple, such as MiniGrid's, has parts and no shape; there, observation="flat" makes one array.
+        normalizer: with normalize_observation=True a `batchenv.normalize.Normalizer`, else None. `normalizer.obs_rms`
+            has the running `mean`, `var` and `count`, which may be set, for instance to those of another env;
+            `normalizer.update_running_mean = False` leaves them as they are, which is right for evaluation.
+        reward_normalizer: with normalize_reward a `batchenv.normalize.RewardNormalizer`, else None; `return_rms` and
+            `update_running_mean` likewise.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or value. The message names the argument, the rule and how
+            to fix it.
+        gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
+    """
+
+    _backend: Any = None  # None until it is made: then close() has nothing to do
+    _drawer: Drawer = Drawer()
+
+    def __init__(
+        self,
+        env_id: str | Origin,
+        num_envs: int = 1,
+        *,
+        num_threads: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        seed: int | None = None,
+        max_episode_steps: int | None = _DEFAULT,
+        render_mode: str | None = None,
+        copy: bool = True,
+        clip_actions: bool = False,
+        record_episode_statistics: bool = False,
+        reward_scale: float | None = None,
+        clip_reward: tuple[float | None, float | None] | None = None,
+        action_repeat: int = 1,
+        rescale_observation: tuple[Any, Any] | None = None,
+        time_aware: bool = False,
+        observation_dtype: Any = None,
+        frame_stack: int | None = None,
+        normalize_observation: bool = False,
+        clip_observation: tuple[float | None, float | None] | None = None,
+        normalize_reward: float | None = None,
+        reward_dtype: Any = "float64",
+        batch_size: int | None = None,
+        thread_affinity: Any = None,
+        **params: Any,
+    ):
+        transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
+        origin = CoreOrigin(env_id) if isinstance(env_id, str) else env_id
+        self._library = origin.library
+        num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
+        if num_threads is None:
+            threads = origin.threads or _core.default_threads()
+        else:
+            threads = integer("num_threads", num_threads, 1, _MAX_THREADS)
+        hint = f" (num_envs={num_envs})"
+        rows = num_envs if batch_size is None else integer("batch_size", batch_size, 1, num_envs, hint)
+        cpus = affinity(thread_affinity, threads)
+        mode = check_autoreset(autoreset_mode)
+        if max_episode_steps is _DEFAULT:
+            max_episode_steps = origin.max_episode_steps
+        limit = 0
+        if max_episode_steps is not None:
+            hint = "; None means no limit"
+            limit = integer("max_episode_steps", max_episode_steps, 1, 2**31 - 2, hint)
+        origin.check_mode(render_mode, num_envs)
+        seed = None if seed is None else read_seed(seed)
+        backend = origin.backend(
+            num_envs,
+            params,
+            autoreset_mode=mode,
+            threads=threads,
+            limit=limit,
+            batch_size=rows,
+            cpus=cpus,
+            copy=copy,
+            clip_actions=clip_actions,
+            transforms=transforms,
+            builtin=self._builtin_keywords(),
+        )
+        arguments = {
+            "num_envs": num_envs,
+            "num_threads": num_threads,
+            "autoreset_mode": mode.value,
+            "seed": seed,
+            "max_episode_steps": max_episode_steps,
+            "copy": copy,
+            "clip_actions": clip_actions,
+            "batch_size": batch_size,
+            "thread_affinity": thread_affinity,
+            "render_mode": render_mode,
+            **backend.transforms,
+        }
+        render_mode = origin.render_mode(backend, render_mode)
+        self._begin(origin.name, backend, mode, rows, seed, render_mode, origin.metadata(backend), arguments)
+        self._made_from_id = origin.from_id
+        for attribute, normalizer in backend.normalizers.items():
+            # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _step_alone too.
+            setattr(self, attribute, normalizer)
+
+    @classmethod
+    def over(
+        cls,
+        backend: Backend,
+        *,
+        id: str,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        batch_size: int | None = None,
+        seed: int | None = None,
+        render_mode: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> BatchEnv:
+        """A BatchEnv whose lanes are stepped by a backend of your own. It cannot be pickled.
+
+        Args:
+            backend: see `batchenv.backend.protocol.Backend`.
+            id: what the environment is called.
+            autoreset_mode, batch_size: as the backend was made with. seed: as for `BatchEnv`.
+            render_mode: None, or one that the backend can draw. metadata: Gymnasium's, without the autoreset mode.
+        """
+        env = cls.__new__(cls)
+        rows = backend.num_envs if batch_size is None else integer("batch_size", batch_size, 1, backend.num_envs)
+        seed = None if seed is None else read_seed(seed)
+        mode = check_autoreset(autoreset_mode)
+        arguments = {
+            "num_envs": backend.num_envs,
+            "autoreset_mode": mode.value,
+            "seed": seed,
+            "render_mode": render_mode,
+        }
+        env._begin(id, backend, mode, rows, seed, render_mode, metadata or {}, arguments)
+        env._made_from_id = False
+        return env
+
+    def _begin(
+        self,
+        id: str,
+        backend: Backend,
+        autoreset_mode: AutoresetMode,
+        batch_size: int,
+        seed: int | None,
+        render_mode: str | None,
+        metadata: dict[str, Any],
+        arguments: dict[str, Any],
+    ) -> None:
+        """Takes what was checked. arguments: these and other keywords, for `config`."""
+        self._id = id
+        self.num_envs, self.batch_size = backend.num_envs, batch_size
+        self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
+        self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
+        self.normalizer: Normalizer | None = None
+        self.reward_normalizer: RewardNormalizer | None = None
+        self._arguments = arguments
+        self._made_from_id = True
+        self._seeder = Seeder(self.num_envs, seed)
+        self._actions = ActionStream()
+        self._waiter = Waiter()
+        self._step_pending = False
+        self._layout: Any = None
+        self._backend = backend
+        self._set_spaces()
+        self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
+        # Functions that step the lanes directly; None if BatchEnv has something to do first.
+        ways = backend.shortcuts() if render_mode is None else Shortcuts()
+        self._step_alone, self._send_alone, self._recv_alone = ways
+
+    @classmethod
+    def _builtin_keywords(cls) -> list[str]:
+        """Names of the keywords that every environment takes."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return ["num_envs", *(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)]
+
+    @staticmethod
+    def class_metadata(env_id: str) -> dict[str, Any]:
+        """What Gymnasium calls metadata, without the autoreset mode."""
+        return CoreOrigin(env_id).metadata()
+
+    def _set_spaces(self) -> None:
+        """Takes over the backend's spaces if they have changed."""
+        layout, before = self._backend.layout(), self._layout
+        if layout is before:
+            return
+        new = {}
+        for part in Layout._fields:
+            single = getattr(layout, part)
+            if before is not None and single == getattr(before, part):
+                continue  # the present ones may be seeded, or the user's own
+            new["single_" + part], new[part] = single, batch_space(single, self.num_envs)
+            if part == "action_space" and isinstance(single, spaces.Discrete):
+                new[part].n = single.n  # EnvPool's training loops read it there
+        for name, space in new.items():
+            if before is not None:
+                adopt_stream(space, getattr(self, name))
+            setattr(self, name, space)
+        self._layout = layout
+
+    @property
+    def id(self) -> str:
+        """The environment's id, without a namespace: "CartPole-v1"."""
+        return self._id
+
+    @property
+    def backend(self) -> str:
+        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads",
+        "processes" or "asyncio"."""
+        return self._open().kind
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    @property
+    def all_env_ids(self) -> NDArray[np.int64]:
+        """0, 1, ..., num_envs - 1: every lane's number."""
+        return np.arange(self.num_envs)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `recv` gives fewer than all lanes: batch_size < num_envs."""
+        return self.batch_size < self.num_envs
+
+    @property
+    def num_threads(self) -> int:
+        """The most threads that a call may use."""
+        return self._open().num_threads
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
+        with self._hold(settle=False):
+            values = {**self._arguments, "batch_size": self.batch_size, **self._backend.keywords()}
+        return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
+
+    # ---- reset and step ---------------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        env_id: Any = None,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ):
+        """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
+
+        Args:
+            env_id: a list or array of lanes, as EnvPool has it: these are reset, and only their rows are returned, in
+                this order, with `infos["env_id"]`. None: all lanes, or those of the mask.
+            seed: int s: lane i gets s + i. A list: one int or None per lane. None: streams go on (the first time: from
+                the seed given at construction, or from the operating system).
+            options: "reset_mask": bool array (num_envs,), at least one True; the other lanes stay as they are, and
+                their present observation is returned. Further keys: the environment's, such as "low" and "high"
+                (`python -m batchenv info ID` lists them). Others are refused, unless the environment is written in
+                Python: then it gets them all. Not modified.
+
+        Returns:
+            observations (num_envs, ...) and infos.
+
+        Raises:
+            TypeError, ValueError: a wrong seed or mask, a wrong or unknown option.
+            gymnasium.error.ResetNeeded: a mask before the first full reset.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+        """
+        self._check_open()
+        if env_id is not None:
+            return self._reset_some(env_id, seed, options)
+        return self._reset_lanes(seed, *check_options(options, self.num_envs))
+
+    def _reset_lanes(self, seed: Any, mask: NDArray[np.bool_] | None, values: dict[str, Any] | None):
+        """`reset` of the lanes of a mask (None: of all), with these options for the environment. It gets None where
+        there are none, as from Gymnasium; a dict of options that has only a "reset_mask" leaves it an empty one."""
+        seeds = check_seed(seed, self.num_envs)
+        if mask is not None and mask.all():
+            mask = None  # a mask of all lanes may come before the first full reset
+        with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
+            result = self._held_reset(seeds, mask, values)
+        self._show()
+        return result
+
+    def _reset_some(self, env_id: Any, seed: Any, options: Any):
+        """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
+        lanes = check_env_id(env_id, options, self.num_envs)
+        _, values = check_options(options, self.num_envs)
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[lanes] = True
+        return converted(lambda *result: result_of_lanes(result, lanes), self._reset_lanes, seed, mask, values)
+
+    def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None):
+        """`reset` with checked arguments, while the batch is held."""
+        if mask is not None and self._seeder.known is None:
+            raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
+        seeds = self._seeder.fill(seeds)
+        tell_libraries()
+
+        def note(*result: Any):
+            self._seeder.note(seeds, mask)
+            self._step_pending = self._step_pending and mask is not None
+            return result
+
+        try:
+            return converted(note, self._backend.reset, seeds, mask, options)
+        except TypeError as refusal:
+            # The error that Gymnasium's environments raise for an option of a wrong type as well.
+            raise ValueError(str(refusal)) from None
+
+    def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
+        """Takes one action per lane.
+
+        Args:
+            env_id: the numbers of the lanes that the rows of actions are for, an int array or list: these lanes alone
+                are stepped. None: all lanes. With batch_size < num_envs this is `send` and then `recv`, as EnvPool
+                has it, and other lanes may come back than those that were sent.
+            actions: shape `action_space.shape`. Discrete: integers (int64 costs nothing extra, int32 next to nothing).
+                Box: numbers, rounded to float32.
+            out: (observations, rewards, terminations, truncations) to write into, as this method returns them:
+                `observation_space`'s dtype, float64 (or `reward_dtype`), bool, bool; C-contiguous. NumPy arrays, or
+                what has the buffer protocol or `__dlpack__` in main memory, such as torch tensors: then NumPy arrays
+                over the same memory are returned. None in place of an array: a new array. For a Tuple space: one int64
+                array (num_envs, parts), whose columns are returned.
+
+        Returns:
+            observations (num_envs, ...), rewards (num_envs,) float64, terminations and truncations (num_envs,) bool,
+            and infos, as `gymnasium.vector.SyncVectorEnv` in the same autoreset mode. With env_id: row k is lane
+            `infos["env_id"][k]`, in the order given.
+
+        Raises:
+            ValueError, TypeError: wrong shape or dtype, an action that is NaN or out of range (lane, value and bound
+                are named), a wrong `out`. No lane has been stepped.
+            gymnasium.error.ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
+            RuntimeError: another thread is using this env.
+            LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
+                which lanes.
+
+        Ctrl-C is answered within a tenth of a second (or of what one lane takes), by this method as by `reset`,
+        `rollout` and `make`. When a call is interrupted, some lanes have moved and others have not. The env then raises
+        ResetNeeded until all lanes have been reset or restored. An interrupted `step_wait` or `recv` loses nothing.
+        """
+        if env_id is not None:
+            return self._step_some(actions, env_id, out)
+        step = self._step_alone
+        return self._held_step(actions, out) if step is None else step(actions, out)
+
+    def _held_step(self, actions: Any, out: Any):
+        with self._hold(settle=False):
+            result = self._backend.step(actions, out)
+            self._drawer.watch(actions)
+        self._show()
+        return result
+
+    def _step_some(self, actions: Any, env_id: Any, out: Any):
+        if out is not None and self.is_async:
+            raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
+        with self._hold(settle=False):
+            if self.is_async:
+                self._refuse_starved_step(env_id)
+                self._held_send(actions, env_id)
+                result = self._backend.recv(None)
+            else:
+                result = self._backend.step_some(actions, env_id, out)
+                self._drawer.watch(actions, result[4]["env_id"])
+        self._show()
+        return result
+
+    def _refuse_starved_step(self, env_id: Any) -> None:
+        """Raises RuntimeError if so few lanes would be in flight with these that no batch would come."""
+        try:
+            count = np.size(env_id)
+        except ValueError:  # ragged: `send` says so
+            count = 0
+        there = self._backend.in_flight() + count
+        if count and not self._backend.needs_reset and there < self.batch_size:
+            raise _core.batch_starved(there, self.batch_size, "step(actions, env_id)")
+
+    def _held_send(self, actions: Any, env_id: Any) -> None:
+        self._drawer.watch(actions, self._backend.send(actions, env_id))
+
+    # These methods are in files of their own, one per topic.
+    rollout = rollout.rollout
+    async_reset, send, recv = flight.async_reset, flight.send, flight.recv
+    step_async, step_wait = flight.step_async, flight.step_wait
+    fileno, arecv, __aiter__ = flight.fileno, flight.arecv, flight.__aiter__
+    get_params, set_params, state = access.get_params, access.set_params, access.state
+    set_state = access.set_state
+    snapshot, restore = access.snapshot, access.restore
+    np_random, np_random_seed = access.np_random, access.np_random_seed
+    get_attr, set_attr, call = access.get_attr, access.set_attr, access.call
+    _lane_values, _apply = access._lane_values, access._apply
+
+    def xla(self):
+        """The lanes as functions for programs that `jax.jit` compiles: `handle, recv, send, step = env.xla()`, as
+        EnvPool has it. See `batchenv.xla.Functions`.
+
+        Raises:
+            ImportError: JAX is missing.
+            TypeError: a space has something else than numbers.
+        """
+        from batchenv.xla import Functions  # when first asked for: JAX takes a second to import
+
+        self._check_open()
+        return Functions(self)
+
+    # ---- pictures ---------------------------------------------------------------------------------------------------
+
+    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`. The arrow that shows
+        Pendulum's last action is left out where that is not known: after `restore`, and in a copy.
+
+        Gymnasium draws them one by one, at some milliseconds each (MuJoCo's at 0.1 s without a graphics card), and a
+        frame of CartPole takes 720 kB: if there are many lanes, choose a few.
+
+        Args:
+            lanes: None: all. An int, a list of ints, a slice, or a bool mask (num_envs,): those lanes.
+
+        Returns:
+            render_mode "rgb_array": a tuple of uint8 arrays (height, width, 3), one per lane. "ansi": a tuple of str.
+            "human": None; the window is drawn anew by every reset, step and `recv`, too. None: None, with a warning.
+
+        Raises:
+            TypeError, ValueError: wrong lanes.
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
+        self._check_open()
+        chosen = range(self.num_envs) if lanes is None else lane_indices(lanes, self.num_envs)
+        if self.render_mode is None:
+            logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
+            return None
+        with self._hold():
+            if self._backend.needs_reset:
+                raise ResetNeeded(
+                    "render() before the first reset, or after an interrupted call: call env.reset() first"
+                )
+            return self._drawer.draw(chosen)
+
+    def _show(self) -> None:
+        """Draws the window anew, if there is one."""
+        if self.render_mode == "human":
+            self.render()
+
+    # ---- pickling ---------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self._made_from_id:
+            raise TypeError(f"{self!r} cannot be pickled or copied: it was made over a backend, not from an id")
+        if self.closed:
+            return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
+        with self._hold(settle=False):
+            return self._held_state()
+
+    def _held_state(self) -> dict[str, Any]:
+        backend = self._backend
+        flying = backend.in_flight()
+        if flying:
+            raise RuntimeError(f"copying or pickling while {flying} lanes are in flight: recv() them first")
+        extra = {k: self.__dict__[k] for k in ("spec", "action_space", "single_action_space") if k in self.__dict__}
+        return {
+            "closed": False,
+            "id": self._id,
+            "library": self._origin(),
+            "arguments": {**self._arguments, **backend.keywords()},
+            "snapshot": None if backend.needs_reset else backend.snapshot(np.arange(self.num_envs)),
+            "seeds": self._seeder.known,
+            "action_stream": self._actions.position,
+            "normalizers": {"normalizer": self.normalizer, "reward_normalizer": self.reward_normalizer},
+            "model": backend.changes(),
+            "extra": extra,
+        }
+
+    def _origin(self) -> dict[str, Any] | None:
+        """Where another process finds an env that is not built in."""
+        return None if self._library is None else self._library.reference
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        env_id = state["id"]
+        if state.get("library") is not None:
+            from batchenv.compiler.libraries import again
+
+            env_id = again(state["library"], env_id)
+        self.__init__(env_id, **state["arguments"])
+        if state["closed"]:
+            self.close()
+            return
+        if state["model"]:
+            self._backend.take_changes(state["model"])
+        if state["snapshot"] is not None:
+            self.restore(state["snapshot"])
+        for name, normalizer in state["normalizers"].items():
+            if normalizer is not None:
+                getattr(self, name).__dict__.update(normalizer.__dict__)
+        self._seeder.known = state["seeds"]
+        self._actions.position = state["action_stream"]
+        for name, value in state["extra"].items():
+            setattr(self, name, value)
+
+    # ---- one call at a time, and the end ----------------------------------------------------------------------------
+
+    def _open(self) -> Backend:
+        """The backend.
+
+        Raises:
+            gymnasium.error.ClosedEnvironmentError: it is closed.
+        """
+        backend = self._backend
+        if backend is None:
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
+        return backend
+
+    def _hold(self, *, settle: bool = True) -> Any:
+        """A context manager that keeps other calls out; see `Backend.hold`. Every public method checks and acts inside
+        one, so that a call that is refused or fails has changed nothing."""
+        return self._open().hold(settle)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has ended the env."""
+        backend = self._backend
+        return backend is None or backend.closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        if value and not self.closed:  # Gymnasium's wrappers set this attribute
+            self.close()
+
+    def close(self, **kwargs: Any) -> None:
+        """Releases the lanes and the window; arrays handed out stay valid. May be called again.
+
+        Raises:
+            RuntimeError: another call is running; nothing has been closed.
+        """
+        self.close_extras(**kwargs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Releases the lanes and the window; arrays handed out stay valid."""
+        # A signal handler may interrupt after any of these lines, or close the env itself. The next close() goes on.
+        backend = self._backend
+        if backend is not None:
+            backend.close()
+        self._step_alone = self._send_alone = self._recv_alone = None
+        self._backend = None
+        self._waiter.wake()
+        drawer, self._drawer = self._drawer, Drawer()
+        drawer.close()

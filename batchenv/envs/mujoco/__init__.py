@@ -1,0 +1,15 @@
+"""MuJoCo: the installed library, models, and the tasks over them."""
+
+from batchenv.registry import Family, add_family
+
+add_family(
+    Family(
+        "MuJoCo",
+        translators="batchenv.envs.mujoco.tasks",
+        extra="mujoco",
+        packages=("mujoco",),
+        gymnasium="gymnasium.envs.mujoco.",
+        note="models of your own: batchenv.make_mujoco",
+        bench_lanes=64,
+    )
+)

@@ -1,0 +1,145 @@
+"""What limits and contacts of a model come to, in numbers that do not change while it is stepped.
+
+MuJoCo computes them anew in each step; here, once, in the same order of operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.envs.mujoco import pruning
+from batchenv.envs.mujoco.features import disabled, explicit
+
+MINVAL = 1e-15  # mjMINVAL
+_MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
+_MINMU = 1e-5  # of friction
+_FLAT, _LINEAR, _QUADRATIC = range(3)  # be_physics_shape in csrc/engines/physics/physics.h
+
+
+_NOTHING, _NEWTON, _PGS = range(3)  # be_physics_solves
+_MOST_SWEEPS = 100  # BE_MAX_SWEEPS
+
+
+def always(mujoco: Any, model: Any) -> bool:
+    """Whether the model has constraints wherever its bodies are."""
+    lasting = model.neq > 0 or np.any(model.dof_frictionloss != 0) or np.any(model.tendon_frictionloss != 0)
+    return bool(lasting) and not disabled(mujoco, model, "CONSTRAINT")
+
+
+def solver(mujoco: Any, model: Any) -> int:
+    """Which solver of this model csrc/engines/physics has: a number of be_physics_solves.
+
+    Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
+    """
+    option = model.opt
+    dense = int(mujoco.mjtJacobian.mjJAC_DENSE)
+    auto = int(mujoco.mjtJacobian.mjJAC_AUTO)
+    known = (
+        int(option.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+        and (int(option.jacobian) == dense or (int(option.jacobian) == auto and model.nv < 60))
+        and option.noslip_iterations == 0
+        and (model.ntree == 1 or not disabled(mujoco, model, "ISLAND"))
+        and not disabled(mujoco, model, "REFSAFE", "WARMSTART", "MIDPHASE")
+        and not always(mujoco, model)
+    )
+    if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
+        return _NEWTON
+    pgs = model.ntree == 1 and 0 < option.iterations <= _MOST_SWEEPS and since_3_17(mujoco)
+    return _PGS if known and pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) else _NOTHING
+
+
+def since_3_17(mujoco: Any) -> bool:
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2]) >= (3, 17)
+
+
+def curves(
+    model: Any, solref: NDArray[np.float64], solimp: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """BE_CURVE numbers and the be_physics_shape of each row; -1: a shape that csrc/engines/physics does not have."""
+    ref0, ref1 = solref.reshape(-1, 2).T.copy()
+    mixed = (ref0 > 0) != (ref1 > 0)
+    ref0 = np.where(ref0 > 0, np.maximum(ref0, 2 * model.opt.timestep), ref0)
+    least, most, width, middle, power = solimp.reshape(-1, 5).T
+    least, most, middle = (np.minimum(_MAXIMP, np.maximum(_MINIMP, value)) for value in (least, most, middle))
+    width, power = np.maximum(0, width), np.maximum(1, power)
+    with np.errstate(all="ignore"):
+        standard = 1 / np.maximum(MINVAL, most * most * ref0 * ref0 * ref1 * ref1)
+        stiffness = np.where(ref0 > 0, standard, -ref0 / np.maximum(MINVAL, most * most))
+        damping = np.where(ref1 > 0, 2 / np.maximum(MINVAL, most * ref0), -ref1 / np.maximum(MINVAL, most))
+        below, above = 1 / middle, 1 / (1 - middle)
+    flat = (least == most) | (width <= MINVAL)
+    shape = np.select([flat, power == 1, power == 2], [_FLAT, _LINEAR, _QUADRATIC], -1)
+    shape[mixed] = -1
+    columns = [stiffness, damping, least, most, width, middle, below, above]
+    return np.column_stack(columns), shape.astype(np.int32)
+
+
+class Contacts:
+    """Contacts of the pairs of geoms `found`, whose first geom has the lower type.
+
+    Attributes (a row per pair):
+        own: int32, whether csrc/engines/physics finds and solves them: 0 or 1.
+        dim, shape: int32. margin, friction, curve: float64.
+        tests: what decides about `own`, of what fields of a model may change: {names of these: bool}.
+    """
+
+    def __init__(
+        self, mujoco: Any, model: Any, found: NDArray[np.int32], kinds: NDArray[np.int32], compiled: Any = None
+    ):
+        first, second = found.T.astype(int)
+        ground = model.body_weldid[model.geom_bodyid[first]] == 0
+        tree1, tree2 = (model.body_treeid[model.geom_bodyid[geoms]] for geoms in (first, second))
+        one_tree = (tree1 == tree2) | (tree1 < 0) | (tree2 < 0)
+        moves = (tree1 >= 0) | (tree2 >= 0)  # a <pair> may be of two bodies that do not
+        sphere, capsule, cylinder = (
+            model.geom_type[second] == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+            for name in ("SPHERE", "CAPSULE", "CYLINDER")
+        )
+        priority = model.geom_priority[first] - model.geom_priority[second]
+        self.dim = np.where(
+            priority == 0,
+            np.maximum(model.geom_condim[first], model.geom_condim[second]),
+            np.where(priority > 0, model.geom_condim[first], model.geom_condim[second]),
+        ).astype(np.int32)
+        self.margin = model.geom_margin[first] + model.geom_margin[second]
+        gap = model.geom_gap[first] + model.geom_gap[second]
+        one, two = model.geom_friction[first, 0], model.geom_friction[second, 0]
+        friction = np.where(priority == 0, np.maximum(one, two), np.where(priority > 0, one, two))
+        self.friction = np.maximum(_MINMU, friction)
+        solref, solimp = self._mixed(model, first, second, priority)
+        self.curve, self.shape = curves(model, solref, solimp)
+        known = (
+            np.where(kinds == 3, one_tree, ground & (sphere | capsule | cylinder) & (kinds != 2))
+            & ((kinds != 3) | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
+            & moves
+            & ~explicit(model, found)
+            & np.isin(self.dim, (1, 3))
+        )
+        self.tests = {
+            "geom_gap": gap == 0,
+            "geom_solref or geom_solimp": self.shape >= 0,
+            **pruning.tests(mujoco, model, found, compiled),
+        }
+        self.own = np.logical_and.reduce([known, *self.tests.values()]).astype(np.int32)
+
+    @staticmethod
+    def _mixed(model: Any, first: NDArray[Any], second: NDArray[Any], priority: NDArray[Any]) -> tuple[Any, Any]:
+        """solref and solimp, as mj_contactParam mixes them."""
+        weight1, weight2 = model.geom_solmix[first], model.geom_solmix[second]
+        with np.errstate(all="ignore"):
+            mix = weight1 / (weight1 + weight2)
+        small1, small2 = weight1 < MINVAL, weight2 < MINVAL
+        mix = np.select([small1 & small2, small1, small2], [0.5, 0.0, 1.0], mix)[:, None]
+        ref1, ref2 = model.geom_solref[first], model.geom_solref[second]
+        imp1, imp2 = model.geom_solimp[first], model.geom_solimp[second]
+        standard = ((ref1[:, 0] > 0) & (ref2[:, 0] > 0))[:, None]
+        ref = np.where(standard, mix * ref1 + (1 - mix) * ref2, np.minimum(ref1, ref2))
+        imp = mix * imp1 + (1 - mix) * imp2
+        above, below = (priority > 0)[:, None], (priority < 0)[:, None]
+        return (
+            np.where(above, ref1, np.where(below, ref2, ref)),
+            np.where(above, imp1, np.where(below, imp2, imp)),
+        )

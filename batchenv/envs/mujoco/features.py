@@ -1,0 +1,162 @@
+"""Features of models with which lanes cannot be stepped together, and pairs of geoms that may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.envs.mujoco.carried_arrays import lags
+
+_MOST_PAIRS = 4000  # of geoms that are looked at in each evaluation
+
+Test = Callable[[Any, Any], bool]  # of the mujoco module and a model
+
+
+def _any(*names: str) -> Test:
+    """Whether one of these fields, where the model has it, has a number that is not 0."""
+    return lambda mujoco, model: any(np.any(np.asarray(getattr(model, name, 0)) != 0) for name in names)
+
+
+def disabled(mujoco: Any, model: Any, *names: str) -> bool:
+    """Whether one of these flags, as "GRAVITY", is among those that are disabled."""
+    flags = mujoco.mjtDisableBit
+    return any(model.opt.disableflags & int(getattr(flags, f"mjDSBL_{name}", 0)) for name in names)
+
+
+def _joints(mujoco: Any, model: Any, *names: str) -> NDArray[np.bool_]:
+    return np.isin(model.jnt_type, [int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in names])
+
+
+def _misplaced(mujoco: Any, model: Any) -> bool:
+    """Whether some actuator is not at a slide or hinge joint, or at a fixed tendon."""
+    kinds = mujoco.mjtTrn
+    single = getattr(model, "nactuator", model.nu) == model.nu == getattr(model, "nout", model.nu)
+    of_tendon = model.actuator_trntype == int(kinds.mjTRN_TENDON)
+    of_joint = np.isin(model.actuator_trntype, [int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)])
+    if not single or not (of_joint | of_tendon).all():
+        return True
+    return not _joints(mujoco, model, "SLIDE", "HINGE")[model.actuator_trnid[of_joint, 0]].all()
+
+
+def _bad_forces(mujoco: Any, model: Any) -> bool:
+    """Whether some actuator has a gain or a bias that is neither fixed nor affine."""
+    gains = [int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)]
+    biases = [int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)]
+    known = np.isin(model.actuator_gaintype, gains) & np.isin(model.actuator_biastype, biases)
+    return not known.all()
+
+
+def _bad_tendons(mujoco: Any, model: Any) -> bool:
+    if (model.wrap_type != int(mujoco.mjtWrap.mjWRAP_JOINT)).any():
+        return True
+    chains = [model.wrap_objid[first:][:count] for first, count in zip(model.tendon_adr, model.tendon_num, strict=True)]
+    return any(len(set(joints.tolist())) < len(joints) for joints in chains)
+
+
+def _sprung_bodies(mujoco: Any, model: Any) -> bool:
+    return bool((model.jnt_stiffness[_joints(mujoco, model, "FREE", "BALL")] != 0).any())
+
+
+def _bad_fluid(mujoco: Any, model: Any) -> bool:
+    fluid = model.opt.density != 0 or model.opt.viscosity != 0
+    return fluid and bool(np.any(model.opt.wind != 0) or np.any(model.geom_fluid[:, 0] != 0))
+
+
+def _enabled(mujoco: Any, model: Any) -> bool:
+    return bool(model.opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_ENERGY))
+
+
+def _disabled(mujoco: Any, model: Any) -> bool:
+    """Whether something is disabled that the stages do not leave to MuJoCo."""
+    return disabled(mujoco, model, "ACTUATION", "AUTORESET", "CLAMPCTRL", "DAMPER", "PASSIVE", "SPRING")
+
+
+def _bad_geoms(mujoco: Any, model: Any) -> bool:
+    kinds = [int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")) for name in ("HFIELD", "SDF")]
+    return bool(np.isin(model.geom_type, kinds).any())
+
+
+_TENDONS = ("tendon_armature", "tendon_stiffnesspoly", "tendon_dampingpoly")
+
+# What a model may not have, and how it is found: a feature's name is a reason that the user sees.
+UNSUPPORTED: tuple[tuple[str, Test], ...] = (
+    ("no joints", lambda mujoco, model: model.nv == 0),
+    ("an implicit integrator", lambda mujoco, model: int(model.opt.integrator) not in (0, 1)),
+    ("flags in <option><flag>: something is enabled", _enabled),
+    ("a sensor of kinetic energy, which shows that of the step before", lags),
+    ("flags in <option><flag>: something smooth is disabled", _disabled),
+    ("plugins", _any("nplugin")),
+    ("flexes", _any("nflex")),
+    ("states of actuators", _any("na", "actuator_dyntype")),
+    ("delays of actuators or sensors", _any("nhistory", "actuator_delay", "sensor_delay")),
+    ("actuators that are not at slide or hinge joints, or fixed tendons", _misplaced),
+    ("actuators whose force is not affine in length and velocity", _bad_forces),
+    ("limits of the forces on tendons", _any("tendon_actfrclimited")),
+    ("armature or damping of actuators", _any("actuator_armature", "actuator_damping", "actuator_dampingpoly")),
+    ("disabled groups of actuators", lambda mujoco, model: bool(model.opt.disableactuator)),
+    ("gravity compensation", _any("body_gravcomp")),
+    ("adhesion, or surfaces that move", _any("flg_adhesion", "flg_surfacevel")),
+    ("springs or dampers that are not linear", _any("jnt_stiffnesspoly", "dof_dampingpoly", "nplastic")),
+    ("springs of free or ball joints", _sprung_bodies),
+    ("limits of ball joints", lambda mujoco, model: bool(model.jnt_limited[_joints(mujoco, model, "BALL")].any())),
+    ("wind, or fluid forces on ellipsoids", _bad_fluid),
+    ("spatial tendons, or joints that are twice in one", _bad_tendons),
+    ("armature of tendons, or springs or dampers of tendons that are not linear", _any(*_TENDONS)),
+    ("height fields or signed distance fields", _bad_geoms),
+    # MuJoCo leaves out contacts for which it has no room, or raises an error.
+    ("less than 2 MB of memory", lambda mujoco, model: model.narena < 2_000_000),
+    ("too many pairs of geoms that may touch", lambda mujoco, model: len(pairs(mujoco, model)) > _MOST_PAIRS),
+)
+
+
+def reasons(mujoco: Any, model: Any) -> list[str]:
+    """Why lanes with this model cannot be stepped together: names of features that it has."""
+    return [name for name, test in UNSUPPORTED if test(mujoco, model)]
+
+
+def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which pairs of geoms have a <pair>, whose parameters MuJoCo takes instead of the geoms'."""
+
+    def codes(geoms: NDArray[Any]) -> NDArray[Any]:
+        return geoms.min(1) * model.ngeom + geoms.max(1)
+
+    if not len(found):
+        return np.zeros(0, bool)
+    return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
+
+
+def _by_type(model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The pairs, with the geom of the lower type first."""
+    swap = (model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]])[:, None]
+    return np.where(swap, found[:, ::-1], found)
+
+
+def pairs(mujoco: Any, model: Any) -> NDArray[np.int32]:
+    """Pairs of geoms between which MuJoCo may find contacts: (pairs, 2). The first one has the lower type."""
+    if disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
+        return np.zeros((0, 2), np.int32)
+    first, second = np.triu_indices(model.ngeom, 1)
+    contype, affinity = model.geom_contype, model.geom_conaffinity
+    kinds = (contype[first] & affinity[second]) | (contype[second] & affinity[first])
+    weld = model.body_weldid[model.geom_bodyid]
+    above = model.body_weldid[model.body_parentid[weld]]
+    apart = weld[first] != weld[second]
+    if not disabled(mujoco, model, "FILTERPARENT"):
+        related = (weld[first] == above[second]) | (weld[second] == above[first])
+        apart &= ~(related & (weld[first] != 0) & (weld[second] != 0))
+    moves = model.body_treeid[model.geom_bodyid] >= 0  # MuJoCo looks for no contact of two mocap bodies
+    apart &= moves[first] | moves[second]
+    excluded = {tuple(sorted((int(sign) >> 16, int(sign) & 0xFFFF))) for sign in model.exclude_signature}
+    bodies = np.sort(model.geom_bodyid[np.column_stack([first, second])], 1)
+    if excluded:
+        apart &= np.array([tuple(pair) not in excluded for pair in bodies.tolist()], bool)
+    found = np.column_stack([first, second])[(kinds != 0) & apart]
+    bodies = bodies[(kinds != 0) & apart]
+    found = _by_type(model, found)
+    found = found[np.lexsort((found[:, 1], found[:, 0], bodies[:, 1], bodies[:, 0]))]
+    found = np.concatenate([found, _by_type(model, np.column_stack([model.pair_geom1, model.pair_geom2]))])
+    planes = int(mujoco.mjtGeom.mjGEOM_PLANE)
+    return found[model.geom_type[found[:, 1]] != planes].astype(np.int32)

@@ -1,0 +1,379 @@
+"""The libmujoco of the installed `mujoco` package: addresses of its functions, models and data for the C core.
+
+This module does not know the layout of MuJoCo's structs: the official bindings make models and data, and say where they
+and their arrays are. csrc/engines/mujoco/mujoco.h describes how they are used.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import functools
+import hashlib
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.envs.mujoco import carried_arrays as kept_arrays
+from batchenv.envs.mujoco import physics as steps
+from batchenv.envs.mujoco import shares
+from batchenv.system import memory
+
+OLDEST = (3, 1)
+# In older versions the solver of an island stops by another criterion than the solver of all constraints. Walker2d's
+# results then differed in one step of 4,000.
+ONE_ISLAND = (3, 17)
+DATA_BYTES = 500_000  # about the size of an mjData as the bindings make it, or a little more
+INSTALL = 'pip install "batchenv[mujoco]"'
+
+# Functions of the library; _OPTIONAL ones are not in all versions.
+_FUNCTIONS = (
+    *("mj_step", "mj_forward", "mj_resetData", "mj_rnePostConstraint", "mj_getState", "mj_setState", "mju_error"),
+)
+_HANDLERS = ("_mjPRIVATE__set_tls_error_fn", "_mjPRIVATE_setTlsLogHandler")  # up to MuJoCo 3; from 4 on
+_OPTIONAL = (
+    *_HANDLERS,
+    "_mjPRIVATE__set_tls_warning_fn",
+    "mj_updateSleep",  # from 3.4 on, where bodies may sleep
+    "mjcb_time",  # a variable
+    *_core.MUJOCO_STAGES,
+    *_core.MUJOCO_CALLBACKS,
+)
+_ALWAYS = ("qpos", "qvel", "ctrl")
+
+
+@functools.cache
+def load() -> tuple[Any, dict[str, int]]:
+    """The `mujoco` module, and {name: address} of its library's functions and of the variable `mjcb_time` (0 if the
+    library has no such name).
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
+    """
+    try:
+        import mujoco
+    except Exception as error:  # a broken GL set-up raises other errors than ImportError
+        raise DependencyNotInstalled(_why_not(error)) from error
+    if _version(mujoco) < OLDEST:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed: {INSTALL} --upgrade"
+        )
+    folder = Path(mujoco.__file__).parent
+    found = sorted([*folder.glob("libmujoco*.so*"), *folder.glob("libmujoco*.dylib"), *folder.glob("mujoco.dll")])
+    if not found:
+        raise DependencyNotInstalled(f"no libmujoco beside {mujoco.__file__}: {INSTALL} --force-reinstall")
+    library = ctypes.CDLL(str(found[0]))
+
+    def address(name: str) -> int:
+        function = getattr(library, name, None)
+        return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    functions = {name: address(name) for name in (*_FUNCTIONS, *_OPTIONAL)}
+    missing = [name for name in _FUNCTIONS if not functions[name]]
+    if not any(functions[name] for name in _HANDLERS):
+        missing.append(_HANDLERS[1])  # without it, errors of MuJoCo would end the process
+    if missing:
+        raise DependencyNotInstalled(
+            f"mujoco {mujoco.__version__} is not supported by this batchenv: its library has no {', '.join(missing)}; "
+            "install a newer batchenv, or mujoco 4.0"
+        )
+    return mujoco, functions
+
+
+def _version(mujoco: Any) -> tuple[int, ...]:
+    return tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+
+
+def _why_not(error: Exception) -> str:
+    """Why mujoco cannot be imported, and what helps."""
+    try:
+        os.getcwd()
+    except OSError as gone:
+        return (
+            f"mujoco cannot be imported from a working directory that is gone ({gone}): change into one that exists, "
+            "with os.chdir(), first"
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name == "mujoco":
+        return f"MuJoCo's environments need mujoco: {INSTALL} ({error})"
+    return (
+        f"mujoco is installed, but cannot be imported: {type(error).__name__}: {error}; MUJOCO_GL="
+        f"{os.environ.get('MUJOCO_GL')!r} may be wrong here, or reinstall it: {INSTALL} --force-reinstall"
+    )
+
+
+def _xml_error(what: str, error: Exception) -> ValueError:
+    mujoco, _ = load()
+    return ValueError(f"{what} is not a model that mujoco {mujoco.__version__} reads: {error}")
+
+
+def _compiler_error(what: str, error: RuntimeError) -> RuntimeError:
+    """MuJoCo's compiler starts threads; if it cannot start one, it raises an error that does not give the reason."""
+    return RuntimeError(
+        f"{what}: MuJoCo could not compile this model: {error}. If it can at other times, it lacked memory, or could "
+        "not start a thread: raise the limit (ulimit -u, ulimit -v, a container's), or use fewer threads elsewhere"
+    )
+
+
+def read_model(path: str | Path) -> Any:
+    """The mjModel of an XML file.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is not a model.
+    """
+    mujoco, _ = load()
+    if "\0" in str(path) or not Path(path).exists():
+        raise FileNotFoundError(f"xml_file: there is no file {str(path)!r}")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"xml_file={str(path)!r} is a folder: name a model's file")
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except (ValueError, TypeError) as error:  # TypeError: a path that is no UTF-8
+        raise _xml_error(f"xml_file={str(path)!r}", error) from None
+    except RuntimeError as error:
+        raise _compiler_error(f"xml_file={str(path)!r}", error) from error
+
+
+def parse_model(text: str) -> Any:
+    """The mjModel of XML text. Raises ValueError if it is not a model."""
+    mujoco, _ = load()
+    try:
+        text.encode()
+        return mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:  # UnicodeEncodeError is one
+        raise _xml_error("xml", error) from None
+    except RuntimeError as error:
+        raise _compiler_error("xml", error) from error
+
+
+def fingerprint(model: Any) -> int:
+    """A number that differs between models and between versions of MuJoCo."""
+    mujoco, _ = load()
+    digest = hashlib.blake2b(mujoco.__version__.encode(), digest_size=8)
+    for part in (model, model.opt):
+        for name in sorted(dir(part)):
+            value = None if name.startswith("_") else getattr(part, name, None)
+            if isinstance(value, (int, float, np.ndarray)):
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(value).tobytes())
+    return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+def idle_flags(model: Any) -> int:
+    """Which stages of MuJoCo's step have nothing to do for this model, wherever its bodies are: bits of
+    `opt.disableflags`.
+
+    - Contacts are searched for even if no two geoms can touch: this takes a fifth of a pendulum's step. - Constraints
+    are sorted into independent islands, which are solved one by one. If everything that moves belongs to one tree of
+    joints, there is only one island, and the results are the same without the sorting, which takes 2% to 8% of a step
+    (from version ONE_ISLAND on).
+    """
+    mujoco, _ = load()
+    flags = mujoco.mjtDisableBit
+    if model.opt.enableflags or getattr(model, "nflex", 0):  # sleeping needs islands
+        return 0
+    bits = 0 if _may_touch(model) else int(flags.mjDSBL_CONTACT)
+    if getattr(model, "ntree", 0) == 1 and _version(mujoco) >= ONE_ISLAND:
+        bits |= int(getattr(flags, "mjDSBL_ISLAND", 0))
+    return bits
+
+
+def _may_touch(model: Any) -> bool:
+    mujoco, _ = load()
+    if model.npair or mujoco.get_mjcb_contactfilter() is not None:  # the user's own rules
+        return True
+    # MuJoCo's rules: the bodies are not welded together, and the type of one geom has a bit of the other's affinity.
+    kinds = np.column_stack([model.body_weldid[model.geom_bodyid], model.geom_contype, model.geom_conaffinity])
+    body, kind, affinity = np.unique(kinds, axis=0).T
+    return bool(((kind[:, None] & affinity) != 0)[body[:, None] != body].any())
+
+
+class Lanes:
+    """`count` lanes of a model. `source` holds all that the C core needs to know about them.
+
+    A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. There are only a few
+        mjData, which are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
+
+    Args:
+        threads: how many threads may step lanes at the same time.
+        reads: which of `_core.MUJOCO_FIELDS` the task reads in addition to qpos, qvel and ctrl.
+        flags, bodies: of the type; see `_core.MujocoSource`.
+        observed: further fields of mjData, in the order in which they are observed.
+        unlimited: actuators without limits of their own take any action.
+        together: whether several lanes may be stepped at a time: see physics.py.
+
+    Attributes:
+        alone: why no lanes are stepped together; [] if they are.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        count: int,
+        threads: int,
+        reads: Sequence[str] = (),
+        flags: dict[str, bool] | None = None,
+        bodies: dict[str, int] | None = None,
+        observed: list[str] | None = None,
+        unlimited: bool = False,
+        together: bool = True,
+    ):
+        self._given = (model, reads, flags, bodies, observed, unlimited)
+        mujoco, functions = load()
+        number = fingerprint(model)
+        idle = idle_flags(model)
+        if idle:
+            model = copy.copy(model)
+            model.opt.disableflags |= idle
+        self.model = model
+        first = mujoco.MjData(model)
+        self.signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        self.state_size = int(mujoco.mj_stateSize(model, self.signature))
+        self.init_qpos, self.init_qvel = first.qpos.copy(), first.qvel.copy()
+        bounds = [np.array(bound) for bound in model.actuator_ctrlrange.T]  # C-contiguous copies
+        if unlimited:
+            free = ~np.asarray(model.actuator_ctrllimited, np.bool_)
+            bounds[0][free], bounds[1][free] = -np.inf, np.inf
+        # mjData of lanes that sleep or have plugins hold more than rows have room for: each lane has its own.
+        trees = int(model.ntree) if kept_arrays.sleeps(mujoco, model) else 0
+        self._sleeps = trees > 0
+        kept = kept_arrays.sizes(mujoco, model, first)
+        self._row_size = self.state_size + sum((size + 7) // 8 for size in kept) + (trees + 1) // 2  # doubles
+        slots = count if trees or getattr(model, "nplugin", 0) else min(count, threads + 1)
+        rows = count * self._row_size * 32  # two states, and the two of the next step
+        memory.check(
+            f"{count} lanes of MuJoCo", slots * DATA_BYTES + rows, (slots - 1) * (first.nbuffer + first.narena) + rows
+        )
+        self.slots = [first, *(mujoco.MjData(model) for _ in range(slots - 1))]
+
+        fields = [*_core.MUJOCO_FIELDS, *(observed or [])]
+        used = [name in _ALWAYS or name in reads for name in _core.MUJOCO_FIELDS] + [True] * len(observed or [])
+        sizes = [getattr(first, name).size * use for name, use in zip(fields, used, strict=True)]
+        self.fields, self.sizes = fields, sizes
+        self.isa = _core.chosen_isa()
+        self.plan: steps.Plan | None = None  # with `together`
+        self.trial: steps.Trial | None = None  # checks lanes' own models
+        starts = 2 * self._row_size + np.cumsum([0, *sizes])
+        self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
+        self.records = np.zeros((count, starts[-1]))
+        dot, einsum = fused()
+        numbers = {
+            "fingerprint": number,
+            "state_signature": self.signature,
+            "state_size": self.state_size,
+            "row_size": self._row_size,
+            "num_trees": trees,
+            "fused_dot": dot,
+            "fused_einsum": einsum,
+        }
+        self.source = _core.MujocoSource(
+            self.records,
+            model,
+            self.slots,
+            fields=fields,
+            starts=starts[:-1],
+            sizes=sizes,
+            functions=functions,
+            numbers=numbers,
+            starting=(self.init_qpos, self.init_qvel),
+            bounds=bounds,
+            kept_bytes=kept,
+            unstable=[int(getattr(mujoco.mjtWarning, f"mjWARN_{name}")) for name in _core.MUJOCO_UNSTABLE],
+            flags=flags or {},
+            bodies=bodies or {},
+        )
+        self._alone: dict[int, list[str]] = {}  # of lanes with models of their own
+        self.alone = steps.start(self, mujoco, functions, number) if together else ["not wanted"]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def like(self, count: int) -> Lanes:
+        """Other lanes, of the same kind, that are not stepped together."""
+        model, reads, flags, bodies, observed, unlimited = self._given
+        return Lanes(model, count, 1, reads, flags, bodies, observed, unlimited, together=False)
+
+    def put_models(self, models: dict[int, Any]) -> None:
+        """Gives lanes models of their own: {lane: model}. Those that cannot be stepped with others, or fail a check,
+        are stepped alone."""
+        mujoco, functions = load()
+        distinct = {id(model): model for model in models.values()}
+        floats, why = {}, {}
+        for key, model in distinct.items():
+            numbers, why[key] = steps.floats_of(self, mujoco, model)
+            if numbers is not None:
+                floats[key] = numbers
+        taken = [distinct[key] for key in floats]
+        found = steps.check_models(self, mujoco, functions, taken, list(floats.values()))
+        for key, what in zip(list(floats), found, strict=True):
+            if what:
+                why[key] = [what]
+                del floats[key]
+        for lane, model in models.items():
+            self._alone[lane] = why[id(model)]
+            self.source.put_model(lane, model, floats.get(id(model)))
+
+    def physics(self, lane: int) -> str:
+        """How the lane is stepped, and why."""
+        return shares.told(load()[0], self, lane, self._alone.get(lane, self.alone))
+
+    def name_of(self, index: int) -> str:
+        """What the number `index` of a lane's record belongs to."""
+        if index < 2 * self._row_size:
+            return "the state"
+        ends = 2 * self._row_size + np.cumsum(self.sizes)
+        return self.fields[int(np.searchsorted(ends, index, "right"))]
+
+    def field(self, name: str) -> NDArray[np.float64]:
+        """A copy of the lanes' qpos, qvel or ctrl: float64 (lanes, size)."""
+        return self.records[:, self._places[name]].copy()
+
+    def data(self, lane: int, stepped: bool, target: Any = None) -> Any:
+        """An mjData with the lane's state and results (see be_mujoco_remake): a new one, or `target` if it can be used.
+
+        stepped: whether there was a step since the lane's last reset.
+        """
+        mujoco, _ = load()
+        model = self.source.model(lane)
+        if self._sleeps:  # the lane has an mjData of its own
+            target = copy.copy(self.slots[lane])
+            if stepped:
+                mujoco.mj_rnePostConstraint(model, target)
+            return target
+        if target is None:
+            target = mujoco.MjData(model)
+        self.source.remake(lane, target, stepped)
+        return target
+
+
+@functools.cache
+def fused() -> tuple[int, int]:
+    """Whether NumPy's dot of two or three numbers, and its einsum, use fused multiply-adds: (1 or 0, 1 or 0).
+
+    Fused multiply-adds round differently, and Gymnasium computes rewards and infos with these functions.
+    """
+    rng = np.random.default_rng(20261101)
+    vectors = rng.uniform(-1, 1, (64, 3))
+    masses, places = rng.uniform(0, 9, (16, 5)), rng.uniform(-1, 1, (16, 5, 3))
+
+    def total(pairs: list[tuple[float, float]]) -> float:
+        result = 0.0
+        for a, b in pairs:
+            result = float(Fraction(a) * Fraction(b) + Fraction(result))
+        return result
+
+    dot = all(v[:n].dot(v[:n]) == total([(x, x) for x in v[:n].tolist()]) for v in vectors for n in (2, 3))
+    sums = [np.einsum("b,bj->j", mass, place) for mass, place in zip(masses, places, strict=True)]
+    einsum = all(
+        values[j] == total(list(zip(mass.tolist(), place[:, j].tolist(), strict=True)))
+        for values, mass, place in zip(sums, masses, places, strict=True)
+        for j in range(3)
+    )
+    return int(dot), int(einsum)

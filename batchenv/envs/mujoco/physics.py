@@ -1,0 +1,374 @@
+"""Which models can be stepped several lanes at a time, what the C core needs for it, and the self-check.
+
+csrc/engines/physics computes what is smooth in a step of MuJoCo, in MuJoCo's order of sums, which differs from version
+to version. So this is used only with versions whose order is known, for models that need nothing else, and after a
+check that the results of this very model with this very library are the same bits.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import os
+import platform
+from typing import Any
+
+import numpy as np
+from gymnasium import logger
+from numpy.typing import NDArray
+
+from batchenv import _core
+from batchenv.envs.mujoco import constraints
+from batchenv.envs.mujoco.features import disabled, explicit, pairs, reasons
+
+Lanes = Any  # library.Lanes; that module imports this one
+
+# Versions whose arithmetic is known. Between these two groups sums of quaternions changed, and RK4 of free joints.
+VERSIONS = (*((3, minor) for minor in range(11, 18)), (4, 0))
+
+# ---- the model, as csrc/engines/physics/physics.h has it
+
+
+def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
+    geom = mujoco.mjtGeom
+    round_ones = [int(geom.mjGEOM_SPHERE), int(geom.mjGEOM_CAPSULE)]
+    first, second = model.geom_type[found].T
+    plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
+    both = np.isin(first, round_ones) & np.isin(second, round_ones)
+    cylinder = second == int(geom.mjGEOM_CYLINDER)
+    with_plane = np.where(capsule, 1, np.where(cylinder, 4, 0))
+    return np.where(plane, with_plane, np.where(both, 3, 2)).astype(np.int32)
+
+
+def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
+    """For each pair: how far apart the geoms' middles, and how far apart their axes may be when a contact begins."""
+    margin = np.maximum(model.geom_margin, 0) + np.maximum(model.geom_gap, 0)
+    margins = margin[found].sum(1)
+    if model.npair:
+        most = (np.maximum(model.pair_margin, 0) + np.maximum(model.pair_gap, 0)).max()
+        margins = np.where(explicit(model, found), np.maximum(margins, most), margins)
+    sizes = np.where(np.isin(model.geom_type, (2, 3)), model.geom_size[:, 0], model.geom_rbound)
+    return np.column_stack([margins + model.geom_rbound[found].sum(1), margins + sizes[found].sum(1)])
+
+
+def _tendons(model: Any) -> dict[str, NDArray[Any]]:
+    """The degrees of freedom of each tendon in increasing order, and how far each moves it."""
+    dofs, coefs = model.jnt_dofadr[model.wrap_objid], model.wrap_prm.copy()
+    for first, count in zip(model.tendon_adr, model.tendon_num, strict=True):
+        order = first + np.argsort(dofs[first : first + count])
+        dofs[first : first + count], coefs[first : first + count] = dofs[order], coefs[order]
+    return {"tendon_dofs": dofs, "tendon_coefs": coefs}
+
+
+def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
+    """body_quat; MuJoCo normalises those of mocap bodies in each step."""
+    quats = model.body_quat.copy()
+    for body in np.flatnonzero(model.body_mocapid >= 0):
+        mujoco.mju_normalize4(quats[body])
+    return quats
+
+
+# Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
+# lanes of a group have to agree about them.
+_SIGNS = (
+    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
+    *("opt_density", "opt_viscosity"),
+)
+_MASSES = ("body_mass", "body_subtreemass")
+# Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
+_DERIVED = {
+    "body_ipos or body_iquat": ("body_sameframe", "geom_sameframe", "site_sameframe"),
+    "dof_frictionloss": ("always",),
+    "geom_solref or geom_solimp": ("pair_shape",),
+}
+
+
+class Plan:
+    """A model as the C core reads it: see csrc/engines/physics/physics.h.
+
+    compiled: the plan of the compiler's model, if `model` is a changed copy of it.
+
+    Attributes:
+        sizes, ints: in the order of `_core.PHYSICS_SIZES` and `PHYSICS_INTS`; ints are int32 arrays.
+        floats: all numbers of `_core.PHYSICS_FLOATS`; starts: where each begins.
+        model: the model. pairs: of geoms, of the compiler's model. contacts: what constraints.py says of them.
+        deciding, places: what else all lanes of a group have to agree about: {name of a field: array}, and where mocap
+            bodies are: they stay there.
+    """
+
+    def __init__(self, mujoco: Any, model: Any, compiled: Plan | None = None):
+        self.model = model
+        self.pairs = found = compiled.pairs if compiled else pairs(mujoco, model)
+        version = mujoco.__version__.split(".")
+        kinds = _pair_kinds(mujoco, model, found)
+        self.contacts = contacts = constraints.Contacts(mujoco, model, found, kinds, compiled and compiled.model)
+        joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
+        limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
+        known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
+        solver = constraints.solver(mujoco, model) if known_limits else 0
+        pair_own = contacts.own * (solver > 0)
+        trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
+        own = {
+            "num_pairs": len(found),
+            "num_trees": len(trees) - 1,
+            "tree_dofs": trees,
+            "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[pair_own > 0].sum()),
+            "version": int(version[0]) * 1000 + int(version[1]),
+            "always": int(constraints.always(mujoco, model)),
+            "body_quat": _quats(mujoco, model),
+            "damps": int(not disabled(mujoco, model, "EULERDAMP")),
+            "jnt_limited": model.jnt_limited * limits,
+            "tendon_limited": model.tendon_limited * limits,
+            **_tendons(model),
+            # MuJoCo takes 0 for what is the negative of gravity
+            "opt_gravity": np.full(3, -0.0) if disabled(mujoco, model, "GRAVITY") else model.opt.gravity,
+            "solves": solver,
+            "jnt_shape": joint_shapes,
+            "jnt_curve": joint_curves,
+            "pair_geoms": found,
+            "pair_kind": kinds,
+            "pair_own": pair_own,
+            "pair_dim": contacts.dim,
+            "pair_shape": contacts.shape,
+            "pair_reach": _pair_reach(model, found),
+            "pair_margin": contacts.margin,
+            "pair_friction": contacts.friction,
+            "pair_curve": contacts.curve,
+        }
+
+        def field(name: str) -> Any:
+            if name in own:
+                return own[name]
+            return getattr(model.opt, name[4:]) if name.startswith("opt_") else getattr(model, name)
+
+        self.sizes = [int(field(name)) for name in _core.PHYSICS_SIZES]
+        self.ints = [np.array(field(name), np.int32).reshape(-1) for name in _core.PHYSICS_INTS]
+        arrays = [np.array(field(name), np.float64).reshape(-1) for name in _core.PHYSICS_FLOATS]
+        self.starts = np.cumsum([0, *(len(array) for array in arrays)])[:-1]
+        self.floats = np.concatenate(arrays)
+
+        self.deciding = {
+            **{name.removeprefix("opt_"): np.sign(field(name)) for name in _SIGNS},
+            **{name: field(name) >= constraints.MINVAL for name in _MASSES},
+        }
+        mocap = model.body_mocapid >= 0
+        self.places = np.append(model.body_pos[mocap], model.body_quat[mocap])
+
+    def unlike(self, compiled: Plan) -> list[str]:
+        """Why lanes of this model and of the compiler's cannot be in one group: they do not take the same decisions."""
+        why = [
+            f"a number of {name} is 0 or less in the lane's model, and more in the others', or the other way round"
+            for name, values in self.deciding.items()
+            if not np.array_equal(values, compiled.deciding[name])
+        ]
+        if not np.array_equal(self.places, compiled.places):
+            why.append("the lane's body_pos or body_quat has a mocap body elsewhere")
+        ints = zip(_core.PHYSICS_INTS, self.ints, compiled.ints, strict=True)
+        other = {name for name, mine, theirs in ints if not np.array_equal(mine, theirs)}
+        names = [field for field, derived in _DERIVED.items() if other.intersection(derived)]
+        if "pair_own" in other:
+            mine, theirs = self.contacts, compiled.contacts
+            differ = mine.own != theirs.own
+            names += [name for name in mine.tests if (mine.tests[name] != theirs.tests[name])[differ].any()]
+        names = list(dict.fromkeys(names)) or sorted(other)
+        return why + [f"with the lane's {name}, a step is not computed as those of the others" for name in names]
+
+
+# ---- lanes
+
+
+def start(lanes: Lanes, mujoco: Any, functions: dict[str, int], fingerprint: int) -> list[str]:
+    """Has the lanes stepped together. Returns why not, if that is impossible.
+
+    functions: {name: address}, as library.load() has them. fingerprint: identifies the model.
+
+    Which features, versions and observations allow it is checked first, and then the results (`check`).
+    """
+    why = _obstacles(lanes, mujoco, functions)
+    if not why:
+        key = (fingerprint, lanes.isa, tuple(lanes.fields), tuple(lanes.sizes))
+        if key not in _checked:
+            _checked[key] = check(lanes, mujoco, functions)
+            if _checked[key]:
+                logger.warn(f"MuJoCo's lanes are stepped one by one: {_checked[key]}")
+        why = [_checked[key]] if _checked[key] else []
+    if not why:
+        together(lanes, mujoco, functions)
+    return why
+
+
+_checked: dict[Any, str] = {}  # what `check` has found
+
+
+def _obstacles(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> list[str]:
+    if os.environ.get("BATCHENV_PHYSICS") == "0":
+        return ["BATCHENV_PHYSICS=0"]
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return [f"on {platform.machine()}, MuJoCo's sums are rounded in another way"]
+    version = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+    if version not in VERSIONS:
+        return [f"the arithmetic of mujoco {mujoco.__version__} is not known to this batchenv"]
+    missing = [name for name in _core.MUJOCO_STAGES if not functions[name]]
+    if missing:
+        return [f"mujoco's library has no {', '.join(missing)}"]
+    if len(lanes) < 2:
+        return ["there is one lane"]
+    called = _called(functions)
+    if called:
+        return called
+    unknown = [name for name, size in zip(lanes.fields, lanes.sizes, strict=True) if size and name not in _places]
+    return [f"observes {name}" for name in unknown] + [f"the model has {name}" for name in reasons(mujoco, lanes.model)]
+
+
+def _called(functions: dict[str, int]) -> list[str]:
+    """Why nothing can be checked now: steps by mj_step would call what the user has set."""
+
+    def is_set(variable: int) -> bool:
+        return bool(variable) and bool(ctypes.c_void_p.from_address(variable).value)
+
+    names = [name for name in _core.MUJOCO_CALLBACKS if is_set(functions[name])]
+    return [f"{', '.join(names)} was set when the lane got its model"] if names else []
+
+
+_places = {name: place for place, name in enumerate(_core.PHYSICS_ARRAYS)}
+
+
+def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
+    """Has the lanes stepped together from now on. No lane may have been stepped."""
+    plan = Plan(mujoco, lanes.model)
+    without_contacts = copy.copy(lanes.model)
+    without_contacts.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    at = _state_places(mujoco, lanes)
+    begin, end = (bound([at[name][k] for name in _INPUTS]) for k, bound in enumerate((min, max)))
+    state = np.empty(lanes.state_size)
+    mujoco.mj_getState(lanes.model, mujoco.MjData(lanes.model), state, lanes.signature)
+    lanes.source.step_together(
+        lanes.isa,
+        plan.sizes,
+        plan.ints,
+        plan.starts,
+        plan.floats,
+        np.zeros_like(lanes.records),
+        functions,
+        [at[name][0] for name in _core.MUJOCO_STATES],
+        begin,
+        state[begin:end].copy(),
+        [_places.get(name, -1) for name in lanes.fields],
+        without_contacts,
+        lanes.slots,
+    )
+    lanes.plan = plan
+
+
+_INPUTS = ("QFRC_APPLIED", "XFRC_APPLIED", "EQ_ACTIVE", "MOCAP_POS", "MOCAP_QUAT")  # lie together
+
+
+def _state_places(mujoco: Any, lanes: Lanes) -> dict[str, tuple[int, int]]:
+    """{name: (begin, end)} of the parts of MuJoCo's states. They are in the order of their bits."""
+    states = mujoco.mjtState
+    names = [*_core.MUJOCO_STATES, *_INPUTS]
+    bits = {name: int(getattr(states, f"mjSTATE_{name}")) for name in names}
+
+    def size(signature: int) -> int:
+        return int(mujoco.mj_stateSize(lanes.model, signature & lanes.signature)) if signature else 0
+
+    return {name: (size(bit - 1), size(2 * bit - 1)) for name, bit in bits.items()}
+
+
+def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64] | None, list[str]]:
+    """What `MujocoSource.put_model` needs to step a lane with this model together with others; or None, and why."""
+    if lanes.plan is None:
+        return None, lanes.alone
+    why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
+    with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
+        plan = None if why else Plan(mujoco, model, lanes.plan)
+    why = plan.unlike(lanes.plan) if plan else why
+    return (None, why) if why else (plan.floats, [])
+
+
+# ---- the self-checks
+
+_TRIAL_LANES = 16
+_TRIAL_STEPS = (1, 2, 25, 1, 3, 25, 1)  # of MuJoCo, in each round
+
+
+def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
+    """Steps states of the model together and with mj_step, and compares every number. Returns what differs, or "".
+
+    States are near the start and far from it, at rest and fast, in the air and in contact, beyond limits and absurd.
+    """
+    trial = Trial(lanes, mujoco, functions, _TRIAL_LANES)
+    trial.states[-1, trial.first_speed] = 1e12  # MuJoCo finds this unstable
+    return next((what for what in trial.compare(_TRIAL_STEPS, "in the self-check") if what), "")
+
+
+class Trial:
+    """Lanes of the same model as others, which are stepped both together and with mj_step.
+
+    Attributes:
+        states: where they begin: (lanes, size of a state).
+    """
+
+    def __init__(self, lanes: Lanes, mujoco: Any, functions: dict[str, int], count: int):
+        self._lanes = lanes.like(count)
+        together(self._lanes, mujoco, functions)
+        self._rng = np.random.default_rng(1)
+        model, data = self._lanes.model, self._lanes.slots[0]
+        self._low, self._high = (np.clip(bound, -2, 2) for bound in model.actuator_ctrlrange.T)
+        free = ~np.asarray(model.actuator_ctrllimited, bool)
+        self._low[free], self._high[free] = -1, 1
+        self.first_speed = _state_places(mujoco, self._lanes)["QVEL"][0]
+        self.states = np.empty((count, self._lanes.state_size))
+        for lane, state in enumerate(self.states):
+            mujoco.mj_resetData(model, data)
+            scale = (0.01, 0.1, 0.5, 2.0)[lane % 4]
+            data.qpos[:] += self._rng.uniform(-scale, scale, model.nq)
+            data.qvel[:] = self._rng.standard_normal(model.nv) * scale * (1, 5)[lane // 4 % 2]
+            mujoco.mj_getState(model, data, state, self._lanes.signature)
+        self._version = mujoco.__version__
+
+    def put_models(self, models: list[Any], floats: list[NDArray[np.float64]]) -> None:
+        """Gives the lanes models of their own, by turns. floats: their `floats_of`."""
+        for lane in range(len(self._lanes)):
+            k = lane % len(models)
+            self._lanes.source.put_model(lane, models[k], floats[k].copy())  # so that groups have several models
+
+    def compare(self, calls: tuple[int, ...], where: str) -> list[str]:
+        """Takes so many steps in each call. Returns what of each lane differs (`where` is part of this text), or ""."""
+        lanes = self._lanes
+        lanes.records[:, : lanes.state_size] = self.states
+        found = [""] * len(lanes)
+        for steps in calls:
+            actions = self._rng.uniform(self._low, self._high, (len(lanes), len(self._low)))
+            differs, unstable = lanes.source.compare(actions.astype(np.float32), steps)
+            for lane in np.flatnonzero(differs >= 0):
+                name = lanes.name_of(int(differs[lane]))
+                found[lane] = f"{name} differs from mj_step's {where}, with mujoco {self._version} and {lanes.isa}"
+            if any(found):
+                break
+            lanes.records[unstable, : lanes.state_size] = self.states[unstable]
+        return found
+
+
+_OWN_LANES = 8
+_OWN_STEPS = (1, 4)
+
+
+def check_models(
+    lanes: Lanes, mujoco: Any, functions: dict[str, int], models: list[Any], floats: list[NDArray[np.float64]]
+) -> list[str]:
+    """The same for models that lanes are to get, several at a time. Returns what differs with each model, or ""."""
+    called = _called(functions)
+    if called:
+        return called * len(models)
+    if models and lanes.trial is None:
+        lanes.trial = Trial(lanes, mujoco, functions, _OWN_LANES)
+    found = []
+    for k in range(0, len(models), _OWN_LANES):
+        some = models[k : k + _OWN_LANES]
+        lanes.trial.put_models(some, floats[k : k + _OWN_LANES])
+        differs = lanes.trial.compare(_OWN_STEPS, "in the check of the lane's model")
+        found += [next((text for text in differs[j :: len(some)] if text), "") for j in range(len(some))]
+    for what in set(found) - {""}:
+        logger.warn(f"Some of MuJoCo's lanes are stepped one by one: {what}")
+    return found

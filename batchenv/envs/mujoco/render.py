@@ -1,0 +1,131 @@
+"""Pictures of MuJoCo lanes, drawn by Gymnasium's MujocoRenderer."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+
+from batchenv.backend.protocol import Drawer
+from batchenv.envs.mujoco.library import INSTALL
+
+
+def _look_for_screen() -> None:
+    """Raises OSError if there is no screen: GLFW would then end the process when asked for a window."""
+    import glfw
+
+    if not glfw.init() or not glfw.get_primary_monitor():
+        raise OSError("GLFW finds no screen")
+
+
+@functools.cache
+def _warn_of_software() -> None:
+    """Warns once per process if pictures are drawn without a graphics card. An OpenGL context must be current."""
+    try:
+        from OpenGL import GL
+
+        name = GL.glGetString(GL.GL_RENDERER).decode()
+    except Exception:  # PyOpenGL is missing, or does not know this context: then it is unknown what draws
+        return
+    if any(word in name.lower() for word in ("llvmpipe", "softpipe", "swrast", "software")):
+        warnings.warn(
+            f"MuJoCo's pictures are drawn by the processor here ({name}), not by a graphics card, which is many times "
+            "slower: make them smaller with width= and height=, or draw fewer lanes",
+            stacklevel=2,
+        )
+
+
+class MuJoCoDrawer(Drawer):
+    """Draws lanes with one OpenGL context, each through a camera of its own. Made once per BatchEnv.
+
+    lanes: the `library.Lanes`. settings: arguments of Gymnasium's MujocoRenderer.
+    """
+
+    def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
+        self._batch = batch
+        self._lanes = lanes
+        self._mode = mode
+        self._settings = settings
+        self._drawer: Any = None
+        self._cameras: dict[int, Any] = {}
+
+    def _open(self) -> None:
+        try:
+            from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
+        except ImportError as error:
+            raise DependencyNotInstalled(
+                f"pictures of MuJoCo need imageio beside mujoco: {INSTALL} imageio ({error})"
+            ) from error
+        model, settings = self._lanes.model, self._settings
+        import mujoco
+
+        self._data = mujoco.MjData(model)
+        visual = model.vis.global_
+        visual.offwidth = max(visual.offwidth, settings["width"])
+        visual.offheight = max(visual.offheight, settings["height"])
+        drawer = MujocoRenderer(
+            model,
+            self._data,
+            settings["default_camera_config"],
+            settings["width"],
+            settings["height"],
+            settings["max_geom"],
+            settings["camera_id"],
+            settings["camera_name"],
+            settings["visual_options"],
+        )
+        try:
+            if self._mode == "human":
+                _look_for_screen()
+            drawer._get_viewer(self._mode)
+        except Exception as error:  # GL libraries raise errors of many types
+            if self._mode == "human":
+                hint = "render_mode='human' needs a screen"
+            else:
+                hint = (
+                    "set MUJOCO_GL=egl (with libEGL: apt install libegl1) or MUJOCO_GL=osmesa (with libOSMesa: "
+                    "apt install libosmesa6) before Python starts"
+                )
+            raise DependencyNotInstalled(
+                f"no OpenGL for MuJoCo's pictures (MUJOCO_GL={os.environ.get('MUJOCO_GL')!r}): {hint} "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        _warn_of_software()
+        self._drawer = drawer
+
+    def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
+        """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
+        mode "human"."""
+        import mujoco
+
+        if self._drawer is None:
+            self._open()
+        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], self._batch.elapsed()
+        for lane in map(int, lanes):
+            viewer.model = self._lanes.source.model(lane)
+            viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
+            if self._mode != "human":
+                if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
+                    viewer.cam = mujoco.MjvCamera()
+                    viewer._init_camera()
+                    self._drawer._set_cam_config()
+                    self._cameras[lane] = viewer.cam
+                viewer.cam = self._cameras[lane]
+            picture = self._drawer.render(self._mode)
+            if self._mode == "rgbd_tuple":
+                pictures.append(tuple(np.ascontiguousarray(part) for part in picture))
+            else:
+                pictures.append(None if picture is None else np.ascontiguousarray(picture))
+        return None if self._mode == "human" else tuple(pictures)
+
+    def close(self) -> None:
+        """Frees the OpenGL context; closes the window."""
+        if self._drawer is not None:
+            for viewer in self._drawer._viewers.values():
+                viewer.free()
+        self._drawer = self._lanes = None

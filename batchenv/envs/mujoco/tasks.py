@@ -1,0 +1,442 @@
+"""Gymnasium's MuJoCo environments: translates their keywords and lane attributes for the C core."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchenv.arguments.messages import unknown_key
+from batchenv.arguments.numbers import integer
+from batchenv.backend.translator import Translator
+from batchenv.envs.mujoco import fields as model_fields
+from batchenv.envs.mujoco import library
+
+# Fields of a lane's model, {name: value}: as they were when MuJoCo last computed others from them, and those set since.
+Changes = tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]
+
+# Means "no bound" in tables that may hold finite numbers only.
+ANY = float(np.finfo(np.float64).max)
+
+_RENDERING = (
+    ("width", 480, "of pictures, pixels"),
+    ("height", 480, "of pictures, pixels"),
+    ("camera_id", None, "which of the model's cameras takes pictures"),
+    ("camera_name", None, "the same by name"),
+    ("default_camera_config", None, "settings of the free camera: a dict, such as {'distance': 4.0}"),
+    ("max_geom", 1000, "most objects in a picture"),
+    ("visual_options", None, "flags of the pictures: a dict, mjtVisFlag to bool"),
+)
+_EXCLUDE = ("exclude_current_positions_from_observation", True, "leave x (and y) out of observations")
+_INCLUDE = "include_{}_in_observation"
+_SIZE = 16384
+
+
+def assets() -> Path:
+    """The folder of Gymnasium's own models."""
+    spec = importlib.util.find_spec("gymnasium")
+    return Path(spec.origin).parent / "envs" / "mujoco" / "assets"
+
+
+def model_path(name: Any) -> Path:
+    """The file that `xml_file=name` means in Gymnasium: one of Gymnasium's own, unless the name starts with ~, . or
+    /."""
+    if not isinstance(name, (str, Path)):
+        raise TypeError(f"xml_file={name!r} must be a str or Path, not {type(name).__name__}")
+    if isinstance(name, Path) or name.startswith((".", "/", "~")):
+        return Path(name).expanduser()
+    return assets() / name
+
+
+def _range(name: str, value: Any) -> list[float]:
+    """Two bounds as finite numbers."""
+    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
+        raise ValueError(f"{name}={value!r} must be two numbers: (low, high)")
+    bounds = [float(bound) for bound in value]
+    if any(np.isnan(bound) for bound in bounds):
+        raise ValueError(f"{name}={value!r} must be two numbers, none of them NaN")
+    return [min(max(bound, -ANY), ANY) for bound in bounds]
+
+
+class Task(Translator):
+    """What a MuJoCo environment has in addition to the params of its C type; see Translator.
+
+    flags: {flag of the C type: the keyword that sets it}.
+    ranges: keywords that stand for two params, NAME_min and NAME_max.
+    bodies: names of the bodies that the C type looks at.
+    """
+
+    xml_file = ""
+    camera: dict[str, Any] | None = None
+    flags: dict[str, str] = {}
+    unlimited = False  # actuators without limits take any action
+    ranges: Sequence[str] = ()
+    bodies: Sequence[str] = ()
+    own: Sequence[tuple[str, Any, str]] = ()
+    reads: Sequence[str] = ()  # arrays of mjData that the task reads in addition to qpos, qvel and ctrl
+    names = ("data", "model", "qpos", "qvel", "time", "dt", "init_qpos", "init_qvel", "physics")
+    fields = model_fields.MODEL_FIELDS
+    lanes: library.Lanes
+    _observed: list[str] | None = None
+
+    def __init__(self) -> None:
+        self._changes: dict[int, Changes] = {}
+
+    @property
+    def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:
+        """See the class."""
+        xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
+        ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
+        return (xml, *self.own, *ranges, *_RENDERING)
+
+    def to_core(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], None]:
+        """Translates the user's keywords into the C type's params.
+
+        Raises:
+            TypeError, ValueError, OSError: a wrong keyword or value.
+            gymnasium.error.DependencyNotInstalled: mujoco is not installed.
+        """
+        library.load()
+        params = dict(keywords)
+        self._at_start = {name: params.pop(name) for name in self.fields if name in params}
+        self._given = {name: params.pop(name) for name, _, _ in self.KEYWORDS if name in params}
+        for name in self.ranges:
+            if f"{name}_range" not in self._given:
+                continue
+            clash = [bound for bound in (f"{name}_min", f"{name}_max") if bound in params]
+            if clash:
+                raise TypeError(f"{name}_range says what {clash[0]} says: give one of them")
+            bounds = _range(f"{name}_range", self._given.pop(f"{name}_range"))
+            params.update(zip((f"{name}_min", f"{name}_max"), bounds, strict=True))
+        for name in ("width", "height", "max_geom"):
+            integer(name, self._value(name), 1, _SIZE * 64)
+        self._check_drawing_options()
+        self._own_flags = {flag: self._flag(name) for flag, name in self.flags.items()}
+        self._model = self._read(self._value("xml_file"))
+        self._own_bodies = {name: self._body(name) for name in self.bodies}
+        return params, None
+
+    def _check_drawing_options(self) -> None:
+        """Raises TypeError or ValueError for a setting of the camera or of pictures that MuJoCo does not have."""
+        mujoco, _ = library.load()
+        settings = [name for name in dir(mujoco.MjvCamera) if not name.startswith("_")]
+        for name in self._dict("default_camera_config"):
+            if name not in settings:
+                raise ValueError(unknown_key(f"default_camera_config: no setting {name!r}", name, settings))
+        for flag in self._dict("visual_options"):
+            if flag not in range(mujoco.mjtVisFlag.mjNVISFLAG):
+                raise ValueError(f"visual_options: {flag!r} must be a flag, such as mujoco.mjtVisFlag.mjVIS_JOINT")
+
+    def _dict(self, name: str) -> dict[Any, Any]:
+        value = self._value(name)
+        if value is not None and not isinstance(value, dict):
+            raise TypeError(f"{name}={value!r} must be a dict or None, not {type(value).__name__}")
+        return value or {}
+
+    def _read(self, xml: Any) -> Any:
+        return library.read_model(model_path(xml))
+
+    def _value(self, name: str) -> Any:
+        defaults = {keyword: default for keyword, default, _ in self.KEYWORDS}
+        return self._given.get(name, defaults[name])
+
+    def _flag(self, name: str) -> bool:
+        value = self._value(name)
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}={value!r} must be a bool, not {type(value).__name__}")
+        return bool(value)
+
+    def _body(self, name: str | int, keyword: str = "xml_file") -> int:
+        """A body's number."""
+        mujoco, _ = library.load()
+        if isinstance(name, str):
+            number = mujoco.mj_name2id(self._model, int(mujoco.mjtObj.mjOBJ_BODY), name)
+            if number < 0:
+                raise ValueError(f"{keyword}: the model has no body {name!r}")
+            return number
+        return integer(keyword, name, 0, self._model.nbody - 1)
+
+    def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
+        """The object that the C core gets for `num_envs` lanes of the model, stepped by `num_threads` threads."""
+        self.lanes = library.Lanes(
+            self._model,
+            num_envs,
+            num_threads,
+            self.reads,
+            self._own_flags,
+            self._own_bodies,
+            self._observed,
+            self.unlimited,
+        )
+        if self._at_start:
+            self.set_fields(np.arange(num_envs), self._at_start)
+        return self.lanes
+
+    def release(self) -> None:
+        """Drops the reference to the lanes, which the batch keeps until its workers have ended."""
+        self.__dict__.pop("lanes", None)
+
+    def field_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a field of `fields`."""
+        return model_fields.read(self.lanes.model, name).shape
+
+    def set_fields(self, lanes: NDArray[np.int64], values: dict[str, Any]) -> None:
+        """Gives lanes models of their own; see `fields.set_fields`."""
+        model_fields.set_fields(self.lanes, lanes, values)
+        computed = not set(values).isdisjoint(model_fields.CONSTANTS)
+        for lane in lanes.tolist():
+            before, since = self._changes.setdefault(lane, ({}, {}))
+            model = self.lanes.source.model(lane)
+            since.update({name: model_fields.read(model, name) for name in values})
+            if computed:
+                before.update(since)
+                since.clear()
+
+    def changes(self) -> dict[int, Changes]:
+        """What `set_fields` has set: {lane: Changes}."""
+        return self._changes
+
+    def take_changes(self, changes: dict[int, Changes]) -> None:
+        """Makes the changes that another environment's `changes` returned."""
+        for part in range(2):
+            alike: dict[tuple[str, ...], list[int]] = {}
+            for lane, fields in changes.items():
+                alike.setdefault(tuple(sorted(fields[part])), []).append(lane)
+            for names, lanes in alike.items():
+                rows = {name: np.zeros((len(self.lanes), *self.field_shape(name))) for name in names}
+                for name in names:
+                    rows[name][lanes] = [changes[lane][part][name] for lane in lanes]
+                if names:
+                    self.set_fields(np.array(lanes), rows)
+
+    def render_modes(self, env_id: str) -> list[str]:
+        return ["human", "rgb_array", "depth_array", "rgbd_tuple"]
+
+    def drawer(self, env_id: str, mode: str, action_shape: tuple[int, ...], batch: Any) -> Any:
+        from batchenv.envs.mujoco.render import MuJoCoDrawer
+
+        settings = {name: self._value(name) for name, _, _ in _RENDERING}
+        if settings["default_camera_config"] is None:
+            settings["default_camera_config"] = self.camera
+        return MuJoCoDrawer(self.lanes, mode, settings, batch)
+
+    def keywords(self) -> dict[str, Any]:
+        """Values of KEYWORDS that make the same environment again. To be called after `to_core`."""
+        return dict(self._given)
+
+    def attribute(self, name: str, batch: Any) -> list[Any]:
+        """Copies of a lane attribute, one per lane, as Gymnasium's environment would give it."""
+        lanes = self.lanes
+        if name == "data":
+            return [lanes.data(lane, elapsed > 0) for lane, elapsed in enumerate(batch.elapsed())]
+        if name == "physics":
+            return [lanes.physics(lane) for lane in range(len(lanes))]
+        if name == "model":
+            return [copy.copy(lanes.source.model(lane)) for lane in range(len(lanes))]
+        if name == "dt":
+            return [lanes.model.opt.timestep * batch.get_params()["frame_skip"]] * len(lanes)
+        if name in ("init_qpos", "init_qvel"):
+            return [getattr(lanes, name).copy() for _ in range(len(lanes))]
+        if name == "time":
+            return lanes.records[:, 0].tolist()  # the first number of MuJoCo's states
+        return list(lanes.field(name))
+
+
+class Runner(Task):
+    """Environments whose observations may leave out positions."""
+
+    own = (_EXCLUDE,)
+    flags = {"exclude_positions": _EXCLUDE[0]}
+    camera = {"distance": 4.0}
+
+
+class HalfCheetah(Runner):
+    """HalfCheetah-v5 and -v4."""
+
+    xml_file = "half_cheetah.xml"
+
+
+class Swimmer(Runner):
+    """Swimmer-v5 and -v4."""
+
+    xml_file = "swimmer.xml"
+    camera = None
+
+
+class Walker2d(Runner):
+    """Walker2d-v5."""
+
+    xml_file = "walker2d_v5.xml"
+    ranges = ("healthy_z", "healthy_angle")
+    camera = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
+
+
+class Walker2dV4(Walker2d):
+    """Walker2d-v4."""
+
+    xml_file = "walker2d.xml"
+
+
+class Hopper(Walker2d):
+    """Hopper-v5 and -v4."""
+
+    xml_file = "hopper.xml"
+    ranges = ("healthy_state", "healthy_z", "healthy_angle")
+    camera = {**Walker2d.camera, "distance": 3.0}
+
+
+class Ant(Runner):
+    """Ant-v5."""
+
+    xml_file = "ant.xml"
+    reads = ("xpos", "cfrc_ext")
+    ranges = ("healthy_z", "contact_force")
+    cfrc_ext = (_INCLUDE.format("cfrc_ext"), True, "observe contact forces")
+    own = (_EXCLUDE, cfrc_ext, ("main_body", 1, "name or number of the body whose speed is rewarded"))
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
+
+    def to_core(self, keywords):
+        result = super().to_core(keywords)
+        self._own_bodies = {"main_body": self._body(self._value("main_body"), "main_body")}
+        return result
+
+
+class AntV4(Ant):
+    """Ant-v4."""
+
+    cfrc_ext = ("use_contact_forces", False, "observe contact forces, and charge for them")
+    own = (_EXCLUDE, cfrc_ext)
+    flags = {**Runner.flags, "include_cfrc_ext": cfrc_ext[0]}
+
+    def to_core(self, keywords):
+        result = Task.to_core(self, keywords)
+        self._own_bodies = {"main_body": self._body("torso")}
+        if self._flag("use_contact_forces"):
+            self.type_name = "AntV4Contact"  # its infos have another dtype
+        return result
+
+
+class Humanoid(Runner):
+    """Humanoid-v5."""
+
+    xml_file = "humanoid.xml"
+    ranges = ("healthy_z", "contact_cost")
+    camera = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
+    reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
+    parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+    own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
+    flags = {**Runner.flags, **{f"include_{part}": _INCLUDE.format(part) for part in parts}}
+
+
+class HumanoidV4(Humanoid):
+    """Humanoid-v4."""
+
+    ranges = ("healthy_z",)
+    own = (_EXCLUDE,)
+    flags = Runner.flags
+
+    def to_core(self, keywords):
+        result = super().to_core(keywords)
+        self._own_flags.update({f"include_{part}": True for part in self.parts})
+        return result
+
+
+class HumanoidStandup(Humanoid):
+    """HumanoidStandup-v5."""
+
+    xml_file = "humanoidstandup.xml"
+    ranges = ("impact_cost",)
+    camera = {**Humanoid.camera, "lookat": np.array((0.0, 0.0, 0.8925))}
+
+
+class HumanoidStandupV4(HumanoidV4):
+    """HumanoidStandup-v4."""
+
+    xml_file = "humanoidstandup.xml"
+    ranges = ()
+    camera = HumanoidStandup.camera
+
+
+class InvertedPendulum(Task):
+    """InvertedPendulum-v5 and -v4."""
+
+    xml_file = "inverted_pendulum.xml"
+    camera = {"trackbodyid": 0, "distance": 2.04}
+
+
+class InvertedDoublePendulum(Task):
+    """InvertedDoublePendulum-v5 and -v4."""
+
+    xml_file = "inverted_double_pendulum.xml"
+    reads = ("qfrc_constraint", "site_xpos")
+    camera = {"trackbodyid": 0, "distance": 4.1225, "lookat": np.array((0.0, 0.0, 0.12250000000000005))}
+
+
+class Reacher(Task):
+    """Reacher-v5 and -v4."""
+
+    xml_file = "reacher.xml"
+    reads = ("xpos",)
+    bodies = ("fingertip", "target")
+    camera = {"trackbodyid": 0}
+
+
+class Pusher(Task):
+    """Pusher-v5."""
+
+    xml_file = "pusher_v5.xml"
+    reads = ("xpos",)
+    bodies = ("tips_arm", "object", "goal")
+    camera = {"trackbodyid": -1, "distance": 4.0}
+
+
+class PusherV4(Pusher):
+    """Pusher-v4, which Gymnasium itself makes with MuJoCo 2 only."""
+
+    xml_file = "pusher.xml"
+
+
+class MuJoCo(Task):
+    """A user's own model: see `batchenv.make_mujoco`."""
+
+    own = (("observation", ("qpos", "qvel"), "fields of mjData, in this order"),)
+    names = (*Task.names, "observation_fields")
+    unlimited = True
+    START = (
+        "Episodes start at the model's qpos0 (`ref` and positions of bodies in the XML), with velocities of 0; the "
+        "keywords qpos_noise and qvel_noise of make_mujoco add noise, and env.restore() puts lanes into states that "
+        "env.snapshot() has saved"
+    )
+    FORCES = ("cacc", "cfrc_int", "cfrc_ext")  # what only mj_rnePostConstraint computes
+
+    def to_core(self, keywords):
+        if "xml_file" not in keywords:
+            raise TypeError("MuJoCo-v0 needs a model: batchenv.make_mujoco('robot.xml', num_envs)")
+        result = super().to_core(keywords)
+        self._observed = model_fields.observable(self._model, self._value("observation"))
+        data = library.load()[0].MjData(self._model)
+        self._sizes = {name: getattr(data, name).size for name in self._observed}
+        self._own_flags["include_contact_forces"] = any(name in self.FORCES for name in self._observed)
+        return result
+
+    def _read(self, xml):
+        if not isinstance(xml, (str, os.PathLike)):
+            raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
+        text = isinstance(xml, str) and xml.lstrip().startswith("<")
+        return library.parse_model(xml) if text else library.read_model(Path(xml).expanduser())
+
+    def attribute(self, name, batch):
+        if name != "observation_fields":
+            return super().attribute(name, batch)
+        slices, start = {}, 0
+        for field in self._observed:
+            size = self._sizes[field]
+            slices[field] = slice(start, start + size)
+            start += size
+        return [slices] * len(self.lanes)

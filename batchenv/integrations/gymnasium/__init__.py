@@ -1,0 +1,1 @@
+"""Gymnasium's registry, `gymnasium.make` and `gymnasium.make_vec`."""

@@ -1,0 +1,1 @@
+"""Environments written in Python, in an event loop."""

@@ -1,0 +1,274 @@
+"""The processes of a BatchEnv as its parent sees them: what they are asked, what they report, and who takes the place
+of one that has died."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from batchenv.workers.backend import check_spaces
+from batchenv.workers.pickles import pickled
+from batchenv.workers.processes.memory import Memory, Plan
+from batchenv.workers.processes.process import WorkerDied, WorkerProcess, late, revived
+from batchenv.workers.processes.starter import default_method, high, refusal, starter
+from batchenv.workers.processes.watch import Watch
+from batchenv.workers.processes.worker import Failure, Like, Verb
+
+_LOOK = 0.05  # seconds between looks for signals, and for workers that have died
+
+
+class Report(NamedTuple):
+    """What a worker has to say of all its lanes, or of one. numbers: see `_core.NumberWriter.write`."""
+
+    worker: int
+    verb: int
+    lane: int
+    said: Any
+    numbers: int
+
+
+class Owner(ABC):
+    """Whoever has the lanes that a crew steps."""
+
+    @abstractmethod
+    def lose(self, number: int, why: WorkerDied) -> None:
+        """Is told that a worker has died, before there is another one. What it owed will not be reported."""
+
+
+class Crew:
+    """See above.
+
+    Args:
+        owner: is told of losses.
+        jobs: per worker, a pickled `worker.Job`.
+        bounds: worker k has lanes bounds[k] to bounds[k + 1] - 1.
+        timeout: seconds that a worker may take for one request before it is ended; None: for ever.
+        method: how workers are started, one of `starter.METHODS`; None: by the default one.
+
+    Attributes:
+        like: what the first worker says of its envs.
+        memory: what all processes share; from `share`.
+        timeout: as the argument.
+        letters: those that have come, and have not been read.
+    """
+
+    def __init__(
+        self, owner: Owner, jobs: Sequence[bytes], bounds: list[int], timeout: float | None, method: str | None
+    ):
+        if not hasattr(os, "memfd_create"):
+            raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
+        self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
+        self._memory_fd = high(os.memfd_create("batchenv"))
+        self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
+        self._event = high(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+        self._close_event = weakref.finalize(self, os.close, self._event)
+        self._watch: Watch | None = None
+        self._pid = os.getpid()
+        self._looked = 0.0  # when workers were last looked after
+        self.letters: deque[tuple[int, int, int, int, int]] = deque()
+        self._under_way: int | None = None  # the worker to which a message is being sent
+        self._starter = starter(method or default_method())
+        self._workers: list[WorkerProcess] = []
+        start = time.monotonic()
+        try:
+            for number in range(len(jobs)):
+                self._workers.append(self._start(number))
+            likes = [_like(worker.hear()) for worker in self._workers]
+            self.like = likes[0]
+            for number, like in enumerate(likes):
+                check_spaces(like, self.like, bounds[number])
+        except BaseException:
+            self.end()
+            raise
+        took = time.monotonic() - start
+        self._patience = None if timeout is None else timeout + 2 * took  # with the envs of a new worker
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    def lanes_of(self, number: int) -> range:
+        """The lanes of a worker."""
+        return range(self._bounds[number], self._bounds[number + 1])
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is a forked process, which has no workers."""
+        return os.getpid() != self._pid
+
+    # ---- their lives ---------------------------------------------------------------------------------------------
+
+    def _start(self, number: int) -> WorkerProcess:
+        try:
+            descriptors = self._memory_fd, self._event
+            return WorkerProcess(number, descriptors, self._jobs[number], self._starter)
+        except OSError as problem:
+            raise refusal(problem, number, len(self._jobs)) from problem
+
+    def share(self, plan: Plan) -> None:
+        """Makes the memory that all use."""
+        self._plan = plan
+        self.memory = Memory(self._memory_fd, plan, create=True)
+        for worker in self._workers:
+            worker.send(pickled(plan))
+
+    def _replace(self, number: int, why: str) -> None:
+        """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
+        `timeout`."""
+        self._workers[number].kill()
+        self.memory.mail.empty(number)
+        for letter in [letter for letter in self.letters if letter[0] == number]:
+            self.letters.remove(letter)  # one by one: Ctrl-C must not take those of others
+        self._owner.lose(number, WorkerDied(why))
+        worker = self._workers[number] = self._start(number)
+        if self._watch is not None:
+            worker.show(self._watch)
+        late = f"it took longer than {self._patience:.1f} s" if self._patience is not None else ""
+        try:
+            check_spaces(_like(worker.hear(limit=self._patience, why=late)), self.like, self._bounds[number])
+            worker.send(pickled(self._plan))
+        except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
+            worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
+            worker.kill()
+        except BaseException:
+            worker.kill()
+            raise
+
+    def look_after_some(self) -> None:
+        """`look_after` if it is time to look again."""
+        if time.monotonic() - self._looked >= _LOOK:
+            self.memory.mail.collect(self.letters, 0.0)
+            self.look_after()
+
+    def look_after(self) -> None:
+        """Replaces workers that have died, or are late. Those of which a report waits to be read come later."""
+        self._looked = time.monotonic()
+        spared = {letter[0] for letter in self.letters}
+        for number, worker in enumerate(self._workers):
+            if number in spared:
+                continue
+            if not worker.alive():
+                self._replace(number, worker.obituary())
+            elif self.timeout is not None and self.memory.mail.overdue(number, self.timeout):
+                self._replace(number, late(self.timeout))
+
+    def end(self) -> None:
+        """Ends all at once. May be called again."""
+        if self.foreign:
+            return
+        for worker in self._workers:
+            worker.process.kill()  # all at the same time
+        for worker in self._workers:
+            worker.kill()
+        self._starter.end()
+        if self._watch is not None:
+            self._watch.close()
+        self._close_memory()
+        self._close_event()
+
+    def close(self) -> None:
+        """Lets envs close for a second, and then ends all that are left."""
+        if self.foreign:
+            return
+        for number in range(len(self)):
+            with contextlib.suppress(RuntimeError):
+                self.memory.mail.post(number, Verb.END)
+        end = time.monotonic() + 1.0
+        while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
+            time.sleep(0.002)
+        self.end()
+
+    # ---- event loops ---------------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """See `Watch`. Call `expect` next."""
+        if self._watch is None:
+            self._watch = Watch(self._event)
+            for worker in self._workers:
+                if worker.alive():
+                    worker.show(self._watch)
+        return self._watch.fileno()
+
+    def expect(self, count: int | None) -> None:
+        """Says how many letters are waited for, so that the descriptor becomes readable with them: 0, they have come;
+        None, nobody waits."""
+        self._watch.empty()
+        self.memory.mail.want(count or 0)
+        if count is not None and (count == 0 or self.letters or self.memory.mail.any()):
+            self._watch.show()
+        late = self.timeout if self.timeout is None else self.memory.mail.time_left(self.timeout)
+        self._watch.open(count is not None, late)
+
+    # ---- letters -------------------------------------------------------------------------------------------------
+
+    def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
+        """Asks a worker for something, which it answers with so many reports."""
+        if said is None:
+            self.memory.mail.post(number, verb, lane, 0, reports)
+            return
+        message = pickled(said)
+        self._under_way = number
+        self.memory.mail.post(number, verb, lane, 1, reports)
+        self._workers[number].send(message, self.timeout)  # if it dies or hangs, that is noticed later
+        self._under_way = None
+
+    def mend(self) -> None:
+        """Replaces a worker if Ctrl-C has come while it was being sent a message: this may be cut in two, and its rest
+        cannot be told from the next."""
+        if self._under_way is not None:
+            number = self._under_way
+            self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
+            self._under_way = None
+
+    def nothing_due(self) -> bool:
+        """Whether no worker owes a report, and none waits to be read."""
+        return not self.letters and self.memory.mail.nothing_due()
+
+    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
+        """Reports as they come, until there are enough.
+
+        A letter is dropped when what is done with its report has been done. If Ctrl-C interrupts that, the same report
+        comes again, so it has to be something that may be done twice. Whoever cannot do it twice removes the letter by
+        itself, in the same instant: see `Flight.land`.
+
+        Raises:
+            TimeoutError: not in time.
+        """
+        self.mend()
+        while not enough():
+            if self.letters:
+                letter = self.letters[0]
+                number, verb, lane, more, numbers = letter
+                said = None
+                if more:
+                    try:
+                        said = self._workers[number].hear(more, self.timeout)
+                    except WorkerDied as death:  # in the midst of its report
+                        self._replace(number, str(death))
+                        continue
+                    if isinstance(said, Failure):
+                        why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
+                        self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
+                        continue
+                yield Report(number, verb, lane, said, numbers)
+                if self.letters and self.letters[0] is letter:
+                    self.letters.popleft()
+            else:
+                wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
+                self.memory.mail.collect(self.letters, wait)
+                if not self.letters:
+                    self.look_after()
+                    if deadline is not None and time.monotonic() >= deadline and not enough():
+                        raise TimeoutError
+
+
+def _like(said: Any) -> Like:
+    """What a new worker says of its envs, unless it has failed to make them."""
+    if isinstance(said, Like):
+        return said
+    raise revived(said)
