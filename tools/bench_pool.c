@@ -1,6 +1,6 @@
 /* What the pool costs and how well it keeps its workers busy, without any env.
  *
- *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/{queue,place}/[a-z]*.c \
+ *     gcc -O2 -std=gnu11 -Icsrc tools/bench_pool.c csrc/core/{queue,system}/[a-z]*.c \
  *         -o bench_pool -lpthread
  *     ./bench_pool [workers [rounds]]        2 workers, 5 rounds of the long comparison by default
  *

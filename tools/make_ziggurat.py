@@ -1,6 +1,6 @@
-"""Write csrc/core/ziggurat.h: the 256 layers under exp(-x*x/2) that Generator.standard_normal draws from.
+"""Write csrc/core/math/ziggurat.h: the 256 layers under exp(-x*x/2) that Generator.standard_normal draws from.
 
-Run: python tools/make_ziggurat.py > csrc/core/ziggurat.h   (needs mpmath)
+Run: python tools/make_ziggurat.py > csrc/core/math/ziggurat.h   (needs mpmath)
 
 The construction is Marsaglia and Tsang's, "The Ziggurat Method for Generating Random Variables" (2000), with 52-bit
 integers instead of 32-bit ones: layers of equal area v lie on each other, the right edge of layer i is x[i], and

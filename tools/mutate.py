@@ -52,8 +52,8 @@ ROOMS = {
     "engines": ["csrc/engines/**/*.[ch]"],
     "python": ["batchenv/**/*.py", "batchenv/**/*.pyx", "batchenv/**/*.pxi"],
 }
-# Tables of numbers from elsewhere, and names that are only kept for old programs.
-NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h|csrc/envs/list\.h")
+# Tables of numbers from elsewhere.
+NOT_MUTATED = re.compile(r"csrc/.*/(ziggurat|trig_table)\.h")
 # What is mutated, and what should notice it, quick sets first: a list is arguments of one pytest, a string is a test in
 # C. The first pattern that fits counts.
 ASYNC, FUZZ = "tests/c/test_async.c", "tests/c/fuzz_snapshot.c"
@@ -65,9 +65,9 @@ CPU = "tests/engines/atari/test_atari_cpu.py::test_single_instructions_and_lines
 MUJOCO = ["tests/engines/mujoco", "tests/engines/test_engine_memory.py"]
 TESTS = [
     (r"csrc/core/queue/", ["tests/model/test_orders.py"], ASYNC, ["tests/queue"], *QUEUE),
-    (r"csrc/core/place/", ["tests/machine"], ["tests/queue"], *QUEUE),
-    (r"csrc/core/(async|loop|run|team)", ASYNC, LEAKS, CORE, ["tests/machine"]),
-    (r"csrc/core/(library|checked)", ["tests/compiler"], CORE),
+    (r"csrc/core/system/", ["tests/machine"], ["tests/queue"], *QUEUE),
+    (r"csrc/core/run/", ASYNC, LEAKS, CORE, ["tests/machine"]),
+    (r"csrc/core/(load/library|checked)", ["tests/compiler"], CORE),
     (r"csrc/core/snapshot", CORE, FUZZ, ["tests/api", "tests/engines"]),
     (r"csrc/core/", CORE, ASYNC, LEAKS, ["tests/api", "tests/engines", "tests/machine"]),
     (r"csrc/include/", CORE, ASYNC, FUZZ),

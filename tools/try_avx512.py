@@ -25,7 +25,7 @@ import os, sys
 words = sys.argv[1:]
 if "-DBE_ISA=BE_ISA_AVX512" in words:
     words = [word for word in words if not word.startswith("-mavx512")] + ["-include", {header!r}]
-if any(word.endswith("core/isa.c") for word in words):
+if any(word.endswith("core/load/isa.c") for word in words):
     words.append("-D__builtin_cpu_supports(name)=1")
 compiler = {compiler!r}
 os.execvp(compiler[0], [*compiler, *words])

@@ -41,7 +41,7 @@ def compiler(target: str) -> list[str]:
 
 def compile_all(target: str, folder: Path) -> tuple[int, dict[str, str]]:
     """How many sources compile, and {source: its first error} of the others."""
-    command = [sys.executable, "tests/c/objects.py", folder, "--isas", "baseline", "--with", "csrc/core/isa.c"]
+    command = [sys.executable, "tests/c/objects.py", folder, "--isas", "baseline", "--with", "csrc/core/load/isa.c"]
     command += [f"tests/c/{name}.c" for name in TESTS]
     done = subprocess.run(
         [*command, "--", "-O2"],

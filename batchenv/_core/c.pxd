@@ -214,7 +214,7 @@ cdef extern from "batchenv.h" nogil:
     int be_fail(be_error *, be_status, int64_t, const char *, ...)
     unsigned BE_LANE_BY_LANE
 
-cdef extern from "core/library.h" nogil:
+cdef extern from "core/load/library.h" nogil:
     ctypedef struct be_library:
         const be_env_type *const *begin
         const be_env_type *const *end
@@ -238,15 +238,15 @@ cdef extern from "core/transform.h" nogil:
     int64_t be_frame_size(const be_space *, const be_transform *)
     be_dtype be_frame_dtype(const be_space *, const be_transform *)
 
-cdef extern from "core/moments.h" nogil:
+cdef extern from "core/math/moments.h" nogil:
     void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
     void be_standardize(const void *, be_dtype, int64_t, int64_t, const void *, const void *, float *)
 
-cdef extern from "core/place/memory.h" nogil:
+cdef extern from "core/system/memory.h" nogil:
     void *be_aligned_new(size_t alignment, size_t bytes)
     void be_aligned_free(void *memory)
 
-cdef extern from "core/place/numa.h" nogil:
+cdef extern from "core/system/numa.h" nogil:
     enum:
         BE_MAX_NODES
     ctypedef struct be_cpus:
@@ -321,7 +321,7 @@ cdef extern from "core/snapshot.h" nogil:
     void be_columns_save(const be_batch *, unsigned char *const *)
     int be_columns_load(be_batch *, const unsigned char *const *, be_error *)
 
-cdef extern from "core/scattered.h" nogil:
+cdef extern from "core/run/scattered.h" nogil:
     enum:
         BE_LANE_RANGE, BE_LANE_TAKEN, BE_LANE_TWICE
     ctypedef struct be_scattered
@@ -330,7 +330,7 @@ cdef extern from "core/scattered.h" nogil:
     int be_scattered_num_parts(const be_scattered *)
     int64_t be_lanes_check(const int64_t *, int64_t, int64_t, const uint8_t *, uint8_t *, int *)
 
-cdef extern from "core/async.h" nogil:
+cdef extern from "core/run/async.h" nogil:
     ctypedef enum be_pool_status:
         BE_POOL_OK, BE_POOL_TIMEOUT, BE_POOL_FULL, BE_POOL_STARVED, BE_POOL_BUSY, BE_POOL_INVALID, BE_POOL_FORKED
     ctypedef struct be_pool
@@ -357,14 +357,14 @@ cdef extern from "core/async.h" nogil:
     int64_t be_async_list_in_flight(const be_async *, const uint8_t *, int64_t *, int64_t)
     int be_async_eventfd(be_async *)
 
-cdef extern from "core/plan.h" nogil:
+cdef extern from "core/run/plan.h" nogil:
     ctypedef struct be_plan:
         int threads, fixed, parallel, few
         double fork_ns
         double cost[2]
     double be_now_ns()
 
-cdef extern from "core/loop.h" nogil:
+cdef extern from "core/run/loop.h" nogil:
     enum:
         BE_NUM_PLANS
     ctypedef enum be_verb:
@@ -394,18 +394,18 @@ cdef extern from "core/loop.h" nogil:
     void be_call_work(be_call *, int)
     int be_call_run(be_call *)
 
-cdef extern from "core/fp.h" nogil:
+cdef extern from "core/math/fp.h" nogil:
     ctypedef struct be_fp:
         pass
     be_fp be_fp_enter()
     void be_fp_leave(const be_fp *)
 
-cdef extern from "core/team.h" nogil:
+cdef extern from "core/run/team.h" nogil:
     void be_team_init()
     int be_team_size(int, int)
     int be_workers_available(int)
 
-cdef extern from "core/place/fork.h" nogil:
+cdef extern from "core/system/fork.h" nogil:
     void be_fork_watch()
     bint be_forked()
     int be_fork_count()

@@ -1,4 +1,4 @@
-# Lanes in flight: csrc/core/async.h.
+# Lanes in flight: csrc/core/run/async.h.
 
 import numpy as np
 

@@ -22,7 +22,7 @@ cdef int _look_at_signals(void *runner) noexcept with gil:
 @cython.final
 @cython.no_gc
 cdef class Runner:
-    """Runs be_calls as csrc/core/loop.h describes, and owns the workers for BE_LANE_BY_LANE types."""
+    """Runs be_calls as csrc/core/run/loop.h describes, and owns the workers for BE_LANE_BY_LANE types."""
 
     cdef be_plan plans[BE_NUM_PLANS]
     cdef int64_t num_lanes

@@ -1,8 +1,8 @@
 #include "core/batch.h"
 
 #include "core/episode.h"
-#include "core/fp.h"
-#include "core/place/memory.h"
+#include "core/math/fp.h"
+#include "core/system/memory.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -79,13 +79,13 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
         }
         for (int k = 0; k < inner->count; k++) {
             const be_array *array = &inner->arrays[k];
-            if (array->place < BE_PLACE_PORT || array->group == BE_ROWS_ACTION) continue;
-            COLUMN(driver->stopped_rows.place[array->place], array->bytes);
+            if (array->slot < BE_SLOT_PORT || array->group == BE_ROWS_ACTION) continue;
+            COLUMN(driver->stopped_rows.slot[array->slot], array->bytes);
         }
     }
     for (int k = 0; k < outer->count; k++) { /* only used with SAME_STEP */
         const be_array *array = &outer->arrays[k];
-        if (array->group & BE_ROWS_FINAL) COLUMN(driver->final.place[array->place], array->bytes);
+        if (array->group & BE_ROWS_FINAL) COLUMN(driver->final.slot[array->slot], array->bytes);
     }
 #undef COLUMN
     offset += be_rows_lay_out(inner, BE_ROWS_ALL, &driver->tail, BE_LANE_BLOCK, base ? base + offset : NULL);
@@ -137,33 +137,33 @@ static void make_tables(be_batch *batch) {
     driver->raw_bytes = be_space_row_bytes(observation);
     driver->observation_bytes =
         transform->transform_observation ? be_transformed_bytes(observation, transform) : driver->raw_bytes;
-    be_table_add(inner, BE_PLACE_REWARD, BE_ROWS_RESULT, sizeof(double));
-    be_table_add(inner, BE_PLACE_TERMINATED, BE_ROWS_RESULT, 1);
-    if (batch->type->flags & BE_OWN_LIMITS) be_table_add(inner, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
+    be_table_add(inner, BE_SLOT_REWARD, BE_ROWS_RESULT, sizeof(double));
+    be_table_add(inner, BE_SLOT_TERMINATED, BE_ROWS_RESULT, 1);
+    if (batch->type->flags & BE_OWN_LIMITS) be_table_add(inner, BE_SLOT_TRUNCATED, BE_ROWS_RESULT, 1);
     for (int k = 0; k < driver->num_ports; k++) {
         const size_t bytes = be_space_row_bytes(&batch->space[k]);
         if (bytes == 0) continue; /* prepare() has left it out */
         if (ports[k].role == BE_REWARD) driver->rewards[driver->num_rewards++] = k;
-        be_table_add(inner, BE_PLACE_PORT + k, 1 << ports[k].role, bytes);
+        be_table_add(inner, BE_SLOT_PORT + k, 1 << ports[k].role, bytes);
     }
     *outer = *inner;
     for (int k = 0; k < outer->count; k++) {
-        if (outer->arrays[k].place == BE_PLACE_PORT + driver->observation) {
+        if (outer->arrays[k].slot == BE_SLOT_PORT + driver->observation) {
             outer->arrays[k].bytes = driver->observation_bytes;
         }
     }
-    if (!(batch->type->flags & BE_OWN_LIMITS)) be_table_add(outer, BE_PLACE_TRUNCATED, BE_ROWS_RESULT, 1);
-    be_table_add(outer, BE_PLACE_STARTED, BE_ROWS_DRIVER, 1);
+    if (!(batch->type->flags & BE_OWN_LIMITS)) be_table_add(outer, BE_SLOT_TRUNCATED, BE_ROWS_RESULT, 1);
+    be_table_add(outer, BE_SLOT_STARTED, BE_ROWS_DRIVER, 1);
     if (transform->record_statistics) {
-        be_table_add(outer, BE_PLACE_EPISODE_RETURN, BE_ROWS_DRIVER, sizeof(double));
-        be_table_add(outer, BE_PLACE_EPISODE_SECONDS, BE_ROWS_DRIVER, sizeof(double));
-        be_table_add(outer, BE_PLACE_EPISODE_LENGTH, BE_ROWS_DRIVER, sizeof(int64_t));
+        be_table_add(outer, BE_SLOT_EPISODE_RETURN, BE_ROWS_DRIVER, sizeof(double));
+        be_table_add(outer, BE_SLOT_EPISODE_SECONDS, BE_ROWS_DRIVER, sizeof(double));
+        be_table_add(outer, BE_SLOT_EPISODE_LENGTH, BE_ROWS_DRIVER, sizeof(int64_t));
     }
     const int count = driver->autoreset == BE_SAME_STEP ? outer->count : 0;
     for (int k = 0; k < count; k++) {
         const be_array *array = &outer->arrays[k];
         if (!(array->group & BE_ROWS_LANE)) continue;
-        be_table_add(outer, array->place - BE_PLACE_PORT + BE_PLACE_FINAL, BE_ROWS_FINAL, array->bytes);
+        be_table_add(outer, array->slot - BE_SLOT_PORT + BE_SLOT_FINAL, BE_ROWS_FINAL, array->bytes);
     }
 }
 

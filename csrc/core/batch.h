@@ -4,8 +4,8 @@
 
 #include "batchenv.h"
 #include "core/checked.h"
-#include "core/place/clock.h"
-#include "core/place/numa.h"
+#include "core/system/clock.h"
+#include "core/system/numa.h"
 #include "core/rows.h"
 #include "core/transform.h"
 
@@ -73,7 +73,7 @@ be_batch *be_batch_create(const be_batch_options *options, be_error *error);
 void be_batch_destroy(be_batch *batch);
 
 /* Puts the memory of the lanes on the NUMA nodes that `placement` says, from which workers then take their lanes: see
- * core/place/numa.h. The batch owns the placement afterwards. With NULL nothing happens. To be called once, before any
+ * core/system/numa.h. The batch owns the placement afterwards. With NULL nothing happens. To be called once, before any
  * lane is reset and any worker is made. */
 void be_batch_place(be_batch *batch, be_placement *placement);
 const be_placement *be_batch_placement(const be_batch *batch);

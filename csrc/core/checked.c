@@ -21,7 +21,7 @@ static const char *const calls[] = {"reset()", "observe()", "step()"};
 
 static int is_checked(const be_array *array, int call, const be_rows *rows) {
     static const int groups[] = {BE_ROWS_LANE, BE_ROWS_OBSERVATION, BE_ROWS_LANE | BE_ROWS_RESULT};
-    return (array->group & groups[call]) && rows->place[array->place];
+    return (array->group & groups[call]) && rows->slot[array->slot];
 }
 
 static void spoil(const be_batch *batch, int call, const be_rows *rows, int64_t lane) {
@@ -29,7 +29,7 @@ static void spoil(const be_batch *batch, int call, const be_rows *rows, int64_t 
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
         if (!is_checked(array, call, rows)) continue;
-        memset((char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes, PATTERN, array->bytes);
+        memset((char *)rows->slot[array->slot] + (size_t)(lane - rows->first) * array->bytes, PATTERN, array->bytes);
     }
 }
 
@@ -55,22 +55,20 @@ static int look(const be_batch *batch, int call, const be_rows *rows, int64_t la
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
         if (!is_checked(array, call, rows)) continue;
-        const int port = array->place - BE_PLACE_PORT;
-        const be_dtype dtype = port >= 0                         ? batch->space[port].dtype
-                               : array->place == BE_PLACE_REWARD ? BE_F64
-                                                                 : BE_BOOL;
+        const int port = array->slot - BE_SLOT_PORT;
+        const be_dtype dtype = port >= 0 ? batch->space[port].dtype : array->slot == BE_SLOT_REWARD ? BE_F64 : BE_BOOL;
         const unsigned char *row =
-            (unsigned char *)rows->place[array->place] + (size_t)(lane - rows->first) * array->bytes;
-        const char *name = port >= 0                             ? batch->type->ports[port].name
-                           : array->place == BE_PLACE_REWARD     ? "rows->reward"
-                           : array->place == BE_PLACE_TERMINATED ? "rows->terminated"
-                                                                 : "rows->truncated";
-        if (port < 0 && array->place != BE_PLACE_REWARD && *row > 1 && *row != PATTERN) {
+            (unsigned char *)rows->slot[array->slot] + (size_t)(lane - rows->first) * array->bytes;
+        const char *name = port >= 0                           ? batch->type->ports[port].name
+                           : array->slot == BE_SLOT_REWARD     ? "rows->reward"
+                           : array->slot == BE_SLOT_TERMINATED ? "rows->terminated"
+                                                               : "rows->truncated";
+        if (port < 0 && array->slot != BE_SLOT_REWARD && *row > 1 && *row != PATTERN) {
             return be_fail(error, BE_ERROR_VALUE, lane,
                            "step() of type %s has set %s of lane %lld to %d: it must be 0 or 1", batch->type->name,
                            name, (long long)lane, *row);
         }
-        if (array->place == BE_PLACE_REWARD && isnan(*(const double *)(const void *)row)) {
+        if (array->slot == BE_SLOT_REWARD && isnan(*(const double *)(const void *)row)) {
             return be_fail(error, BE_ERROR_VALUE, lane,
                            "step() of type %s has set rows->reward of lane %lld to NaN (as "
                            "comes of a param whose row is missing in .params)",

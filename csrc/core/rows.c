@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-void be_table_add(be_table *table, int place, int group, size_t bytes) {
-    table->arrays[table->count++] = (be_array){bytes, place, group};
+void be_table_add(be_table *table, int slot, int group, size_t bytes) {
+    table->arrays[table->count++] = (be_array){bytes, slot, group};
 }
 
 static inline void copy(unsigned char *target, const unsigned char *source, size_t n, size_t bytes) {
@@ -21,9 +21,8 @@ void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t 
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
         if (!(array->group & groups)) continue;
-        copy((unsigned char *)to->place[array->place] + (size_t)to_row * array->bytes,
-             (const unsigned char *)from->place[array->place] + (size_t)from_row * array->bytes, (size_t)n,
-             array->bytes);
+        copy((unsigned char *)to->slot[array->slot] + (size_t)to_row * array->bytes,
+             (const unsigned char *)from->slot[array->slot] + (size_t)from_row * array->bytes, (size_t)n, array->bytes);
     }
 }
 
@@ -32,8 +31,8 @@ void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, c
     for (int j = 0; j < table->count; j++) {
         const be_array *array = &table->arrays[j];
         if (!(array->group & groups)) continue;
-        unsigned char *target = to->place[array->place];
-        const unsigned char *source = from->place[array->place];
+        unsigned char *target = to->slot[array->slot];
+        const unsigned char *source = from->slot[array->slot];
         const size_t bytes = array->bytes;
 #define COPY(n) /* a constant number of bytes is an instruction or two */                                              \
     for (int64_t k = 0; k < count; k++) {                                                                              \
@@ -58,7 +57,7 @@ void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
         if (!(array->group & groups)) continue;
-        unsigned char *start = rows->place[array->place];
+        unsigned char *start = rows->slot[array->slot];
         if (start) memset(start + (size_t)row * array->bytes, 0, array->bytes);
     }
 }
@@ -68,7 +67,7 @@ size_t be_rows_lay_out(const be_table *table, int groups, be_rows *rows, size_t 
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
         if (!(array->group & groups)) continue;
-        if (base) rows->place[array->place] = base + offset;
+        if (base) rows->slot[array->slot] = base + offset;
         offset += (count * array->bytes + 63) / 64 * 64;
     }
     return offset;

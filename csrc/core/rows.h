@@ -6,24 +6,24 @@
 
 #include "batchenv.h"
 
-/* The index of each array in be_rows.place. */
+/* The index of each array in be_rows.slot. */
 enum {
-    BE_PLACE_REWARD,
-    BE_PLACE_TERMINATED,
-    BE_PLACE_TRUNCATED,
-    BE_PLACE_STARTED, /* 1 where a row is an episode's first */
-    BE_PLACE_FAILED,  /* queue only: 1 where a lane has failed */
+    BE_SLOT_REWARD,
+    BE_SLOT_TERMINATED,
+    BE_SLOT_TRUNCATED,
+    BE_SLOT_STARTED, /* 1 where a row is an episode's first */
+    BE_SLOT_FAILED,  /* queue only: 1 where a lane has failed */
     /* With record_statistics: values for the lanes that finish, 0 for the others. */
-    BE_PLACE_EPISODE_RETURN,
-    BE_PLACE_EPISODE_SECONDS,
-    BE_PLACE_EPISODE_LENGTH,
-    BE_PLACE_LANE, /* queue only: the lane that the row belongs to */
-    BE_PLACE_PORT, /* the type's, in the order of its table */
+    BE_SLOT_EPISODE_RETURN,
+    BE_SLOT_EPISODE_SECONDS,
+    BE_SLOT_EPISODE_LENGTH,
+    BE_SLOT_LANE, /* queue only: the lane that the row belongs to */
+    BE_SLOT_PORT, /* the type's, in the order of its table */
     /* With SAME_STEP: the observations and infos of the lanes that finish, as they were before the lanes start again.
      * The rows of other lanes are not written. */
-    BE_PLACE_FINAL = BE_PLACE_PORT + BE_MAX_PORTS,
+    BE_SLOT_FINAL = BE_SLOT_PORT + BE_MAX_PORTS,
 };
-_Static_assert(BE_PLACE_PORT == BE_DRIVER_PORTS, "be_rows has a place for each");
+_Static_assert(BE_SLOT_PORT == BE_DRIVER_PORTS, "be_rows has a slot for each");
 
 /* Groups of arrays. They are flags: a function takes the arrays of all groups that are set. */
 enum {
@@ -40,23 +40,23 @@ enum {
 
 typedef struct be_array {
     size_t bytes; /* a row */
-    int place, group;
+    int slot, group;
 } be_array;
 
 typedef struct be_table {
     int count;
-    be_array arrays[BE_PLACES];
+    be_array arrays[BE_SLOTS];
 } be_table;
 
-void be_table_add(be_table *table, int place, int group, size_t bytes);
+void be_table_add(be_table *table, int slot, int group, size_t bytes);
 
-/* Points `to` at the same arrays from row `row` on. Sets all places of the table; a place that is NULL in `from`
+/* Points `to` at the same arrays from row `row` on. Sets all slots of the table; a slot that is NULL in `from`
  * becomes NULL. */
 static inline void be_rows_slice(const be_table *table, be_rows *to, const be_rows *from, int64_t row) {
     for (int k = 0; k < table->count; k++) {
         const be_array *array = &table->arrays[k];
-        unsigned char *rows = from->place[array->place];
-        to->place[array->place] = rows ? rows + (size_t)row * array->bytes : NULL;
+        unsigned char *rows = from->slot[array->slot];
+        to->slot[array->slot] = rows ? rows + (size_t)row * array->bytes : NULL;
     }
 }
 

@@ -1,5 +1,5 @@
 #include "core/snapshot.h"
-#include "core/fp.h"
+#include "core/math/fp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

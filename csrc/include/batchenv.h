@@ -9,9 +9,8 @@
  *
  *     BE_ENV(cartpole) = { .abi = BE_ABI, .name = "CartPole", ... };
  *
- * Nothing else is needed for the env to be found. envs/toy_text/nchain.c is the shortest example; CONTRIBUTING.md walks
- * through it.
- */
+ * Nothing else is needed for the env to be found. csrc/envs/toy_text/nchain.c is a short example; CONTRIBUTING.md
+ * walks through it. */
 #ifndef BATCHENV_H
 #define BATCHENV_H
 
@@ -312,7 +311,7 @@ static inline double be_constant_of(const be_batch *batch, int index, int64_t la
 }
 
 #define BE_DRIVER_PORTS 9
-#define BE_PLACES (BE_DRIVER_PORTS + 2 * BE_MAX_PORTS)
+#define BE_SLOTS (BE_DRIVER_PORTS + 2 * BE_MAX_PORTS)
 
 /* The rows of some lanes: each pointer is to the row of lane `first`; the rows of the next lanes follow it. */
 typedef struct be_rows {
@@ -335,7 +334,7 @@ typedef struct be_rows {
             void *port[BE_MAX_PORTS];
             void *final[BE_MAX_PORTS]; /* the driver's */
         };
-        void *place[BE_PLACES]; /* the same */
+        void *slot[BE_SLOTS]; /* the same */
     };
 } be_rows;
 
@@ -375,8 +374,7 @@ struct be_env_type {
     int (*reset)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
     /* Writes the observation of the present state of the lanes listed, bit for bit as reset or step wrote it (`elapsed`
-     * says which of the two came last), without drawing random numbers. Of the rows only the ports of observations are
-     * set. */
+     * says which of the two came last), without drawing random numbers. Only observation ports are set in `rows`. */
     int (*observe)(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error);
 
     /* Advances lanes begin..end-1 by one step (begin is rows->first). begin and end are multiples of BE_LANE_BLOCK, and

@@ -171,6 +171,7 @@ static inline int mg_random_color(mg_lane *lane) { return mg_color_named(mg_rand
 #define mg_place_in BE_ISA_NAME(mg_place_in)
 #define mg_place_agent BE_ISA_NAME(mg_place_agent)
 #define mg_place_agent_in BE_ISA_NAME(mg_place_agent_in)
+#define mg_start_agent BE_ISA_NAME(mg_start_agent)
 #define mg_fill_box BE_ISA_NAME(mg_fill_box)
 
 /* Grid(width, height): all cells are empty, and no object has a number. Each reset starts with this. */
@@ -198,11 +199,7 @@ void mg_place_agent_in(mg_lane *lane, mg_area area, int max_tries);
 void mg_place_agent(mg_lane *lane); /* anywhere */
 
 /* Puts the agent where MG_START_X, which is row `param` of the level's params, and the next two rows say. */
-static inline void mg_start_agent(mg_lane *lane, int param) {
-    lane->agent = (mg_point){(int)mg_param(lane, param), (int)mg_param(lane, param + 1)};
-    lane->direction = (int)mg_param(lane, param + 2);
-    if (lane->agent.x < 0 || lane->agent.y < 0) mg_place_agent(lane);
-}
+void mg_start_agent(mg_lane *lane, int param);
 
 /* Puts `cell` into the box with this number. */
 void mg_fill_box(mg_lane *lane, int box, mg_cell cell);

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/async.h"
-#include "core/loop.h"
+#include "core/run/async.h"
+#include "core/run/loop.h"
 #include "rows.h"
 
 #define WORKERS 4

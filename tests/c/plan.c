@@ -1,9 +1,9 @@
-/* The plans of csrc/core/plan.h over a clock that a test sets, for tests/core/test_plan.py. */
-#define BE_CLOCK_H /* instead of csrc/core/place/clock.h */
+/* The plans of csrc/core/run/plan.h over a clock that a test sets, for tests/core/test_plan.py. */
+#define BE_CLOCK_H /* instead of csrc/core/system/clock.h */
 static double now_ns;
 static inline double be_now_ns(void) { return now_ns; }
 
-#include "core/plan.h"
+#include "core/run/plan.h"
 
 _Atomic int64_t be_plan_looks_after;
 

@@ -13,14 +13,14 @@ static inline be_rows make_rows(const be_table *table, int groups, size_t n) {
     be_rows rows;
     memset(&rows, 0, sizeof rows);
     for (int k = 0; k < table->count; k++) {
-        if (table->arrays[k].group & groups) rows.place[table->arrays[k].place] = calloc(n, table->arrays[k].bytes);
+        if (table->arrays[k].group & groups) rows.slot[table->arrays[k].slot] = calloc(n, table->arrays[k].bytes);
     }
     return rows;
 }
 
 static inline void free_rows(const be_table *table, int groups, be_rows *rows) {
     for (int k = 0; k < table->count; k++) {
-        if (table->arrays[k].group & groups) free(rows->place[table->arrays[k].place]);
+        if (table->arrays[k].group & groups) free(rows->slot[table->arrays[k].slot]);
     }
     memset(rows, 0, sizeof *rows);
 }

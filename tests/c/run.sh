@@ -15,7 +15,7 @@ python3 tests/c/objects.py "$build/core" --isas all --only csrc/core csrc/envs \
 mkdir "$build/mains"
 mv "$build"/core/tests-c-*.o "$build/mains"
 for isa in baseline widest; do
-    python3 tests/c/objects.py "$build/$isa" --isas $isa --only csrc/core/libm.c csrc/core/place/shared.c \
+    python3 tests/c/objects.py "$build/$isa" --isas $isa --only csrc/core/math/libm.c csrc/core/system/shared.c \
         --with tests/c/test_exact_math.c -- "${flags[@]}"
     gcc "${flags[@]}" "$build/$isa"/*.o -o "$build/test_exact_math_$isa" "${libraries[@]}"
 done

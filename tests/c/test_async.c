@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "checks.h"
-#include "core/async.h"
-#include "core/loop.h"
+#include "core/run/async.h"
+#include "core/run/loop.h"
 #include "rows.h"
 
 #define PATIENCE INT64_C(60000000000) /* for what must come: a failure instead of a hang */
@@ -122,8 +122,8 @@ static void write_action(const be_batch *batch, int64_t lane, int t, void *row) 
 /* All arrays of results: of a batch itself and, as the queue has them, with lanes and failures. */
 static be_table results_of(const be_batch *batch) {
     be_table table = *be_batch_table(batch);
-    be_table_add(&table, BE_PLACE_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
-    be_table_add(&table, BE_PLACE_FAILED, BE_ROWS_DRIVER, 1);
+    be_table_add(&table, BE_SLOT_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
+    be_table_add(&table, BE_SLOT_FAILED, BE_ROWS_DRIVER, 1);
     return table;
 }
 
@@ -149,8 +149,8 @@ static int alike(const be_batch *batch, int groups, const be_rows *a, int64_t k,
     const be_table *table = be_batch_table(batch);
     for (int j = 0; j < table->count; j++) {
         const be_array *array = &table->arrays[j];
-        if (!(array->group & groups) || array->place == BE_PLACE_EPISODE_SECONDS) continue;
-        if (!same(a->place[array->place], k, b->place[array->place], lane, array->bytes)) return 0;
+        if (!(array->group & groups) || array->slot == BE_SLOT_EPISODE_SECONDS) continue;
+        if (!same(a->slot[array->slot], k, b->slot[array->slot], lane, array->bytes)) return 0;
     }
     return 1;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/library.h"
+#include "core/load/library.h"
 #include "rows.h"
 
 /* So many steps; and fewer of many lanes where a step takes microseconds. With gcov these reach the same lines and the
@@ -93,8 +93,8 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         check(finished >= 0, "step", type->name, lanes);
         for (int k = 0; k < table->count; k++) { /* all but seconds */
             const be_array *array = &table->arrays[k];
-            if (array->group & (BE_ROWS_ACTION | BE_ROWS_FINAL) || array->place == BE_PLACE_EPISODE_SECONDS) continue;
-            hash = hash_bytes(hash, rows.place[array->place], n * array->bytes);
+            if (array->group & (BE_ROWS_ACTION | BE_ROWS_FINAL) || array->slot == BE_SLOT_EPISODE_SECONDS) continue;
+            hash = hash_bytes(hash, rows.slot[array->slot], n * array->bytes);
         }
         int64_t done = 0;
         for (size_t i = 0; i < n; i++) done += mask[i] = rows.terminated[i] | rows.truncated[i];

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/async.h"
+#include "core/run/async.h"
 #include "core/batch.h"
 
 static int before_failure = -1; /* how many allocations succeed before one fails; negative: all succeed */

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "checks.h"
-#include "core/place/clock.h"
-#include "core/place/memory.h"
+#include "core/system/clock.h"
+#include "core/system/memory.h"
 
 #define MS INT64_C(1000000)
 #define PATIENCE (60000 * MS) /* for what must come: a failure instead of a hang */

@@ -43,14 +43,14 @@ def pointer(array):
 
 @pytest.fixture
 def foreign(tmp_path_factory):
-    """csrc/core/libm.c, linked with a sine that is not Python's; loaded anew, so that nothing is chosen yet."""
+    """csrc/core/math/libm.c, linked with a sine that is not Python's; loaded anew, so that nothing is chosen yet."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("libm")
     (folder / "wrong.c").write_text(WRONG)
     (folder / "doors.c").write_text(DOORS)
-    sources = [ROOT / "csrc/core/libm.c", ROOT / "csrc/core/place/shared.c", folder / "wrong.c", folder / "doors.c"]
+    sources = [ROOT / "csrc/core/math/libm.c", ROOT / "csrc/core/system/shared.c", folder / "wrong.c", folder / "doors.c"]
     # Its own be_math, not the one of batchenv: that one is global in the process once an env's file was loaded.
     flags = ["-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic", f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}"]
     subprocess.run([compiler, *flags, *sources, "-o", folder / "foreign.so", "-lm", "-ldl"], check=True)

@@ -1,5 +1,5 @@
 /* Whether actions are in the action space. */
-#include "core/fp.h"
+#include "core/math/fp.h"
 #include "core/isa/isa.h"
 
 #include <math.h>

@@ -18,8 +18,7 @@ int be_isa_check_actions(const be_batch *batch, int port, const void *actions, b
                          int64_t count, int clip, void *canonical, be_error *error);
 void be_isa_probe(int64_t mismatches[5]);
 
-/* How many lanes are stepped before their flags are looked at: so few that their rows stay in the L1 cache in between.
- * */
+/* How many lanes are stepped before their flags are looked at: so few that their rows stay in the L1 cache. */
 #define BLOCK BE_LIST
 
 #endif

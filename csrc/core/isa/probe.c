@@ -1,5 +1,5 @@
 /* Whether this instruction set computes what the C library does. */
-#include "core/fp.h"
+#include "core/math/fp.h"
 #include "core/isa/isa.h"
 #include "exact_math.h"
 

@@ -17,8 +17,7 @@ static void finite_bounds(const be_space *space, int64_t j, double *low, double 
     *high = isfinite(space->high[b]) ? space->high[b] : *low + 1 + (*low == -1);
 }
 
-/* Draws value j of a lane's action from the random `bits`, for spaces that are neither Discrete nor a Box of float32.
- * */
+/* Draws value j of a lane's action from the random `bits`, for spaces other than Discrete and a Box of float32. */
 static void draw_value(const be_space *space, int64_t j, uint64_t bits, void *value) {
     const int64_t b = be_bound_of(space, j);
     double low, high;

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "core/place/clock.h"
+#include "core/system/clock.h"
 
 typedef struct be_gate {
     _Atomic uint32_t epoch, sleepers;

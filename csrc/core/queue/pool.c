@@ -3,10 +3,10 @@
 #endif
 #include "core/queue/pool.h"
 
-#include "core/place/fork.h"
-#include "core/place/memory.h"
-#include "core/place/signals.h"
-#include "core/place/thread.h"
+#include "core/system/fork.h"
+#include "core/system/memory.h"
+#include "core/system/signals.h"
+#include "core/system/thread.h"
 #include "core/queue/event.h"
 
 #include <errno.h>

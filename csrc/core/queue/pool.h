@@ -41,7 +41,7 @@
 #ifndef BE_POOL_H
 #define BE_POOL_H
 
-#include "core/place/numa.h"
+#include "core/system/numa.h"
 #include "core/queue/stream.h"
 
 typedef struct be_pool be_pool;

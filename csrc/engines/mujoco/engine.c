@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/place/fork.h"
+#include "core/system/fork.h"
 #include "engines/mujoco/inside.h"
 
 const char *const be_mujoco_on_unstable[] = {"ignore", "reset", "raise", NULL};

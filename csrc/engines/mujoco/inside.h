@@ -3,7 +3,7 @@
 #define BE_MUJOCO_INSIDE_H
 
 #include "core/batch.h"
-#include "core/place/jump.h"
+#include "core/system/jump.h"
 #include "engines/mujoco/mujoco.h"
 
 /* MuJoCo's error handler must not return, and the default one ends the process. This one jumps out of the call, as

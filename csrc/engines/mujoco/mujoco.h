@@ -105,7 +105,7 @@ typedef struct be_mujoco_lane {
 typedef struct be_mujoco_slot {
     _Alignas(64) void *data;
     int32_t *warnings;    /* counters, be_mujoco_source.warning_stride bytes apart */
-    int64_t busy;         /* 0: free; see borrow() */
+    int64_t busy;         /* 0: free; see be_mujoco_borrow() */
     int32_t *tree_asleep; /* where bodies may sleep */
     void *kept[MJ_KEPT];
     int stepped; /* 1: holds the results of a step or of mj_forward; mj_resetData leaves none */

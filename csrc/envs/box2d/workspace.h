@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "batchenv.h"
-#include "core/place/memory.h"
+#include "core/system/memory.h"
 
 static pthread_key_t workspace_key;
 static pthread_once_t workspace_once = PTHREAD_ONCE_INIT;

@@ -83,6 +83,12 @@ void mg_place_agent_in(mg_lane *lane, mg_area area, int max_tries) {
 
 void mg_place_agent(mg_lane *lane) { mg_place_agent_in(lane, (mg_area){0, 0, lane->width, lane->height}, 0); }
 
+void mg_start_agent(mg_lane *lane, int param) {
+    lane->agent = (mg_point){(int)mg_param(lane, param), (int)mg_param(lane, param + 1)};
+    lane->direction = (int)mg_param(lane, param + 2);
+    if (lane->agent.x < 0 || lane->agent.y < 0) mg_place_agent(lane);
+}
+
 void mg_fill_box(mg_lane *lane, int box, mg_cell cell) {
     if (lane->failure || box < 1 || box > lane->num_objects) return;
     lane->inside[2 * box] = cell;

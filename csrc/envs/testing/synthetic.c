@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "batchenv.h"
-#include "core/place/clock.h"
+#include "core/system/clock.h"
 
 enum { ACTION, OBSERVATION };
 static const be_port ports[] = {

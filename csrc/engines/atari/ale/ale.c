@@ -6,7 +6,7 @@
  * the ROM's digest, modes and difficulties are looked up before they are set, and states are loaded only if they carry
  * the digest that save() gave them.
  */
-#include "core/place/shared.h"
+#include "core/system/shared.h"
 #include "engines/atari/ale_fast/ale_fast.h"
 #include "engines/atari/emulator.h"
 

@@ -1,11 +1,11 @@
-#include "core/loop.h"
+#include "core/run/loop.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/fp.h"
-#include "core/team.h"
+#include "core/math/fp.h"
+#include "core/run/team.h"
 
 #define LOOK_NS 50e6        /* between looks at signals */
 #define ROUND_NS 20e6       /* work between two decisions about how to go on */

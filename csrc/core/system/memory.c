@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #endif
-#include "core/place/memory.h"
+#include "core/system/memory.h"
 
 #ifdef _WIN32
 

@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/place/numa.h"
+#include "core/system/numa.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "core/scattered.h"
+#include "core/run/scattered.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/episode.h"
-#include "core/place/memory.h"
+#include "core/system/memory.h"
 #include "core/queue/ring.h"
 
 /* What each thread has of its own. */

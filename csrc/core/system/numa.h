@@ -73,8 +73,7 @@ static inline int be_block_of_worker(const be_placement *placement, int worker) 
     return block;
 }
 
-/* The block of the node that the calling thread is on at the moment, or 0. On most machines this makes no system call.
- * */
+/* The block of the node that the calling thread is on at the moment, or 0. Most machines need no system call for it. */
 int be_block_here(const be_placement *placement);
 
 /* Restricts a thread to the block's CPUs. */

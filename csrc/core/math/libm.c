@@ -3,7 +3,7 @@
 #endif
 #include "libm.h"
 
-#include "core/place/shared.h"
+#include "core/system/shared.h"
 
 #include <math.h>
 #include <stddef.h>

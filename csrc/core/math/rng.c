@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "libm.h"
-#include "core/ziggurat.h"
+#include "core/math/ziggurat.h"
 
 /* ---- seeding ------------------------------------------------------------------------------------------
  *

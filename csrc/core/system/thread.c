@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "core/place/thread.h"
+#include "core/system/thread.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
-#include "core/team.h"
+#include "core/run/team.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/place/fork.h"
-#include "core/place/signals.h"
+#include "core/system/fork.h"
+#include "core/system/signals.h"
 
 static size_t stack_size; /* of the OpenMP runtime's threads; 0: the system's own */
 

@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "core/place/clock.h"
+#include "core/system/clock.h"
 
 #define BE_PLAN_TRIALS 4
 #define BE_PLAN_TRIAL_NS 4e6 /* fewer trials, if they have taken this long */

@@ -1,4 +1,4 @@
-#include "core/async.h"
+#include "core/run/async.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fp.h"
-#include "core/place/memory.h"
-#include "core/plan.h"
-#include "core/scattered.h"
+#include "core/math/fp.h"
+#include "core/system/memory.h"
+#include "core/run/plan.h"
+#include "core/run/scattered.h"
 
 #define CHUNK BE_SCATTERED_LANES /* the most lanes in an item */
 #define ENGINE_CHUNK 16          /* the same for types that are stepped one lane per call */
@@ -59,7 +59,7 @@ static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
     for (int k = 0; k < async->table.count; k++) {
         const be_array *array = &async->table.arrays[k];
         if (!(array->group & BE_ROWS_ACTION)) continue;
-        rows->place[array->place] = (unsigned char *)async->actions.place[array->place] + (size_t)lane * array->bytes;
+        rows->slot[array->slot] = (unsigned char *)async->actions.slot[array->slot] + (size_t)lane * array->bytes;
     }
 }
 
@@ -68,8 +68,8 @@ static void gather_actions(const be_async *async, const be_rows *rows, const int
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
         if (!(array->group & BE_ROWS_ACTION)) continue;
-        const unsigned char *all = async->actions.place[array->place];
-        unsigned char *few = rows->place[array->place];
+        const unsigned char *all = async->actions.slot[array->slot];
+        unsigned char *few = rows->slot[array->slot];
         for (int k = 0; k < n; k++)
             memcpy(few + (size_t)k * array->bytes, all + (size_t)lanes[k] * array->bytes, array->bytes);
     }
@@ -80,8 +80,8 @@ static void scatter_actions(be_async *async, const be_rows *rows, const int64_t 
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
         if (!(array->group & BE_ROWS_ACTION)) continue;
-        unsigned char *all = async->actions.place[array->place];
-        const unsigned char *few = rows->place[array->place];
+        unsigned char *all = async->actions.slot[array->slot];
+        const unsigned char *few = rows->slot[array->slot];
         for (int64_t k = 0; k < n; k++)
             memcpy(all + (size_t)lanes[k] * array->bytes, few + (size_t)k * array->bytes, array->bytes);
     }
@@ -97,7 +97,7 @@ static int step_listed(be_async *async, int worker, const int32_t *lanes, int n,
 
 /* ---- items ------------------------------------------------------------------------------------------ */
 
-/* A copy of `rows`, whose row 0 belongs to lane `lane`, for one call of the driver. */
+/* Steps n neighbouring lanes from `lane` on, whose results go to `out` from row `row` on. */
 static int step_range(be_async *async, const be_rows *out, int64_t row, int64_t lane, int64_t n, be_error *error) {
     be_rows rows;
     be_rows_slice(&async->table, &rows, out, row);
@@ -223,8 +223,8 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->next = calloc(n, sizeof *async->next);
     async->items = calloc(n, sizeof *async->items);
     async->table = *be_batch_table(batch);
-    be_table_add(&async->table, BE_PLACE_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
-    be_table_add(&async->table, BE_PLACE_FAILED, BE_ROWS_DRIVER, 1);
+    be_table_add(&async->table, BE_SLOT_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
+    be_table_add(&async->table, BE_SLOT_FAILED, BE_ROWS_DRIVER, 1);
     const size_t padded = n + BE_LANE_BLOCK;
     async->action_memory = zeroed(be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, NULL));
     if (!async->buffers || !async->scratch || !async->in_flight || !async->seen || !async->next || !async->items ||

@@ -1,6 +1,6 @@
-#include "core/moments.h"
+#include "core/math/moments.h"
 
-#include "core/fp.h"
+#include "core/math/fp.h"
 
 /* Vectors run over columns, so that the additions within a column stay in row order whatever the vector width. */
 #define MOMENTS(NAME, TYPE)                                                                                            \

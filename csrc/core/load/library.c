@@ -1,6 +1,6 @@
-#include "core/library.h"
+#include "core/load/library.h"
 
-#include "core/place/shared.h"
+#include "core/system/shared.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -265,8 +265,7 @@ static int check_choices_of_port(const be_port *port, const place *at) {
     return BE_OK;
 }
 
-/* Checks only what the driver relies on when it makes a batch; the driver then checks names, roles and spaces itself.
- * */
+/* Checks only what the driver relies on when it makes a batch; it then checks names, roles and spaces itself. */
 static int check_ports(const be_port *table, place at) {
     for (at.row = 0; is_row(table + at.row, &at); at.row++) {
         const be_port *port = &table[at.row];

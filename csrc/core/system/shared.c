@@ -1,7 +1,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr, RTLD_DEFAULT */
 #endif
-#include "core/place/shared.h"
+#include "core/system/shared.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "core/place/fork.h"
+#include "core/system/fork.h"
 
 #ifdef _WIN32 /* has no fork */
 

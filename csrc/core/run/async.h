@@ -38,8 +38,7 @@ int64_t be_async_check(be_async *async, const int64_t *lanes, int64_t count, int
 be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t count, const be_rows *actions,
                                const double *options);
 
-/* Waits for a batch of results and sets `*buffer` to the buffer that holds it. Its lanes are then no longer in flight.
- * */
+/* Waits for a batch of results and sets `*buffer` to the buffer that holds it. Its lanes are no longer in flight. */
 be_pool_status be_async_recv(be_async *async, int64_t timeout, int *buffer);
 
 /* Waits until no lane is being worked on. */

@@ -1,6 +1,6 @@
 /* A step, reset, seeding or rollout of all lanes, cut into pieces that threads claim. This file decides how a call
- * runs, for every kind of call and env: on one thread or on several (by measured cost, see core/plan.h), how large the
- * pieces are, and when to look at signals and to reconsider the choice.
+ * runs, for every kind of call and env: on one thread or on several (by measured cost, see core/run/plan.h), how large
+ * the pieces are, and when to look at signals and to reconsider the choice.
  *
  * Each thread has neighbouring lanes of its own, the same ones in every call. When it is done with them, it takes lanes
  * that other threads have not reached yet, so a thread that comes late may find nothing left. The caller provides the
@@ -10,8 +10,7 @@
  *     be_call_begin(&call, plans, threads, pool);
  *     while ((n = be_call_next(&call)) > 0) be_call_work(&call, k) for k = 0..n-1, k = 0 being the calling thread
  *
- * batchenv/_core uses OpenMP's prange for this, and be_call_run for types where each lane is a piece (BE_LANE_BY_LANE).
- * */
+ * batchenv/_core uses OpenMP's prange for this, and be_call_run where each lane is a piece (BE_LANE_BY_LANE). */
 #ifndef BE_LOOP_H
 #define BE_LOOP_H
 
@@ -20,9 +19,9 @@
 #include <string.h>
 
 #include "core/batch.h"
-#include "core/plan.h"
+#include "core/run/plan.h"
 #include "core/queue/pool.h"
-#include "core/scattered.h"
+#include "core/run/scattered.h"
 
 typedef enum be_verb { BE_STEP, BE_STEP_LISTED, BE_RESET, BE_RESET_SOME, BE_SEED, BE_ROLLOUT } be_verb;
 

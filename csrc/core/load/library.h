@@ -1,5 +1,4 @@
-/* Loads shared libraries of env types that others have written, and checks their tables before anything relies on them.
- * */
+/* Loads shared libraries of env types that others have written, and checks their tables before use. */
 #ifndef BE_LIBRARY_H
 #define BE_LIBRARY_H
 
