@@ -7,6 +7,9 @@
 #include <time.h>
 
 #include "core/batch.h"
+#include "core/driver.h"
+#include "core/load/types.h"
+#include "core/space.h"
 
 #define BATCHES 8
 #define ROUNDS 9

@@ -98,7 +98,6 @@ cdef extern from "batchenv.h" nogil:
     enum:
         BE_MAX_FIELDS, BE_MAX_PORTS, BE_MAX_PARAMS, BE_MAX_BOUNDS, BE_MAX_DIMS, BE_MAX_SETTINGS, BE_MAX_TEXT
         BE_MAX_CONSTANTS
-        BE_MAX_LANE_COLUMNS
     ctypedef enum be_status:
         BE_OK, BE_ERROR_VALUE, BE_ERROR_MEMORY, BE_ERROR_ENGINE
     ctypedef struct be_error:
@@ -237,6 +236,7 @@ cdef extern from "core/transform.h" nogil:
         int frame_stack
     int64_t be_frame_size(const be_space *, const be_transform *)
     be_dtype be_frame_dtype(const be_space *, const be_transform *)
+    void be_batch_rescale(be_batch *, const double *, const double *)
 
 cdef extern from "core/math/moments.h" nogil:
     void be_moments(const void *, be_dtype, int64_t, int64_t, void *, void *)
@@ -263,9 +263,11 @@ cdef extern from "core/system/numa.h" nogil:
     int be_nodes_read(const char *, const be_cpus *, be_node *)
     be_placement *be_place_here(const char *, int, int64_t, int64_t)
 
-cdef extern from "core/batch.h" nogil:
-    ctypedef enum be_autoreset:
-        BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+cdef extern from "core/space.h" nogil:
+    int64_t be_space_row_size(const be_space *)
+    int64_t be_bound_of(const be_space *, int64_t)
+
+cdef extern from "core/load/types.h" nogil:
     ctypedef struct be_random_policy:
         uint64_t key, first_step
     ctypedef struct be_isa:
@@ -277,6 +279,25 @@ cdef extern from "core/batch.h" nogil:
     const be_isa *const *be_isa_supported()
     const be_env_type *be_type_at(const be_isa *, int64_t)
     const be_env_type *be_type_named(const be_isa *, const char *)
+
+cdef extern from "core/params.h" nogil:
+    int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
+    int be_batch_check_options(const be_batch *, const double *, be_error *)
+
+cdef extern from "core/episode.h" nogil:
+    ctypedef enum be_autoreset:
+        BE_NEXT_STEP, BE_SAME_STEP, BE_DISABLED
+    int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
+    int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
+    int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
+    int be_lanes_may_fail(const be_env_type *)
+    int64_t be_batch_take_failures(be_batch *, int64_t *)
+    int be_batch_take_failure(be_batch *, int64_t)
+    const be_error *be_batch_failure(const be_batch *, int64_t)
+
+cdef extern from "core/batch.h" nogil:
+    enum:
+        BE_MAX_LANE_COLUMNS
     ctypedef struct be_batch_options:
         const be_env_type *type
         int64_t num_lanes
@@ -293,21 +314,9 @@ cdef extern from "core/batch.h" nogil:
     be_batch *be_batch_create(const be_batch_options *, be_error *)
     void be_batch_place(be_batch *, be_placement *)
     const be_placement *be_batch_placement(const be_batch *)
-    int be_lanes_may_fail(const be_env_type *)
-    int64_t be_batch_take_failures(be_batch *, int64_t *)
-    int be_batch_take_failure(be_batch *, int64_t)
-    const be_error *be_batch_failure(const be_batch *, int64_t)
-    void be_batch_rescale(be_batch *, const double *, const double *)
     void be_batch_destroy(be_batch *)
-    int be_batch_configure(be_batch *, const double *, const double *const *, be_error *)
-    int be_batch_check_options(const be_batch *, const double *, be_error *)
-    int64_t be_batch_first_pending(const be_batch *, int64_t, int64_t)
     void be_batch_point_final(const be_batch *, be_rows *)
-    int be_batch_observe(be_batch *, int64_t, int64_t, const be_rows *, be_error *)
-    int be_batch_observe_first(be_batch *, const int64_t *, int64_t, const be_rows *, be_error *)
     int64_t be_batch_bytes(const be_batch *)
-    int64_t be_space_row_size(const be_space *)
-    int64_t be_bound_of(const be_space *, int64_t)
 
 cdef extern from "core/snapshot.h" nogil:
     int64_t be_snapshot_bytes(const be_batch *, int64_t)

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
+#include "core/driver.h"
+#include "core/error.h"
 
-struct be_checked {
+typedef struct be_checked {
     be_env_type type; /* first: a pointer to it is one to this */
     const be_env_type *real;
-};
+} be_checked;
 
 static const be_env_type *real_of(const be_batch *batch) { return ((const be_checked *)batch->type)->real; }
 
@@ -150,20 +151,16 @@ static int step(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows
     return status;
 }
 
-be_checked *be_checked_type(const be_env_type **type, int *status) {
+int be_checked_open(be_batch *batch, be_error *error) {
     const char *asked = getenv("BATCHENV_CHECK_WRITES");
-    *status = 0;
-    if (asked == NULL || strcmp(asked, "1") != 0 || (*type)->step == step) return NULL;
-    be_checked *checked = malloc(sizeof *checked);
-    if (checked == NULL) {
-        *status = -1;
-        return NULL;
-    }
-    checked->real = *type;
-    checked->type = **type;
+    const be_env_type *real = batch->type;
+    if (asked == NULL || strcmp(asked, "1") != 0 || real->step == step) return BE_OK;
+    be_checked *checked = batch->driver->checked = malloc(sizeof *checked);
+    if (checked == NULL) return be_out_of_memory(error);
+    *checked = (be_checked){.type = *real, .real = real};
     checked->type.reset = reset;
     checked->type.observe = observe;
     checked->type.step = step;
-    *type = &checked->type;
-    return checked;
+    batch->type = &checked->type;
+    return BE_OK;
 }

@@ -7,10 +7,8 @@
 
 #include "batchenv.h"
 
-typedef struct be_checked be_checked;
-
-/* Sets *type to a type that checks *type, if the environment variable asks for it and it does not check yet. Returns
- * what is to be freed after the batch, or NULL where there is nothing; -1 in *status: out of memory. */
-be_checked *be_checked_type(const be_env_type **type, int *status);
+/* Puts such a type in front of the batch's, if the environment variable asks for it and there is none yet. The batch's
+ * driver owns it. */
+int be_checked_open(be_batch *batch, be_error *error);
 
 #endif

@@ -2,6 +2,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "core/driver.h"
+#include "core/error.h"
+#include "core/math/fp.h"
+#include "core/system/clock.h"
+
+/* ---- in a step -------------------------------------------------------------------------------------- */
 
 static void start_statistics(be_batch *batch, int64_t lane, double now) {
     struct be_driver *driver = batch->driver;
@@ -64,4 +72,129 @@ void be_rows_inner(const be_batch *batch, be_rows *inner, const be_rows *rows) {
     *inner = *rows;
     if (!driver->transform.transform_observation) return;
     inner->port[driver->observation] = driver->raw_observation + (size_t)rows->first * driver->raw_bytes;
+}
+
+void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
+    int64_t due[BE_LIST], due_places[BE_LIST], n = 0;
+    if (batch->driver->ahead == NULL) return;
+    for (int64_t k = 0; k < count; k++) {
+        if (batch->driver->pending[lanes[k]]) continue;
+        due[n] = lanes[k];
+        due_places[n++] = places[k];
+    }
+    if (n > 1) batch->driver->ahead(batch, due, due_places, n, rows);
+}
+
+/* ---- failures --------------------------------------------------------------------------------------- */
+
+int64_t be_batch_take_failures(be_batch *batch, int64_t *lanes) {
+    struct be_driver *driver = batch->driver;
+    if (!driver->failed || !__atomic_exchange_n(&driver->any_failed, 0, __ATOMIC_ACQ_REL)) return 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < batch->num_lanes; i++) {
+        if (__atomic_exchange_n(&driver->failed[i], 0, __ATOMIC_RELAXED)) lanes[count++] = i;
+    }
+    return count;
+}
+
+int be_batch_take_failure(be_batch *batch, int64_t lane) {
+    uint8_t *failed = batch->driver->failed;
+    return failed && __atomic_exchange_n(&failed[lane], 0, __ATOMIC_RELAXED);
+}
+
+const be_error *be_batch_failure(const be_batch *batch, int64_t lane) {
+    /* Kernels give no reasons for single lanes. */
+    static const be_error whole_range = {BE_ERROR_ENGINE, -1, "the step failed"};
+    return batch->driver->failures ? &batch->driver->failures[lane] : &whole_range;
+}
+
+/* ---- seeding and resets ----------------------------------------------------------------------------- */
+
+int be_batch_seed(be_batch *batch, const uint32_t *words, size_t num_words, int64_t begin, int64_t end) {
+    if (num_words <= 2) {
+        uint64_t base = (num_words > 0 ? words[0] : 0) | (uint64_t)(num_words > 1 ? words[1] : 0) << 32;
+        if (base <= UINT64_MAX - (uint64_t)end) {
+            for (int64_t i = begin; i < end; i++) be_rng_seed_u64(&batch->rng[i], base + (uint64_t)i);
+            return 0;
+        }
+    }
+    for (int64_t i = begin; i < end; i++) {
+        if (be_rng_seed_words_plus(&batch->rng[i], words, num_words, (uint64_t)i) != 0) return -1;
+    }
+    return 0;
+}
+
+int be_batch_reset(be_batch *batch, int64_t begin, int64_t end, const uint8_t *mask, const double *options,
+                   const be_rows *rows, be_error *error) {
+    const struct be_driver *driver = batch->driver;
+    const int transformed = driver->transform.transform_observation;
+    be_rows inner;
+    be_rows_inner(batch, &inner, rows);
+    inner.options = options ? options : driver->default_options;
+    const double now = driver->transform.record_statistics ? be_now_seconds() : 0;
+    int64_t chosen[BE_LIST], others[BE_LIST];
+    for (int64_t i = begin; i < end;) {
+        int64_t num_chosen = 0, num_others = 0;
+        for (; i < end && num_chosen < BE_LIST && num_others < BE_LIST; i++) {
+            if (mask == NULL || mask[i] != 0) {
+                /* Final rows, too: they are handed out if the reset fails. */
+                const int groups = BE_ROWS_RESULT | BE_ROWS_DRIVER | BE_ROWS_FINAL;
+                if (rows->reward) be_rows_clear(&driver->outer, groups, rows, i - rows->first);
+                chosen[num_chosen++] = i;
+            } else {
+                others[num_others++] = i;
+            }
+        }
+        int status = be_episodes_start(batch, chosen, num_chosen, &inner, now, error);
+        if (status == BE_OK) status = batch->type->observe(batch, others, num_others, &inner, error);
+        if (status != BE_OK) return be_unexplained(batch->type, error);
+        if (transformed) {
+            be_transform_observations(batch, chosen, num_chosen, rows->first, rows->port[driver->observation],
+                                      BE_FRAME_NEXT);
+            be_transform_observations(batch, others, num_others, rows->first, rows->port[driver->observation],
+                                      BE_FRAME_SAME);
+        }
+    }
+    return BE_OK;
+}
+
+/* At most BE_LIST lanes. */
+static int observe(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_frame frame_is,
+                   be_error *error) {
+    const struct be_driver *driver = batch->driver;
+    be_rows inner;
+    be_rows_inner(batch, &inner, rows);
+    const be_fp before = be_fp_enter();
+    error->status = BE_OK;
+    int status = batch->type->observe(batch, lanes, count, &inner, error);
+    if (status != BE_OK) status = be_unexplained(batch->type, error);
+    if (status == BE_OK && driver->transform.transform_observation) {
+        be_transform_observations(batch, lanes, count, rows->first, rows->port[driver->observation], frame_is);
+    }
+    be_fp_leave(&before);
+    return status;
+}
+
+int be_batch_observe(be_batch *batch, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
+    int64_t lanes[BE_LIST];
+    int status = BE_OK;
+    for (int64_t i = begin; i < end && status == BE_OK;) {
+        int64_t count = 0;
+        while (i < end && count < BE_LIST) lanes[count++] = i++;
+        status = observe(batch, lanes, count, rows, BE_FRAME_SAME, error);
+    }
+    return status;
+}
+
+int be_batch_observe_first(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
+    int status = BE_OK;
+    for (int64_t k = 0; k < count && status == BE_OK; k += BE_LIST) {
+        status = observe(batch, lanes + k, count - k < BE_LIST ? count - k : BE_LIST, rows, BE_FRAME_FIRST, error);
+    }
+    return status;
+}
+
+int64_t be_batch_first_pending(const be_batch *batch, int64_t begin, int64_t end) {
+    const uint8_t *found = memchr(batch->driver->pending + begin, 1, (size_t)(end - begin));
+    return found ? found - batch->driver->pending : -1;
 }

@@ -1,9 +1,15 @@
 #include "core/snapshot.h"
-#include "core/math/fp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/batch.h"
+#include "core/driver.h"
+#include "core/error.h"
+#include "core/math/fp.h"
+#include "core/params.h"
+#include "core/system/clock.h"
 
 static const char MAGIC[8] = {'B', 'A', 'T', 'C', 'H', 'E', 'N', 'V'};
 
@@ -352,7 +358,7 @@ int be_state_set(be_batch *batch, const void *const *fields, const int32_t *elap
     size_t bytes = engine_bytes;
     for (int j = 0; j < num_columns; j++) bytes += (size_t)padded((int64_t)(lane_count * columns[j].bytes));
     unsigned char *const buffer = malloc(bytes);
-    if (buffer == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    if (buffer == NULL) return be_out_of_memory(error);
     int num_fields = 0;
     for (; batch->type->state[num_fields].name; num_fields++) given[num_fields] = fields[num_fields];
     given[num_fields + BE_COLUMN_ELAPSED] = elapsed;

@@ -8,7 +8,7 @@
 #ifndef BE_SNAPSHOT_H
 #define BE_SNAPSHOT_H
 
-#include "core/batch.h"
+#include "batchenv.h"
 
 #define BE_SNAPSHOT_VERSION 1
 

@@ -1,5 +1,5 @@
 /* Spaces of ports: how they are made, and what they must be. */
-#include "core/batch.h"
+#include "core/space.h"
 
 #include <float.h>
 #include <math.h>
@@ -170,6 +170,26 @@ static int check_role(const be_port *port, const be_space *space, const place *a
                                          (port->texts == NULL) == (port->write_text == NULL))) {
         return bad(at, "has texts, which must be part of the observation, with BE_TEXTS(...), BE_TEXT_OF(...) or "
                        "BE_TEXT_CODES(...)");
+    }
+    return BE_OK;
+}
+
+int be_check_ports(const be_env_type *type, be_error *error) {
+    int count = 0, actions = 0, observations = 0;
+    for (; type->ports && count <= BE_MAX_PORTS && type->ports[count].name; count++) {
+        actions += type->ports[count].role == BE_ACTION;
+        observations += type->ports[count].role == BE_OBSERVATION;
+    }
+    if (count > BE_MAX_PORTS) {
+        return be_fail(error, BE_ERROR_VALUE, -1, "type %s has more than %d ports, or {0} is missing at their end",
+                       type->name, BE_MAX_PORTS);
+    }
+    if (actions == 0 || observations == 0) {
+        return be_fail(
+            error, BE_ERROR_VALUE, -1,
+            "type %s has no port with the role %s among the first %d: give .ports a row of it (a row that is "
+            "left out between others ends the table there)",
+            type->name, actions ? "BE_OBSERVATION" : "BE_ACTION", count);
     }
     return BE_OK;
 }

@@ -1,8 +1,12 @@
 #include "core/transform.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
+#include "core/driver.h"
+#include "core/error.h"
+#include "core/space.h"
 
 int64_t be_frame_size(const be_space *space, const be_transform *transform) {
     if (!transform->time_aware) return be_space_row_size(space);
@@ -150,4 +154,74 @@ void be_transform_observations(be_batch *batch, const int64_t *lanes, int64_t co
         }
         memcpy(row, stack, (size_t)frames * bytes);
     }
+}
+
+/* ---- making ------------------------------------------------------------------------------------------ */
+
+/* Whether prepare() has left this part of the observation in. */
+static int is_observed(const be_batch *batch, int port) {
+    return batch->type->ports[port].role == BE_OBSERVATION && be_space_row_size(&batch->space[port]) > 0;
+}
+
+/* Says which transforms are asked for that work on observations of one array of numbers only, and which parts there
+ * are. */
+static int refuse_transforms(const be_batch *batch, const be_transform *transform, be_error *error) {
+    const be_env_type *type = batch->type;
+    const char *const asked[] = {
+        transform->rescale ? "rescale_observation" : NULL, transform->time_aware ? "time_aware" : NULL,
+        transform->convert ? "observation_dtype" : NULL, transform->frame_stack ? "frame_stack" : NULL};
+    char names[100] = "", parts[200] = "";
+    for (size_t k = 0, used = 0; k < sizeof asked / sizeof *asked; k++) {
+        if (asked[k]) used += (size_t)snprintf(names + used, sizeof names - used, used ? ", %s" : "%s", asked[k]);
+    }
+    size_t used = 0;
+    int count = 0;
+    for (int k = 0; k < batch->driver->num_ports; k++) {
+        if (!is_observed(batch, k)) continue;
+        count++;
+        if (used >= sizeof parts) continue;
+        used += (size_t)snprintf(parts + used, sizeof parts - used, used ? ", '%s'" : "'%s'", type->ports[k].name);
+    }
+    if (count == 1) {
+        return be_fail(error, BE_ERROR_VALUE, -1,
+                       "%s: only observations of numbers can be transformed so, and those of %s are texts: leave it "
+                       "out, and transform what reset() and step() return",
+                       names, type->name);
+    }
+    if (used >= sizeof parts) memcpy(parts + sizeof parts - 4, "...", 4);
+    return be_fail(error, BE_ERROR_VALUE, -1,
+                   "%s: only observations that are one array can be transformed so, and those of %s have several parts "
+                   "(%s): leave it out and transform the parts that reset() and step() return, or, where the "
+                   "environment has that keyword, pass observation='flat'",
+                   names, type->name, parts);
+}
+
+int be_transform_open(be_batch *batch, be_error *error) {
+    struct be_driver *driver = batch->driver;
+    be_transform *transform = &driver->transform;
+    int count = 0;
+    for (int k = driver->num_ports - 1; k >= 0; k--) {
+        if (!is_observed(batch, k)) continue;
+        driver->observation = k;
+        count++;
+    }
+    const be_space *space = &batch->space[driver->observation];
+    if (transform->transform_observation && (count > 1 || space->kind == BE_SPACE_TEXT)) {
+        return refuse_transforms(batch, transform, error);
+    }
+    if (!transform->rescale) return BE_OK;
+    const size_t size = (size_t)be_space_row_size(space);
+    driver->coefficients = calloc(2 * size, sizeof *driver->coefficients);
+    if (driver->coefficients == NULL) return be_out_of_memory(error);
+    transform->gradient = driver->coefficients;
+    transform->intercept = driver->coefficients + size;
+    return BE_OK;
+}
+
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept) {
+    struct be_driver *driver = batch->driver;
+    const size_t size = (size_t)be_space_row_size(&batch->space[driver->observation]);
+    driver->configured++;
+    memcpy(driver->coefficients, gradient, size * sizeof *gradient);
+    memcpy(driver->coefficients + size, intercept, size * sizeof *intercept);
 }

@@ -28,6 +28,14 @@ int64_t be_frame_size(const be_space *space, const be_transform *transform);
 be_dtype be_frame_dtype(const be_space *space, const be_transform *transform);
 size_t be_transformed_bytes(const be_space *space, const be_transform *transform);
 
+/* Finds the observation that driver->transform is about, checks that it can be transformed, and makes room for
+ * coefficients. The spaces must be known. */
+int be_transform_open(be_batch *batch, be_error *error);
+
+/* Sets new coefficients for rescaled observations, one per component, after params have changed the space. Only for a
+ * batch whose transform rescales. */
+void be_batch_rescale(be_batch *batch, const double *gradient, const double *intercept);
+
 /* What becomes of the stack of frames: it gets a frame (and is filled with it where an episode starts); it stays,
  * because this is the last observation once more; it is filled with this frame. */
 typedef enum be_frame { BE_FRAME_NEXT, BE_FRAME_SAME, BE_FRAME_FIRST } be_frame;

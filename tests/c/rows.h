@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "core/batch.h"
+#include "core/driver.h"
+#include "core/load/types.h"
+#include "core/params.h"
+#include "core/space.h"
 
 /* `n` zeroed rows of the arrays of these groups. */
 static inline be_rows make_rows(const be_table *table, int groups, size_t n) {

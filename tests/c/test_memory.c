@@ -8,6 +8,7 @@
 
 #include "core/run/async.h"
 #include "core/batch.h"
+#include "core/params.h"
 
 static int before_failure = -1; /* how many allocations succeed before one fails; negative: all succeed */
 static int failures;

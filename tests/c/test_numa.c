@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "checks.h"
-#include "core/batch.h"
+#include "core/system/numa.h"
 
 static void test_parse(void) {
     be_cpus cpus;

@@ -1,9 +1,11 @@
 /* Whether actions are in the action space. */
-#include "core/math/fp.h"
 #include "core/isa/isa.h"
 
 #include <math.h>
 #include <stdio.h>
+
+#include "core/math/fp.h"
+#include "core/space.h"
 
 #define WHERE 128
 

@@ -3,7 +3,8 @@
 #ifndef BE_ISA_H
 #define BE_ISA_H
 
-#include "core/batch.h"
+#include "core/driver.h"
+#include "core/load/types.h"
 
 #define be_isa_step BE_ISA_NAME(be_isa_step)
 #define be_isa_rollout BE_ISA_NAME(be_isa_rollout)

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/space.h"
+
 /* The output function of SplitMix64 (Steele, Lea and Flood, 2014). */
 static inline uint64_t mix(uint64_t x) {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -95,7 +97,7 @@ int64_t be_isa_rollout(be_batch *batch, int64_t begin, int64_t end, int64_t firs
         for (int64_t t = first_step; t < first_step + steps; t++) {
             be_rows rows;
             rows.first = 0;
-            be_rows_slice(be_batch_table(batch), &rows, all, t * batch->num_lanes);
+            be_rows_slice(&batch->driver->outer, &rows, all, t * batch->num_lanes);
             if (policy) draw_actions(batch, policy, t, first, last, &rows);
             int64_t count = be_isa_step(batch, first, last, &rows, error);
             if (count < 0) return -1;

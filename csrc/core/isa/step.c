@@ -1,8 +1,12 @@
 /* A step of some lanes: pending resets, the kernel, time limits, autoreset, and what callers get. */
-#include "core/episode.h"
 #include "core/isa/isa.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/space.h"
+#include "core/system/clock.h"
 
 /* A word of 64 bits: bit i is set if flags[i] is 1, of n <= 64 flags. What follows them is not read, because another
  * thread may be writing the next flags. */

@@ -1,6 +1,6 @@
 /* Which of the compiled instruction sets this CPU has. The build sets BE_HAVE_X86_VECTORS if the AVX2 and AVX-512
  * objects exist. Otherwise there is only the baseline (on arm64 the compiler makes it use NEON). */
-#include "core/batch.h"
+#include "core/load/types.h"
 
 extern const be_isa be_isa_baseline;
 #ifdef BE_HAVE_X86_VECTORS

@@ -1,7 +1,7 @@
 /* The env types of this build: those compiled for an instruction set, then those compiled once for all. */
 #include <string.h>
 
-#include "core/batch.h"
+#include "core/load/types.h"
 
 const be_env_type *be_type_at(const be_isa *isa, int64_t index) {
     const be_library *const libraries[] = {isa->types, &be_library_any};

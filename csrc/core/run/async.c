@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch.h"
+#include "core/driver.h"
+#include "core/error.h"
 #include "core/math/fp.h"
 #include "core/system/memory.h"
 #include "core/run/plan.h"
@@ -184,7 +187,7 @@ static int make_scratch(be_async *async, scratch *own, be_error *error) {
     const size_t chunk = (size_t)async->most;
     const size_t rows = be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, NULL);
     own->memory = be_aligned_new(64, rows);
-    if (own->memory == NULL) return be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+    if (own->memory == NULL) return be_out_of_memory(error);
     memset(own->memory, 0, rows);
     be_rows_lay_out(&async->table, BE_ROWS_ALL, &own->out, chunk, own->memory);
     return BE_OK;
@@ -202,7 +205,7 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     const size_t n = (size_t)batch->num_lanes;
     be_async *async = zeroed(sizeof *async);
     if (async == NULL) {
-        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_out_of_memory(error);
         return NULL;
     }
     async->batch = batch;
@@ -229,7 +232,7 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->action_memory = zeroed(be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, NULL));
     if (!async->buffers || !async->scratch || !async->in_flight || !async->seen || !async->next || !async->items ||
         !async->action_memory) {
-        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_out_of_memory(error);
         be_async_destroy(async);
         return NULL;
     }

@@ -7,8 +7,9 @@
 #ifndef BE_ASYNC_H
 #define BE_ASYNC_H
 
-#include "core/batch.h"
+#include "core/load/types.h"
 #include "core/queue/pool.h"
+#include "core/rows.h"
 
 typedef struct be_async be_async;
 

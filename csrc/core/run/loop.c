@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/batch.h"
+#include "core/driver.h"
 #include "core/math/fp.h"
 #include "core/run/team.h"
 

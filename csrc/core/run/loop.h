@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/batch.h"
+#include "core/load/types.h"
 #include "core/run/plan.h"
 #include "core/queue/pool.h"
 #include "core/run/scattered.h"

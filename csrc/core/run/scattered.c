@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/episode.h"
+#include "core/batch.h"
+#include "core/driver.h"
+#include "core/error.h"
 #include "core/system/memory.h"
 #include "core/queue/ring.h"
 
@@ -24,7 +26,7 @@ be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error
     const size_t bytes = sizeof(be_scattered) + (size_t)num_parts * sizeof(part);
     be_scattered *scattered = be_aligned_new(BE_CACHE_LINE, bytes);
     if (scattered == NULL) {
-        be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        be_out_of_memory(error);
         return NULL;
     }
     memset(scattered, 0, bytes);
@@ -48,7 +50,7 @@ be_scattered *be_scattered_create(const be_batch *batch, int num_parts, be_error
             (void)be_batch_seed(own->batch, NULL, 0, 0, BE_SCATTERED_LANES); /* any of them may become padding */
             continue;
         }
-        if (own->columns == NULL) be_fail(error, BE_ERROR_MEMORY, -1, "out of memory");
+        if (own->columns == NULL) be_out_of_memory(error);
         be_scattered_destroy(scattered);
         return NULL;
     }

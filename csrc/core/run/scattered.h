@@ -3,7 +3,7 @@
 #ifndef BE_SCATTERED_H
 #define BE_SCATTERED_H
 
-#include "core/batch.h"
+#include "core/load/types.h"
 
 #define BE_SCATTERED_LANES 256 /* the most lanes that a part has room for */
 

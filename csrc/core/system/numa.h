@@ -87,4 +87,14 @@ void be_place_column(const be_placement *placement, void *column, size_t bytes, 
 /* Whether the user has told the system where this thread's memory should be (numactl). Then batchenv places nothing. */
 int be_memory_policy_is_set(void);
 
+/* Divides the lanes into `parts` parts and says where part `index` begins and ends: at multiples of `grain`, except for
+ * the end of the last part. */
+static inline void be_partition(int64_t num_lanes, int64_t grain, int parts, int index, int64_t *begin, int64_t *end) {
+    const int64_t blocks = (num_lanes + grain - 1) / grain;
+    *begin = blocks * index / parts * grain;
+    *end = blocks * (index + 1) / parts * grain;
+    if (*begin > num_lanes) *begin = num_lanes;
+    if (*end > num_lanes) *end = num_lanes;
+}
+
 #endif

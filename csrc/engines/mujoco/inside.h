@@ -2,7 +2,7 @@
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
-#include "core/batch.h"
+#include "core/driver.h"
 #include "core/system/jump.h"
 #include "engines/mujoco/mujoco.h"
 
