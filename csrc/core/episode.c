@@ -74,13 +74,15 @@ void be_rows_inner(const be_batch *batch, be_rows *inner, const be_rows *rows) {
     inner->port[driver->observation] = driver->raw_observation + (size_t)rows->first * driver->raw_bytes;
 }
 
-void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
+void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, const uint8_t *skip, int64_t count,
+                   const be_rows *rows) {
     int64_t due[BE_LIST], due_places[BE_LIST], n = 0;
-    if (batch->driver->ahead == NULL) return;
+    if (batch->driver->ahead == NULL || count < 2) return;
     for (int64_t k = 0; k < count; k++) {
-        if (batch->driver->pending[lanes[k]]) continue;
-        due[n] = lanes[k];
-        due_places[n++] = places[k];
+        const int64_t lane = lanes ? lanes[k] : rows->first + k;
+        if (batch->driver->pending[lane] || (skip && skip[k])) continue;
+        due[n] = lane;
+        due_places[n++] = places ? places[k] : lane - rows->first;
     }
     if (n > 1) batch->driver->ahead(batch, due, due_places, n, rows);
 }

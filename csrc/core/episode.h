@@ -58,8 +58,10 @@ void be_lane_fail(be_batch *batch, int64_t lane, const be_rows *rows, const be_e
 /* Points `inner` at the rows that kernels write when the caller is to get `rows`. */
 void be_rows_inner(const be_batch *batch, be_rows *inner, const be_rows *rows);
 
-/* Calls driver->ahead, if there is one, for those of the lanes listed (at most BE_LIST) that are about to be stepped:
- * not for those that are to be reset. */
-void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows);
+/* Lets the type do at once what it can (driver->ahead) for those of the lanes listed (NULL: those from rows->first on;
+ * at most BE_LIST) that are about to be stepped: not for those that have finished or whose `skip` (or NULL) is 1. The
+ * action of lane lanes[k] is row places[k] or, if `places` is NULL, the lane's row by rows->first. */
+void be_step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, const uint8_t *skip, int64_t count,
+                   const be_rows *rows);
 
 #endif

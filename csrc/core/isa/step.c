@@ -223,21 +223,10 @@ static void step_lane(const block *b, int64_t i) {
     be_lane_fail(b->batch, lane, rows, &error);
 }
 
-/* Lets the type do for several lanes at once what it can. */
-static void begin_lanes(const block *b) {
-    int64_t lanes[BLOCK], places[BLOCK], count = 0;
-    for (int64_t i = 0; i < b->n; i++) {
-        if (b->inner->skip[i]) continue;
-        lanes[count] = b->first + i;
-        places[count++] = i;
-    }
-    if (count > 1) b->batch->driver->ahead(b->batch, lanes, places, count, b->inner);
-}
-
 /* One step of a kernel. Lanes whose `skip` is 1 are not to be stepped. */
 static int step_kernel(const block *b, be_error *error) {
     if (b->batch->type->flags & BE_LANE_BY_LANE) {
-        if (b->batch->driver->ahead && b->n > 1) begin_lanes(b);
+        be_step_ahead(b->batch, NULL, NULL, b->inner->skip, b->n, b->inner);
         for (int64_t i = 0; i < b->n; i++) step_lane(b, i);
         return BE_OK;
     }

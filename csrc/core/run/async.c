@@ -67,7 +67,7 @@ static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
 }
 
 /* Copies the actions of the lanes listed to rows 0, 1, ... of `rows`. */
-static void gather_actions(const be_async *async, const be_rows *rows, const int32_t *lanes, int n) {
+static void gather_actions(const be_async *async, const be_rows *rows, const int64_t *lanes, int n) {
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
         if (!(array->group & BE_ROWS_ACTION)) continue;
@@ -90,7 +90,7 @@ static void scatter_actions(be_async *async, const be_rows *rows, const int64_t 
     }
 }
 
-static int step_listed(be_async *async, int worker, const int32_t *lanes, int n, be_error *error) {
+static int step_listed(be_async *async, int worker, const int64_t *lanes, int n, be_error *error) {
     const be_rows *rows = &async->scratch[worker].out;
     gather_actions(async, rows, lanes, n);
     const int64_t finished =
@@ -122,10 +122,9 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
     const double old = atomic_load_explicit(&async->lane_ns, memory_order_relaxed);
     const int timed = item->tag != RESET_LISTED && (old == 0 || own->turn++ % TIME_EVERY == 0);
     const double start = timed ? be_now_ns() : 0;
-    int32_t lanes[CHUNK];
-    for (int k = 0, lane = (int)item->first; k < n; k++) {
+    int64_t *lanes = own->out.lane;
+    for (int64_t k = 0, lane = item->first; k < n; k++) {
         lanes[k] = lane;
-        own->out.lane[k] = lane;
         lane = item->tag == STEP_RANGE ? lane + 1 : async->next[lane];
     }
     be_error error = {0};
@@ -134,11 +133,8 @@ static void work_in_mode(be_async *async, const be_item *item, int worker) {
         status = step_range(async, &own->out, 0, item->first, n, &error);
     } else if (item->tag == STEP_LISTED && !async->by_lane) {
         status = step_listed(async, worker, lanes, n, &error);
-    }
-    if (item->tag == STEP_LISTED && async->by_lane && n > 1) {
-        int64_t listed[CHUNK];
-        for (int k = 0; k < n; k++) listed[k] = lanes[k];
-        be_step_ahead(async->batch, listed, listed, n, &async->actions);
+    } else if (item->tag == STEP_LISTED) {
+        be_step_ahead(async->batch, lanes, NULL, NULL, n, &async->actions);
     }
     for (int k = 0; item->tag != STEP_RANGE && k < n; k++) {
         if (item->tag == RESET_LISTED) {

@@ -228,14 +228,10 @@ static int64_t roll(be_call *c, int part, int64_t begin, int64_t end, be_error *
 static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_error *error) {
     const be_table *table = be_batch_table(c->batch);
     int64_t finished = 0;
-    if (c->batch->driver->ahead && end - begin > 1) {
-        int64_t lanes[BE_LIST], places[BE_LIST], count = 0;
-        for (int64_t k = begin; k < end && count < BE_LIST; k++) {
-            if (c->resets && c->resets[k]) continue;
-            lanes[count] = c->lanes[k];
-            places[count++] = k;
-        }
-        be_step_ahead(c->batch, lanes, places, count, c->rows);
+    if (c->batch->driver->ahead) {
+        int64_t places[BE_LIST], count = 0;
+        for (; count < BE_LIST && begin + count < end; count++) places[count] = begin + count;
+        be_step_ahead(c->batch, c->lanes + begin, places, c->resets ? c->resets + begin : NULL, count, c->rows);
     }
     for (int64_t k = begin; k < end;) {
         const int64_t *lanes = c->lanes + k;
@@ -250,10 +246,8 @@ static int64_t step_listed(be_call *c, int part, int64_t begin, int64_t end, be_
         } else if (run) {
             done = c->isa->step(c->batch, lanes[0], lanes[0] + n, &rows, error);
         } else {
-            int32_t numbers[BE_SCATTERED_LANES];
             n = least(left, BE_SCATTERED_LANES);
-            for (int64_t j = 0; j < n; j++) numbers[j] = (int32_t)lanes[j];
-            done = be_scattered_step(c->scattered, part, c->isa, c->batch, numbers, (int)n, &rows, error);
+            done = be_scattered_step(c->scattered, part, c->isa, c->batch, lanes, (int)n, &rows, error);
         }
         if (done < 0) return -1;
         finished += done;

@@ -70,7 +70,7 @@ int be_scattered_num_parts(const be_scattered *scattered) { return scattered->nu
 
 /* ---- there and back --------------------------------------------------------------------------------- */
 
-static void move_columns(be_batch *batch, be_batch *small, const int32_t *lanes, int n, int back) {
+static void move_columns(be_batch *batch, be_batch *small, const int64_t *lanes, int n, int back) {
     be_lane_column all[BE_MAX_LANE_COLUMNS], few[BE_MAX_LANE_COLUMNS];
     int count = be_lane_columns(batch, all);
     be_lane_columns(small, few);
@@ -105,7 +105,7 @@ static void move_columns(be_batch *batch, be_batch *small, const int32_t *lanes,
 #undef MOVE
 }
 
-static void gather_columns(be_column *few, const be_column *all, double *values, const int32_t *lanes, int n) {
+static void gather_columns(be_column *few, const be_column *all, double *values, const int64_t *lanes, int n) {
     if (all->mask == 0) {
         *few = *all;
         return;
@@ -115,7 +115,7 @@ static void gather_columns(be_column *few, const be_column *all, double *values,
 }
 
 /* Copies the batch's present params and what follows from them. */
-static void configure(const be_batch *batch, part *own, const int32_t *lanes, int n) {
+static void configure(const be_batch *batch, part *own, const int64_t *lanes, int n) {
     be_batch *small = own->batch;
     if (own->configured != batch->driver->configured) {
         own->configured = batch->driver->configured;
@@ -138,13 +138,13 @@ static void configure(const be_batch *batch, part *own, const int32_t *lanes, in
 }
 
 /* Failures of single lanes are told by the batch that the lanes belong to. */
-static void move_failures(be_batch *batch, be_batch *small, const int32_t *lanes, int n) {
+static void move_failures(be_batch *batch, be_batch *small, const int64_t *lanes, int n) {
     for (int k = 0; k < n; k++) {
         if (be_batch_take_failure(small, k)) be_note_failure(batch, lanes[k], be_batch_failure(small, k));
     }
 }
 
-int64_t be_scattered_step(be_scattered *scattered, int index, const be_isa *isa, be_batch *batch, const int32_t *lanes,
+int64_t be_scattered_step(be_scattered *scattered, int index, const be_isa *isa, be_batch *batch, const int64_t *lanes,
                           int n, const be_rows *rows, be_error *error) {
     part *own = &scattered->parts[index];
     be_rows from_0 = *rows;

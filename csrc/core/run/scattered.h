@@ -16,7 +16,7 @@ int be_scattered_num_parts(const be_scattered *scattered);
 
 /* Steps n lanes (at most BE_SCATTERED_LANES) of the batch: row k of `rows` belongs to lane lanes[k]. Returns how many
  * of them have finished in this step, or -1 with `error` filled. */
-int64_t be_scattered_step(be_scattered *scattered, int part, const be_isa *isa, be_batch *batch, const int32_t *lanes,
+int64_t be_scattered_step(be_scattered *scattered, int part, const be_isa *isa, be_batch *batch, const int64_t *lanes,
                           int n, const be_rows *rows, be_error *error);
 
 /* Returns the position of the first listed lane that is not in 0..num_lanes-1, or for which `taken` is 1, or that was
