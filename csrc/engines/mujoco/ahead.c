@@ -194,7 +194,8 @@ static void sort_by_rows(be_mujoco_lane **lanes, const float **actions, int coun
     }
 }
 
-void be_mujoco_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count, const be_rows *rows) {
+static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *places, int64_t count,
+                       const be_rows *rows) {
     const be_mujoco_source *source = be_mujoco_of(batch);
     if (be_mujoco_has_callbacks(source)) {
         for (int64_t k = 0; k < count; k++) source->lanes[lanes[k]].why = MJ_ALONE_CALLBACK;
@@ -265,7 +266,7 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
 
 void be_mujoco_open_ahead(be_batch *batch) {
     if (be_mujoco_of(batch)->together.isa == NULL) return;
-    batch->driver->ahead = be_mujoco_ahead;
+    batch->driver->ahead = step_ahead;
     batch->driver->together = TOGETHER;
     batch->driver->group = be_mujoco_of(batch)->together.isa->lanes;
 }

@@ -1,10 +1,13 @@
-/* What the files of this folder share, and tasks do not need. */
+/* What the files of this folder share, and tasks do not need. Each file calls only those above it: guard.c, slots.c,
+ * ahead.c, engine.c. */
 #ifndef BE_MUJOCO_INSIDE_H
 #define BE_MUJOCO_INSIDE_H
 
 #include "core/driver.h"
 #include "core/system/jump.h"
 #include "engines/mujoco/mujoco.h"
+
+/* ---- guard.c ------------------------------------------------------------------------------------------ */
 
 /* MuJoCo's error handler must not return, and the default one ends the process. This one jumps out of the call, as
  * MuJoCo's own bindings do. The contents of the mjData are then unknown; mj_resetData makes it usable again. */
@@ -17,6 +20,12 @@ typedef struct be_mujoco_guard {
 void be_mujoco_enter(const be_mujoco_source *source, be_mujoco_guard *g);
 void be_mujoco_leave(const be_mujoco_source *source);
 
+/* To be called when a batch is opened and closed: in between, MuJoCo's steps of lanes need no time for its clock. */
+void be_mujoco_open_guard(const be_mujoco_source *source);
+void be_mujoco_close_guard(void);
+
+/* ---- slots.c ------------------------------------------------------------------------------------------ */
+
 /* Whether the user has set one of MuJoCo's callbacks. */
 int be_mujoco_has_callbacks(const be_mujoco_source *source);
 
@@ -26,17 +35,25 @@ int be_mujoco_has_callbacks(const be_mujoco_source *source);
 be_mujoco_slot *be_mujoco_borrow(const be_mujoco_source *source, int64_t lane, int *torn);
 void be_mujoco_give_back(const be_mujoco_source *source, be_mujoco_slot *slot);
 
-/* Takes `times` steps of MuJoCo with a lane, in a slot; `forces`: also mj_rnePostConstraint. */
-void be_mujoco_call_step(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
-                         int64_t times, int forces);
-
 /* The warning of instability that there was in a slot's last call, or -1. */
 int be_mujoco_take_unstable(const be_mujoco_source *source, const be_mujoco_slot *slot);
 
+/* What MuJoCo does with a lane in a slot. be_mujoco_call_step takes `times` steps; `forces`: also
+ * mj_rnePostConstraint. */
+typedef void be_mujoco_call(const be_mujoco_source *source, const be_mujoco_lane *lane, be_mujoco_slot *slot,
+                            int64_t times, int forces);
+be_mujoco_call be_mujoco_call_begin, be_mujoco_call_step, be_mujoco_call_restore;
+
+/* Runs `call` on a lane, and turns MuJoCo's errors, and exceptions of the user's callbacks, into ours. `unstable` is
+ * set to the warning of instability that occurred, or to -1. */
+int be_mujoco_run(const be_batch *batch, int64_t lane, be_mujoco_call *call, int64_t times, int forces, int *unstable,
+                  be_error *error);
+
+/* ---- ahead.c ------------------------------------------------------------------------------------------ */
+
 /* Steps of several lanes at once (engines/physics), before each lane's own step, which then takes what is ready. */
 void be_mujoco_open_ahead(be_batch *batch);
-be_ahead be_mujoco_ahead;
-/* Copies the result of be_mujoco_ahead to the lane. Returns 0 if there is none. */
+/* Copies the result of such a step to the lane. Returns 0 if there is none. */
 int be_mujoco_take_ahead(be_batch *batch, int64_t lane);
 /* Forgets such a result. */
 void be_mujoco_drop_ahead(be_batch *batch, int64_t lane);

@@ -28,17 +28,13 @@ static inline be_vl none(void) { return be_lane_numbers() < 0; }
 
 static inline const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->g->m->nv + s->first; }
 
-/* M times a vector (mju_mulSymVecSparse). */
-#define be_physics_mul_m BE_ISA_NAME(be_physics_mul_m)
-void be_physics_mul_m(const solver *s, be_vd *restrict to, const be_vd *v);
-
 /* What a search has found: lanes that are done are taken out of `going`. */
 typedef struct result {
     be_vl going;
     be_vd at, improvement;
 } result;
 
-/* PrimalSearch: how far to go along `search`, in lanes `going`; 0 where nothing is gained. */
+/* PrimalSearch: how far to go along `search`, in lanes `going`; 0 where nothing is gained. `Mv` is M times `search`. */
 #define be_physics_search_line BE_ISA_NAME(be_physics_search_line)
 result be_physics_search_line(solver *s, be_vl going);
 

@@ -3,7 +3,8 @@
  * rows: they are solved one after the other (mj_solNewton_island). */
 #include "engines/physics/solver.h"
 
-void be_physics_mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
+/* M times a vector (mju_mulSymVecSparse). */
+static void mul_m(const solver *s, be_vd *restrict to, const be_vd *v) {
     const be_physics_model *m = s->g->m;
     for (int i = 0; i < s->nv; i++) {
         const int at = m->M_rowadr[s->first + i], diagonal = m->M_rownnz[s->first + i] - 1;
@@ -32,11 +33,11 @@ static be_vd gauss(const solver *s, const be_vd *qacc, be_vd sum) {
 __attribute__((noinline)) static be_vl is_cold(solver *s, be_vd warm, be_vd smooth) {
     const be_physics_group *g = s->g;
     if (*g->m->version < 3013) {
-        be_physics_mul_m(s, s->Ma, g->qacc_warmstart);
+        mul_m(s, s->Ma, g->qacc_warmstart);
         return gauss(s, g->qacc_warmstart, warm) > smooth;
     }
     for (int i = 0; i < s->nv; i++) s->search[i] = g->qacc_warmstart[i] - g->qacc_smooth[i];
-    be_physics_mul_m(s, s->Mv, s->search);
+    mul_m(s, s->Mv, s->search);
     return warm + 0.5 * be_dot(s->Mv, s->search, s->nv) > smooth;
 }
 
@@ -55,7 +56,7 @@ static void warmstart(solver *s) {
     }
     const be_vl cold = is_cold(s, warm, smooth);
     for (int i = 0; i < s->nv; i++) g->qacc[i] = be_select(cold, g->qacc_smooth[i], g->qacc_warmstart[i]);
-    if (be_any(cold) || *g->m->version >= 3013) be_physics_mul_m(s, s->Ma, g->qacc);
+    if (be_any(cold) || *g->m->version >= 3013) mul_m(s, s->Ma, g->qacc);
     for (int k = 0; k < s->rows; k++) s->jar[k] = be_select(cold, s->base[k], s->jar[k]);
 }
 
@@ -244,6 +245,7 @@ static void iterate(solver *s, be_vl going) {
     be_vl before[BE_MAX_ROWS];
     set_search(s, BE_ALL_LANES);
     for (int iteration = 0; iteration < *g->m->opt_iterations; iteration++) {
+        mul_m(s, s->Mv, s->search);
         const result r = be_physics_search_line(s, going);
         going &= r.at != 0;
         if (!be_any(going)) return;
@@ -308,7 +310,7 @@ static void solve(solver *s, int again) {
     for (int k = 0; k < s->rows; k++) here |= s->exists[k];
     if (be_any(here)) {
         if (again) {
-            be_physics_mul_m(s, s->Ma, s->qacc);
+            mul_m(s, s->Ma, s->qacc);
             for (int k = 0; k < s->rows; k++) s->jar[k] = be_dot(row_of(s, k), s->qacc, s->nv) - s->g->aref[k];
         }
         be_vd trace = be_set1(0);

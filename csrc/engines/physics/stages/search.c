@@ -105,7 +105,6 @@ result be_physics_search_line(solver *s, be_vl going) {
     const be_vd most = be_set1(*g->m->opt_ls_iterations), zero = be_set1(0);
     result r = {going & ~(length < BE_MINVAL), zero, zero};
     s->evaluations = zero;
-    be_physics_mul_m(s, s->Mv, s->search);
     s->line1 = be_dot(s->search, s->Ma, s->nv) - be_dot(s->qfrc_smooth, s->search, s->nv);
     s->line2 = 0.5 * be_dot(s->search, s->Mv, s->nv);
     for (int k = 0; k < s->rows; k++) {
