@@ -118,50 +118,72 @@ static inline void be_plan_learn(be_plan *plan, int parallel, double each) {
     }
 }
 
-/* Notes that `units` units of work have taken `ns` this way. */
-static inline void be_plan_note(be_plan *plan, int parallel, double units, double ns) {
-    const double other = plan->cost[!parallel] * units;
-    if (plan->fixed || units <= 0) return;
-    if (plan->few && !parallel && ns <= BE_PLAN_FEW_NS) plan->untimed = BE_PLAN_UNTIMED;
-    if (parallel != plan->parallel) { /* too little for threads */
-        be_plan_learn(plan, parallel, ns / units);
-        return;
-    }
-    plan->calls++;
-    plan->spent_ns += ns;
-    plan->lost_ns += other > 0 ? ns - other : 0;
-    if (plan->lost_ns < 0) plan->lost_ns = 0;
-    be_plan_learn(plan, parallel, ns / units);
+/* What a piece of work that went the present way means for the plan. */
+typedef enum be_plan_event {
+    BE_PLAN_GOES_ON,   /* nothing yet */
+    BE_PLAN_MEASURED,  /* the very first trial, which measures one thread, is over, and threads could not pay */
+    BE_PLAN_HOPEFUL,   /* the same, and threads could pay */
+    BE_PLAN_CONFIRMED, /* a trial is over, and the other way, which was chosen before, is better */
+    BE_PLAN_BETTER,    /* a trial is over, and this way is better */
+    BE_PLAN_DUE,       /* it is time to try the other way again */
+    BE_PLAN_SHORT,     /* the same, but the work is too short for threads */
+    BE_PLAN_BARRED,    /* the same, but no plan tries threads for a while */
+    BE_PLAN_COSTLY,    /* threads no longer pay */
+} be_plan_event;
+
+static inline be_plan_event be_plan_judge(const be_plan *plan, double units) {
+    const int parallel = plan->parallel;
     if (plan->trying) {
+        const double other = plan->cost[!parallel] * units;
         /* When another program has a core, a call can wait milliseconds for it: there is no second such trial. */
         if (plan->calls < BE_PLAN_TRIALS + parallel && plan->spent_ns < BE_PLAN_TRIAL_NS &&
             plan->lost_ns < BE_PLAN_MAX_LOSS_NS + 2 * other) {
-            return;
+            return BE_PLAN_GOES_ON;
         }
-        if (other == 0) { /* the very first trial measures one thread */
-            be_plan_settle(plan, 0);
-            if (be_plan_may_look(plan, units)) be_plan_try(plan, 1);
-            return;
-        }
-        const int better = plan->cost[1] < 0.95 * plan->cost[0];
-        if (parallel != better && plan->patience < BE_PLAN_PATIENCE_MAX) {
-            plan->patience *= 2; /* what was chosen before is confirmed */
-        } else if (parallel == better) {
-            plan->patience = BE_PLAN_PATIENCE;
-        }
-        be_plan_settle(plan, better);
-    } else if ((plan->calls >= plan->patience || plan->spent_ns >= BE_PLAN_PATIENCE_NS) &&
-               plan->spent_ns >= plan->wait_ns) {
-        if (parallel || be_plan_may_look(plan, units)) {
-            be_plan_try(plan, !parallel);
-        } else {
-            if (plan->patience < BE_PLAN_PATIENCE_MAX && !be_plan_promising(plan, units)) plan->patience *= 2;
-            be_plan_forget(plan);
-        }
-    } else if (parallel && plan->cost[1] > plan->cost[0]) { /* threads no longer pay */
-        plan->patience = BE_PLAN_PATIENCE;
-        be_plan_settle(plan, 0);
+        if (other == 0) return be_plan_may_look(plan, units) ? BE_PLAN_HOPEFUL : BE_PLAN_MEASURED;
+        return parallel == (plan->cost[1] < 0.95 * plan->cost[0]) ? BE_PLAN_BETTER : BE_PLAN_CONFIRMED;
     }
+    if ((plan->calls < plan->patience && plan->spent_ns < BE_PLAN_PATIENCE_NS) || plan->spent_ns < plan->wait_ns) {
+        return parallel && plan->cost[1] > plan->cost[0] ? BE_PLAN_COSTLY : BE_PLAN_GOES_ON;
+    }
+    if (parallel || be_plan_may_look(plan, units)) return BE_PLAN_DUE;
+    return be_plan_promising(plan, units) ? BE_PLAN_BARRED : BE_PLAN_SHORT;
+}
+
+static inline void be_plan_turn(be_plan *plan, be_plan_event event) {
+    enum { STAY, FORGET, SETTLE, TRY };
+    enum { SAME, OTHER, SERIAL };
+    enum { KEEP, DOUBLE, RESET };
+    static const struct {
+        uint8_t act, way, patience;
+    } turns[] = {
+        [BE_PLAN_GOES_ON] = {STAY, SAME, KEEP},     [BE_PLAN_MEASURED] = {SETTLE, SERIAL, KEEP},
+        [BE_PLAN_HOPEFUL] = {TRY, OTHER, KEEP},     [BE_PLAN_CONFIRMED] = {SETTLE, OTHER, DOUBLE},
+        [BE_PLAN_BETTER] = {SETTLE, SAME, RESET},   [BE_PLAN_DUE] = {TRY, OTHER, KEEP},
+        [BE_PLAN_SHORT] = {FORGET, SAME, DOUBLE},   [BE_PLAN_BARRED] = {FORGET, SAME, KEEP},
+        [BE_PLAN_COSTLY] = {SETTLE, SERIAL, RESET},
+    };
+    const int way = turns[event].way == SERIAL ? 0 : turns[event].way == OTHER ? !plan->parallel : plan->parallel;
+    if (turns[event].patience == RESET) plan->patience = BE_PLAN_PATIENCE;
+    if (turns[event].patience == DOUBLE && plan->patience < BE_PLAN_PATIENCE_MAX) plan->patience *= 2;
+    if (turns[event].act == FORGET) be_plan_forget(plan);
+    if (turns[event].act == SETTLE) be_plan_settle(plan, way);
+    if (turns[event].act == TRY) be_plan_try(plan, way);
+}
+
+/* Notes that `units` units of work have taken `ns` this way. */
+static inline void be_plan_note(be_plan *plan, int parallel, double units, double ns) {
+    if (plan->fixed || units <= 0) return;
+    if (plan->few && !parallel && ns <= BE_PLAN_FEW_NS) plan->untimed = BE_PLAN_UNTIMED;
+    const int chosen = parallel == plan->parallel; /* if not, there was too little for threads */
+    if (chosen) {
+        const double other = plan->cost[!parallel] * units, lost = plan->lost_ns + (other > 0 ? ns - other : 0);
+        plan->calls++;
+        plan->spent_ns += ns;
+        plan->lost_ns = lost > 0 ? lost : 0;
+    }
+    be_plan_learn(plan, parallel, ns / units);
+    if (chosen) be_plan_turn(plan, be_plan_judge(plan, units));
 }
 
 #endif
