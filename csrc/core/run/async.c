@@ -66,33 +66,22 @@ static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
     }
 }
 
-/* Copies the actions of the lanes listed to rows 0, 1, ... of `rows`. */
-static void gather_actions(const be_async *async, const be_rows *rows, const int64_t *lanes, int n) {
+/* Copies the actions of the lanes listed to rows 0, 1, ... of `rows` or, with `back`, from there. */
+static void move_actions(const be_async *async, const be_rows *rows, const int64_t *lanes, int64_t n, int back) {
     for (int j = 0; j < async->table.count; j++) {
         const be_array *array = &async->table.arrays[j];
         if (!(array->group & BE_ROWS_ACTION)) continue;
-        const unsigned char *all = async->actions.slot[array->slot];
-        unsigned char *few = rows->slot[array->slot];
-        for (int k = 0; k < n; k++)
-            memcpy(few + (size_t)k * array->bytes, all + (size_t)lanes[k] * array->bytes, array->bytes);
-    }
-}
-
-/* Copies row k of `rows` to the action of lane lanes[k]. */
-static void scatter_actions(be_async *async, const be_rows *rows, const int64_t *lanes, int64_t n) {
-    for (int j = 0; j < async->table.count; j++) {
-        const be_array *array = &async->table.arrays[j];
-        if (!(array->group & BE_ROWS_ACTION)) continue;
-        unsigned char *all = async->actions.slot[array->slot];
-        const unsigned char *few = rows->slot[array->slot];
-        for (int64_t k = 0; k < n; k++)
-            memcpy(all + (size_t)lanes[k] * array->bytes, few + (size_t)k * array->bytes, array->bytes);
+        unsigned char *all = async->actions.slot[array->slot], *few = rows->slot[array->slot];
+        for (int64_t k = 0; k < n; k++) {
+            unsigned char *lane = all + (size_t)lanes[k] * array->bytes, *row = few + (size_t)k * array->bytes;
+            memcpy(back ? lane : row, back ? row : lane, array->bytes);
+        }
     }
 }
 
 static int step_listed(be_async *async, int worker, const int64_t *lanes, int n, be_error *error) {
     const be_rows *rows = &async->scratch[worker].out;
-    gather_actions(async, rows, lanes, n);
+    move_actions(async, rows, lanes, n, 0);
     const int64_t finished =
         be_scattered_step(async->scattered, worker, async->isa, async->batch, lanes, n, rows, error);
     return finished < 0 ? (int)error->status : BE_OK;
@@ -196,9 +185,35 @@ static void *zeroed(size_t bytes) {
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
+/* Allocates all that does not need the workers. */
+static int allocate(be_async *async, be_error *error) {
+    const be_batch *batch = async->batch;
+    const size_t n = (size_t)batch->num_lanes, padded = n + BE_LANE_BLOCK;
+    async->buffers = calloc((size_t)async->num_buffers, sizeof *async->buffers);
+    async->scratch = zeroed((size_t)async->num_scratch * sizeof *async->scratch);
+    async->in_flight = calloc(n, 1);
+    async->seen = calloc(n, 1);
+    async->next = calloc(n, sizeof *async->next);
+    async->items = calloc(n, sizeof *async->items);
+    async->table = *be_batch_table(batch);
+    be_table_add(&async->table, BE_SLOT_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
+    be_table_add(&async->table, BE_SLOT_FAILED, BE_ROWS_DRIVER, 1);
+    async->action_memory = zeroed(be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, NULL));
+    if (!async->buffers || !async->scratch || !async->in_flight || !async->seen || !async->next || !async->items ||
+        !async->action_memory) {
+        return be_out_of_memory(error);
+    }
+    be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, async->action_memory);
+    for (int i = 0; i < async->num_scratch; i++) {
+        if (make_scratch(async, &async->scratch[i], error) != BE_OK) return (int)error->status;
+    }
+    if (async->by_lane) return BE_OK;
+    async->scattered = be_scattered_create(batch, async->num_scratch, error);
+    return async->scattered ? BE_OK : (int)error->status;
+}
+
 be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows, int num_workers, const int *cpus,
                           int num_cpus, be_error *error) {
-    const size_t n = (size_t)batch->num_lanes;
     be_async *async = zeroed(sizeof *async);
     if (async == NULL) {
         be_out_of_memory(error);
@@ -215,37 +230,6 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
     async->placement = cpus ? NULL : be_batch_placement(batch);
     async->num_buffers = (int)((batch->num_lanes + batch_rows - 1) / batch_rows) + 1;
     async->num_scratch = num_workers + 1;
-    async->buffers = calloc((size_t)async->num_buffers, sizeof *async->buffers);
-    async->scratch = zeroed((size_t)async->num_scratch * sizeof *async->scratch);
-    async->in_flight = calloc(n, 1);
-    async->seen = calloc(n, 1);
-    async->next = calloc(n, sizeof *async->next);
-    async->items = calloc(n, sizeof *async->items);
-    async->table = *be_batch_table(batch);
-    be_table_add(&async->table, BE_SLOT_LANE, BE_ROWS_DRIVER, sizeof(int64_t));
-    be_table_add(&async->table, BE_SLOT_FAILED, BE_ROWS_DRIVER, 1);
-    const size_t padded = n + BE_LANE_BLOCK;
-    async->action_memory = zeroed(be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, NULL));
-    if (!async->buffers || !async->scratch || !async->in_flight || !async->seen || !async->next || !async->items ||
-        !async->action_memory) {
-        be_out_of_memory(error);
-        be_async_destroy(async);
-        return NULL;
-    }
-    be_rows_lay_out(&async->table, BE_ROWS_ACTION, &async->actions, padded, async->action_memory);
-    for (int i = 0; i < async->num_scratch; i++) {
-        if (make_scratch(async, &async->scratch[i], error) != BE_OK) {
-            be_async_destroy(async);
-            return NULL;
-        }
-    }
-    if (!async->by_lane) {
-        async->scattered = be_scattered_create(batch, async->num_scratch, error);
-        if (async->scattered == NULL) {
-            be_async_destroy(async);
-            return NULL;
-        }
-    }
     const be_pool_options options = {
         .num_workers = num_workers,
         .cpus = cpus,
@@ -258,14 +242,14 @@ be_async *be_async_create(be_batch *batch, const be_isa *isa, int64_t batch_rows
         .work = work,
         .deliver = deliver,
     };
-    char message[256];
-    async->pool = be_pool_create(&options, message, sizeof message);
-    if (async->pool == NULL) {
+    if (allocate(async, error) == BE_OK) {
+        char message[256];
+        async->pool = be_pool_create(&options, message, sizeof message);
+        if (async->pool) return async;
         be_fail(error, BE_ERROR_ENGINE, -1, "cannot start %d workers: %s", num_workers, message);
-        be_async_destroy(async);
-        return NULL;
     }
-    return async;
+    be_async_destroy(async);
+    return NULL;
 }
 
 void be_async_destroy(be_async *async) {
@@ -366,7 +350,7 @@ be_pool_status be_async_submit(be_async *async, const int64_t *lanes, int64_t co
     }
     const int64_t num_items = async->placement ? make_items_by_block(async, lanes, count, actions == NULL, most)
                                                : make_items(async, lanes, count, actions == NULL, most);
-    if (actions) scatter_actions(async, actions, lanes, count);
+    if (actions) move_actions(async, actions, lanes, count, 1);
     for (int64_t k = 0; k < count; k++) async->in_flight[lanes[k]] = 1;
     const int now = actions && (lane_ns > 0 || !async->by_lane) && lane_ns * (double)count < NOW_NS;
     be_pool_status status = be_pool_submit(async->pool, async->items, num_items, now ? BE_POOL_NOW : 0);
