@@ -67,10 +67,7 @@ static size_t lay_out(be_batch *batch, unsigned char *base, const be_placement *
             COLUMN(driver->stopped_rows.slot[array->slot], array->bytes);
         }
     }
-    for (int k = 0; k < outer->count; k++) { /* only used with SAME_STEP */
-        const be_array *array = &outer->arrays[k];
-        if (array->group & BE_ROWS_FINAL) COLUMN(driver->final.slot[array->slot], array->bytes);
-    }
+    BE_ARRAYS(array, outer, BE_ROWS_FINAL) COLUMN(driver->final.slot[array->slot], array->bytes); /* of SAME_STEP */
 #undef COLUMN
     offset += be_rows_lay_out(inner, BE_ROWS_ALL, &driver->tail, BE_LANE_BLOCK, base ? base + offset : NULL);
     return offset;

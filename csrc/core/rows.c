@@ -18,9 +18,7 @@ static inline void copy(unsigned char *target, const unsigned char *source, size
 
 void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t to_row, const be_rows *from,
                   int64_t from_row, int64_t n) {
-    for (int k = 0; k < table->count; k++) {
-        const be_array *array = &table->arrays[k];
-        if (!(array->group & groups)) continue;
+    BE_ARRAYS(array, table, groups) {
         copy((unsigned char *)to->slot[array->slot] + (size_t)to_row * array->bytes,
              (const unsigned char *)from->slot[array->slot] + (size_t)from_row * array->bytes, (size_t)n, array->bytes);
     }
@@ -28,9 +26,7 @@ void be_rows_copy(const be_table *table, int groups, const be_rows *to, int64_t 
 
 void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, const be_rows *from,
                          const int64_t *lanes, int64_t count, int64_t first) {
-    for (int j = 0; j < table->count; j++) {
-        const be_array *array = &table->arrays[j];
-        if (!(array->group & groups)) continue;
+    BE_ARRAYS(array, table, groups) {
         unsigned char *target = to->slot[array->slot];
         const unsigned char *source = from->slot[array->slot];
         const size_t bytes = array->bytes;
@@ -54,9 +50,7 @@ void be_rows_copy_listed(const be_table *table, int groups, const be_rows *to, c
 }
 
 void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64_t row) {
-    for (int k = 0; k < table->count; k++) {
-        const be_array *array = &table->arrays[k];
-        if (!(array->group & groups)) continue;
+    BE_ARRAYS(array, table, groups) {
         unsigned char *start = rows->slot[array->slot];
         if (start) memset(start + (size_t)row * array->bytes, 0, array->bytes);
     }
@@ -64,9 +58,7 @@ void be_rows_clear(const be_table *table, int groups, const be_rows *rows, int64
 
 size_t be_rows_lay_out(const be_table *table, int groups, be_rows *rows, size_t count, unsigned char *base) {
     size_t offset = 0;
-    for (int k = 0; k < table->count; k++) {
-        const be_array *array = &table->arrays[k];
-        if (!(array->group & groups)) continue;
+    BE_ARRAYS(array, table, groups) {
         if (base) rows->slot[array->slot] = base + offset;
         offset += (count * array->bytes + 63) / 64 * 64;
     }

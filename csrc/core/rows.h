@@ -48,6 +48,11 @@ typedef struct be_table {
     be_array arrays[BE_SLOTS];
 } be_table;
 
+/* for (each array of the table that is in one of these groups) */
+#define BE_ARRAYS(array, table, groups)                                                                                \
+    for (const be_array *array = (table)->arrays; array < (table)->arrays + (table)->count; array++)                   \
+        if (array->group & (groups))
+
 void be_table_add(be_table *table, int slot, int group, size_t bytes);
 
 /* Points `to` at the same arrays from row `row` on. Sets all slots of the table; a slot that is NULL in `from`

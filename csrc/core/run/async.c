@@ -59,18 +59,14 @@ struct be_async {
 
 /* Points `rows` at the actions from lane `lane` on. */
 static void point_actions(const be_async *async, be_rows *rows, int64_t lane) {
-    for (int k = 0; k < async->table.count; k++) {
-        const be_array *array = &async->table.arrays[k];
-        if (!(array->group & BE_ROWS_ACTION)) continue;
+    BE_ARRAYS(array, &async->table, BE_ROWS_ACTION) {
         rows->slot[array->slot] = (unsigned char *)async->actions.slot[array->slot] + (size_t)lane * array->bytes;
     }
 }
 
 /* Copies the actions of the lanes listed to rows 0, 1, ... of `rows` or, with `back`, from there. */
 static void move_actions(const be_async *async, const be_rows *rows, const int64_t *lanes, int64_t n, int back) {
-    for (int j = 0; j < async->table.count; j++) {
-        const be_array *array = &async->table.arrays[j];
-        if (!(array->group & BE_ROWS_ACTION)) continue;
+    BE_ARRAYS(array, &async->table, BE_ROWS_ACTION) {
         unsigned char *all = async->actions.slot[array->slot], *few = rows->slot[array->slot];
         for (int64_t k = 0; k < n; k++) {
             unsigned char *lane = all + (size_t)lanes[k] * array->bytes, *row = few + (size_t)k * array->bytes;

@@ -17,7 +17,6 @@
 #define ROLLOUT_ROUND (4 * ROLLOUT_STEPS) /* lane steps before all threads wait for each other */
 #define ROLLOUT_LEAST 16                  /* the fewest steps for which it pays to load lanes into the cache */
 #define PIECES 4                          /* pieces into which a thread's lanes are cut */
-#define BLOCK 256                         /* lanes per call of a kernel: see core/isa/isa.h */
 
 _Atomic int64_t be_plan_looks_after;
 
@@ -38,7 +37,7 @@ static int64_t total_of(const be_call *c) { return c->verb == BE_STEP_LISTED ? c
 /* ---- deciding --------------------------------------------------------------------------------------- */
 
 static int64_t whole_blocks(int64_t lanes, int64_t least) {
-    const int64_t block = lanes >= BLOCK ? BLOCK : least < 64 ? least : 64;
+    const int64_t block = lanes >= BE_LIST ? BE_LIST : least < 64 ? least : 64;
     lanes = (lanes + block - 1) / block * block;
     return lanes > least ? lanes : least;
 }
@@ -116,7 +115,7 @@ static void choose_grain(be_call *c) {
         c->grain = steps_ahead(c) ? least(lanes_ahead(c->batch->driver), share) : 1;
         return;
     }
-    c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BLOCK) : c->lone;
+    c->grain = c->verb == BE_ROLLOUT ? whole_blocks(ROLLOUT_STEPS / c->num_steps, BE_LIST) : c->lone;
     if (c->threads > 1)
         c->grain = least(c->grain, whole_blocks(c->total / (c->threads * PIECES), be_plan_grain(c->plan)));
 }
