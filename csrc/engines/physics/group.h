@@ -2,8 +2,8 @@
 #ifndef BE_PHYSICS_GROUP_H
 #define BE_PHYSICS_GROUP_H
 
+#include "engines/physics/algebra.h"
 #include "engines/physics/physics.h"
-#include "exact_math.h"
 
 /* Arrays that mjData does not have. */
 #define BE_PHYSICS_SCRATCH(X)                                                                                          \

@@ -2,7 +2,6 @@
 #ifndef BE_PHYSICS_SOLVER_H
 #define BE_PHYSICS_SOLVER_H
 
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* The solver's variables; MuJoCo's names where it has them. Row k of lane i exists if bit i of its mask `exists` is
@@ -27,6 +26,10 @@ typedef struct solver {
 static inline be_vl none(void) { return be_lane_numbers() < 0; }
 
 static inline const be_vd *row_of(const solver *s, int k) { return s->g->J + (int64_t)k * s->g->m->nv + s->first; }
+
+/* Lanes in which row k pushes where J * qacc - aref is `jar`. All rows are of limits and contacts, which only push
+ * apart; those of equalities would push in every lane that has them, and those of friction have a cost of their own. */
+static inline be_vl pushes(const solver *s, int k, be_vd jar) { return (jar < 0) & s->exists[k]; }
 
 /* What a search has found: lanes that are done are taken out of `going`. */
 typedef struct result {

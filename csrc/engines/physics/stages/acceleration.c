@@ -1,5 +1,4 @@
 /* mj_fwdAcceleration: the accelerations that there would be without constraints. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void acceleration(be_physics_group *g, const int wide) {

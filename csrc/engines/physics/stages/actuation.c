@@ -1,6 +1,5 @@
 /* mj_transmission, the velocities of actuators, which mj_fwdVelocity computes, and mj_fwdActuation: for actuators
  * without states at slide and hinge joints and at fixed tendons. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* A gain or a bias: what actuator i's row of parameters comes to. */

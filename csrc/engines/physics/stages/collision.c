@@ -1,6 +1,5 @@
 /* mj_collision for planes of the world with spheres, capsules and cylinders, and for spheres and capsules with each
  * other. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 #define PARALLEL 1e-8 /* the squared sine of the angle between axes that MuJoCo takes for parallel */

@@ -1,5 +1,4 @@
 /* mj_comPos: centres of mass of subtrees, and inertias and degrees of freedom in frames at these. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void centres(be_physics_group *g, const int wide) {

@@ -1,5 +1,4 @@
 /* mj_comVel: velocities of bodies, and how the degrees of freedom turn along with them. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void com_vel(be_physics_group *g, const int wide) {

@@ -1,5 +1,4 @@
 /* Constraints: solved here where all of a lane's are of known kinds, else left to the caller, lane by lane. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* Lanes in which a tendon is at a limit. */

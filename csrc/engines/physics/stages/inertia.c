@@ -1,5 +1,4 @@
 /* mj_makeM (whose first part was once mj_crb) and mj_factorM: the joint-space inertia and its factors. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void inertia(be_physics_group *g, const int wide) {

@@ -1,5 +1,4 @@
 /* mj_step: mj_forward, and then mj_Euler or mj_RungeKutta. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 #define BAD 1e10 /* mjMAXVAL: MuJoCo takes what is larger, or NaN, for a sign that the simulation is unstable */

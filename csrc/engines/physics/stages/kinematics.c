@@ -1,5 +1,4 @@
 /* mj_kinematics: where bodies, joints, geoms and sites are. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* n numbers of the model. */

@@ -2,7 +2,6 @@
  * each moves one tree of joints. Lane i's rows are its own: row k of two lanes may be of different constraints. */
 #include <math.h>
 
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* What rows of a constraint have in common. */

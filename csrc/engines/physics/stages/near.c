@@ -1,6 +1,5 @@
 /* Which lanes may have contacts that are not found here: those where a pair of geoms is nearer than it can be without
  * one. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* Half of a capsule's axis, as a vector; that of a sphere is 0. */

@@ -49,8 +49,8 @@ static void warmstart(solver *s) {
         const be_vd D = g->D[k];
         const be_vd b = be_dot(row_of(s, k), g->qacc_smooth, s->nv) - g->aref[k];
         const be_vd w = be_dot(row_of(s, k), g->qacc_warmstart, s->nv) - g->aref[k];
-        warm = be_select((w < 0) & s->exists[k], warm + 0.5 * D * w * w, warm);
-        smooth = be_select((b < 0) & s->exists[k], smooth + 0.5 * D * b * b, smooth);
+        warm = be_select(pushes(s, k, w), warm + 0.5 * D * w * w, warm);
+        smooth = be_select(pushes(s, k, b), smooth + 0.5 * D * b * b, smooth);
         s->base[k] = b;
         s->jar[k] = w;
     }
@@ -66,7 +66,7 @@ static void update_constraints(solver *s) {
     be_vd cost = be_set1(0);
     be_zero(s->qfrc_constraint, s->nv);
     for (int k = 0; k < s->rows; k++) {
-        const be_vl active = s->active[k] = (s->jar[k] < 0) & s->exists[k];
+        const be_vl active = s->active[k] = pushes(s, k, s->jar[k]);
         if (!be_any(active)) continue;
         const be_vd D = g->D[k], force = be_select(active, -D * s->jar[k], be_set1(0)), *row = row_of(s, k);
         cost = be_select(active, cost + 0.5 * D * s->jar[k] * s->jar[k], cost);

@@ -1,5 +1,4 @@
 /* mj_passive: springs and dampers of joints and of fixed tendons, and a fluid around boxes of the bodies' inertia. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 #define PI 3.14159265358979323846

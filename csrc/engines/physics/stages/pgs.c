@@ -3,7 +3,6 @@
  * MuJoCo visits rows in an order that depends on how many a lane has, and each visit waits for the one before. So lanes
  * do not iterate in the same vectors: each lane has its own problem, in vectors of four rows as MuJoCo's sums have
  * them, and lanes take turns, visit by visit, so that a core computes the visits of several lanes at once. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 typedef double four __attribute__((vector_size(32)));

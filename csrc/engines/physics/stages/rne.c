@@ -1,5 +1,4 @@
 /* mj_rne without accelerations: the bias force, of gravity and of velocities. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void rne(be_physics_group *g, const int wide) {

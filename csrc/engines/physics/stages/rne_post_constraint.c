@@ -1,5 +1,4 @@
 /* mj_rnePostConstraint, as far as cfrc_ext: the forces of contacts on bodies. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 /* mj_contactForce: the force of candidate k along the axes of its frame, in lanes `here`. */

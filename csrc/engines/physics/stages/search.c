@@ -16,7 +16,7 @@ static void evaluate(solver *s, point *p, be_vl mask) {
     const be_vd at = p->at, zero = be_set1(0);
     be_vd c0 = zero, c1 = s->line1, c2 = s->line2, cost = zero;
     for (int k = 0; k < s->rows; k++) {
-        const be_vl active = ((s->jar[k] + at * s->Jv[k]) < 0) & s->exists[k];
+        const be_vl active = pushes(s, k, s->jar[k] + at * s->Jv[k]);
         const be_vd at_start = s->base[k]; /* the row's cost where the line starts */
         c0 = be_select(active, c0 + (s->quad0[k] - at_start), c0);
         c1 = be_select(active, c1 + s->quad1[k], c1);

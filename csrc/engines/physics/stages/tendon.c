@@ -1,5 +1,4 @@
 /* mj_tendon for fixed tendons, and their velocities, which mj_fwdVelocity computes. */
-#include "engines/physics/algebra.h"
 #include "engines/physics/group.h"
 
 BE_INLINE void tendon(be_physics_group *g, const int wide) {
