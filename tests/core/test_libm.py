@@ -50,7 +50,8 @@ def foreign(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libm")
     (folder / "wrong.c").write_text(WRONG)
     (folder / "doors.c").write_text(DOORS)
-    sources = [ROOT / "csrc/core/math/libm.c", ROOT / "csrc/core/system/shared.c", folder / "wrong.c", folder / "doors.c"]
+    core = ROOT / "csrc/core"
+    sources = [core / "math/libm.c", core / "system/shared.c", folder / "wrong.c", folder / "doors.c"]
     # Its own be_math, not the one of batchenv: that one is global in the process once an env's file was loaded.
     flags = ["-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic", f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'csrc/include'}"]
     subprocess.run([compiler, *flags, *sources, "-o", folder / "foreign.so", "-lm", "-ldl"], check=True)

@@ -33,7 +33,8 @@ enum {
     TAU,
     KINEMATICS_INTEGRATOR,
     THETA_THRESHOLD,
-    X_THRESHOLD
+    X_THRESHOLD,
+    NUM_PARAMS
 };
 static const char *const integrators[] = {"euler", "semi-implicit euler", NULL};
 static const be_param params[] = {
@@ -60,7 +61,7 @@ static const be_param options[] = {
     {0},
 };
 
-enum { TOTAL_MASS, POLEMASS_LENGTH };
+enum { TOTAL_MASS, POLEMASS_LENGTH, NUM_CONSTANTS };
 
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
@@ -94,65 +95,53 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-typedef struct values {
-    be_vd gravity, masspole, length, force_mag, tau, x_limit, theta_limit, total_mass, polemass_length;
-} values;
-
-BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
-    return (values){
-        .gravity = be_param_at(b, GRAVITY, i, per_lane),
-        .masspole = be_param_at(b, MASSPOLE, i, per_lane),
-        .length = be_param_at(b, LENGTH, i, per_lane),
-        .force_mag = be_param_at(b, FORCE_MAG, i, per_lane),
-        .tau = be_param_at(b, TAU, i, per_lane),
-        .x_limit = be_param_at(b, X_THRESHOLD, i, per_lane),
-        .theta_limit = be_param_at(b, THETA_THRESHOLD, i, per_lane),
-        .total_mass = be_constant_at(b, TOTAL_MASS, i, per_lane),
-        .polemass_length = be_constant_at(b, POLEMASS_LENGTH, i, per_lane),
-    };
+BE_INLINE void load_values(const be_batch *b, int64_t i, int per_lane, be_vd *p, be_vd *c) {
+    for (int k = 0; k < NUM_PARAMS; k++) p[k] = be_param_at(b, k, i, per_lane);
+    for (int k = 0; k < NUM_CONSTANTS; k++) c[k] = be_constant_at(b, k, i, per_lane);
 }
 
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *restrict px = b->state[X], *restrict px_dot = b->state[X_DOT];
     double *restrict ptheta = b->state[THETA], *restrict ptheta_dot = b->state[THETA_DOT];
-    const double *p = b->params;
-    const int euler = p[KINEMATICS_INTEGRATOR] == 0, sutton_barto = p[SUTTON_BARTO_REWARD] != 0;
-    values v = load_values(b, begin, per_lane);
+    const int euler = b->params[KINEMATICS_INTEGRATOR] == 0, sutton_barto = b->params[SUTTON_BARTO_REWARD] != 0;
+    be_vd p[NUM_PARAMS], c[NUM_CONSTANTS];
+    load_values(b, begin, per_lane, p, c);
     const int64_t *action = rows->port[ACTION];
     float *observation = rows->port[OBSERVATION];
     double *reward = rows->reward;
     uint8_t *terminated = rows->terminated;
 
     for (int64_t i = begin; i < end; i += BE_VL) {
-        if (per_lane) v = load_values(b, i, 1);
+        if (per_lane) load_values(b, i, 1, p, c);
         be_vd x = be_load(px + i), x_dot = be_load(px_dot + i);
         be_vd theta = be_load(ptheta + i), theta_dot = be_load(ptheta_dot + i);
-        be_vd force = be_select(be_load_i64(action) == 1, v.force_mag, -v.force_mag);
+        be_vd force = be_select(be_load_i64(action) == 1, p[FORCE_MAG], -p[FORCE_MAG]);
         be_vd sintheta, costheta;
         be_sincos_small(theta, &sintheta, &costheta);
 
-        be_vd temp = (force + v.polemass_length * (theta_dot * theta_dot) * sintheta) / v.total_mass;
-        be_vd thetaacc = (v.gravity * sintheta - costheta * temp) /
-                         (v.length * (4.0 / 3.0 - v.masspole * (costheta * costheta) / v.total_mass));
-        be_vd xacc = temp - v.polemass_length * thetaacc * costheta / v.total_mass;
+        be_vd temp = (force + c[POLEMASS_LENGTH] * (theta_dot * theta_dot) * sintheta) / c[TOTAL_MASS];
+        be_vd thetaacc = (p[GRAVITY] * sintheta - costheta * temp) /
+                         (p[LENGTH] * (4.0 / 3.0 - p[MASSPOLE] * (costheta * costheta) / c[TOTAL_MASS]));
+        be_vd xacc = temp - c[POLEMASS_LENGTH] * thetaacc * costheta / c[TOTAL_MASS];
 
         if (euler) {
-            x = x + v.tau * x_dot;
-            x_dot = x_dot + v.tau * xacc;
-            theta = theta + v.tau * theta_dot;
-            theta_dot = theta_dot + v.tau * thetaacc;
+            x = x + p[TAU] * x_dot;
+            x_dot = x_dot + p[TAU] * xacc;
+            theta = theta + p[TAU] * theta_dot;
+            theta_dot = theta_dot + p[TAU] * thetaacc;
         } else {
-            x_dot = x_dot + v.tau * xacc;
-            x = x + v.tau * x_dot;
-            theta_dot = theta_dot + v.tau * thetaacc;
-            theta = theta + v.tau * theta_dot;
+            x_dot = x_dot + p[TAU] * xacc;
+            x = x + p[TAU] * x_dot;
+            theta_dot = theta_dot + p[TAU] * thetaacc;
+            theta = theta + p[TAU] * theta_dot;
         }
         be_store(px + i, x);
         be_store(px_dot + i, x_dot);
         be_store(ptheta + i, theta);
         be_store(ptheta_dot + i, theta_dot);
 
-        be_vl fallen = (x < -v.x_limit) | (x > v.x_limit) | (theta < -v.theta_limit) | (theta > v.theta_limit);
+        be_vl fallen =
+            (x < -p[X_THRESHOLD]) | (x > p[X_THRESHOLD]) | (theta < -p[THETA_THRESHOLD]) | (theta > p[THETA_THRESHOLD]);
         be_vd row[] = {x, x_dot, theta, theta_dot};
         be_store_rows(observation, 4, row);
         be_store(reward, sutton_barto ? be_select(fallen, be_set1(-1.0), be_set1(0.0)) : be_set1(1.0));

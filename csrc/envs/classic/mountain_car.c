@@ -20,7 +20,7 @@ static const be_field state[] = {
     {0},
 };
 
-enum { GOAL_VELOCITY, MIN_POSITION, MAX_POSITION, MAX_SPEED, GOAL_POSITION, FORCE, GRAVITY };
+enum { GOAL_VELOCITY, MIN_POSITION, MAX_POSITION, MAX_SPEED, GOAL_POSITION, FORCE, GRAVITY, NUM_PARAMS };
 static const be_param params[] = {
     [GOAL_VELOCITY] = {"goal_velocity", BE_PARAM_FLOAT, 0.0, -1e300, 1e300, NULL, "least velocity at the goal"},
     [MIN_POSITION] = {"min_position", BE_PARAM_FLOAT, -1.2, -1e6, 1e6, NULL, "the wall on the left"},
@@ -72,20 +72,8 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-typedef struct values {
-    be_vd min_position, max_position, max_speed, force, gravity, goal_position, goal_velocity;
-} values;
-
-BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
-    return (values){
-        .min_position = be_param_at(b, MIN_POSITION, i, per_lane),
-        .max_position = be_param_at(b, MAX_POSITION, i, per_lane),
-        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
-        .force = be_param_at(b, FORCE, i, per_lane),
-        .gravity = be_param_at(b, GRAVITY, i, per_lane),
-        .goal_position = be_param_at(b, GOAL_POSITION, i, per_lane),
-        .goal_velocity = be_param_at(b, GOAL_VELOCITY, i, per_lane),
-    };
+BE_INLINE void load_params(const be_batch *b, int64_t i, int per_lane, be_vd *p) {
+    for (int k = 0; k < NUM_PARAMS; k++) p[k] = be_param_at(b, k, i, per_lane);
 }
 
 /* Lanes that go through a step together, from one short loop to the next. */
@@ -93,7 +81,8 @@ BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
 
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
-    values v = load_values(b, begin, per_lane);
+    be_vd p[NUM_PARAMS];
+    load_params(b, begin, per_lane, p);
     const int64_t *action = rows->port[ACTION];
     float *observation = rows->port[OBSERVATION];
     double *reward = rows->reward;
@@ -106,20 +95,20 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         be_cos_many(angle, slope, n);
         for (int l = 0; l < n; l += BE_VL) {
             const int64_t i = first + l;
-            if (per_lane) v = load_values(b, i, 1);
+            if (per_lane) load_params(b, i, 1, p);
             be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
-            be_vd push = be_small_to_f64(be_load_i64(action) - 1) * v.force;
-            velocity = velocity + (push + be_load(slope + l) * -v.gravity);
-            velocity = be_clip(velocity, -v.max_speed, v.max_speed);
-            position = be_clip(position + velocity, v.min_position, v.max_position);
-            velocity = be_select((position == v.min_position) & (velocity < 0), be_set1(0.0), velocity);
+            be_vd push = be_small_to_f64(be_load_i64(action) - 1) * p[FORCE];
+            velocity = velocity + (push + be_load(slope + l) * -p[GRAVITY]);
+            velocity = be_clip(velocity, -p[MAX_SPEED], p[MAX_SPEED]);
+            position = be_clip(position + velocity, p[MIN_POSITION], p[MAX_POSITION]);
+            velocity = be_select((position == p[MIN_POSITION]) & (velocity < 0), be_set1(0.0), velocity);
             be_store(pposition + i, position);
             be_store(pvelocity + i, velocity);
 
             be_vd row[] = {position, velocity};
             be_store_rows(observation, 2, row);
             be_store(reward, be_set1(-1.0));
-            be_store_flags(terminated, (position >= v.goal_position) & (velocity >= v.goal_velocity));
+            be_store_flags(terminated, (position >= p[GOAL_POSITION]) & (velocity >= p[GOAL_VELOCITY]));
             action += BE_VL;
             observation += 2 * BE_VL;
             reward += BE_VL;

@@ -22,7 +22,7 @@ static const be_field state[] = {
     {0},
 };
 
-enum { GOAL_VELOCITY, MIN_POSITION, MAX_POSITION, MAX_SPEED, GOAL_POSITION, POWER };
+enum { GOAL_VELOCITY, MIN_POSITION, MAX_POSITION, MAX_SPEED, GOAL_POSITION, POWER, NUM_PARAMS };
 static const be_param params[] = {
     [GOAL_VELOCITY] = {"goal_velocity", BE_PARAM_FLOAT, 0.0, -1e300, 1e300, NULL, "least velocity at the goal"},
     [MIN_POSITION] = {"min_position", BE_PARAM_FLOAT, -1.2, -1e6, 1e6, NULL, "the wall on the left"},
@@ -73,19 +73,8 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-typedef struct values {
-    be_vd min_position, max_position, max_speed, goal_position, goal_velocity, power;
-} values;
-
-BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
-    return (values){
-        .min_position = be_param_at(b, MIN_POSITION, i, per_lane),
-        .max_position = be_param_at(b, MAX_POSITION, i, per_lane),
-        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
-        .goal_position = be_param_at(b, GOAL_POSITION, i, per_lane),
-        .goal_velocity = be_param_at(b, GOAL_VELOCITY, i, per_lane),
-        .power = be_param_at(b, POWER, i, per_lane),
-    };
+BE_INLINE void load_params(const be_batch *b, int64_t i, int per_lane, be_vd *p) {
+    for (int k = 0; k < NUM_PARAMS; k++) p[k] = be_param_at(b, k, i, per_lane);
 }
 
 /* The lanes whose episodes are about to take their first step. */
@@ -101,23 +90,23 @@ typedef struct moved {
 } moved;
 
 /* What a push beyond [-1, 1] adds to the velocity. It is clipped to a Python float, so the result is float64. */
-static inline be_vd gain_of_clipped(be_vf push, be_vd slope, const values *v) {
-    return be_copysign(be_set1(1.0), be_to_f64(push)) * v->power - slope;
+static inline be_vd gain_of_clipped(be_vf push, be_vd slope, const be_vd *p) {
+    return be_copysign(be_set1(1.0), be_to_f64(push)) * p[POWER] - slope;
 }
 /* What any other push adds, in float32. */
-static inline be_vf gain_of_push(be_vf push, be_vd slope, const values *v) {
-    return push * be_to_f32(v->power) - be_to_f32(slope);
+static inline be_vf gain_of_push(be_vf push, be_vd slope, const be_vd *p) {
+    return push * be_to_f32(p[POWER]) - be_to_f32(slope);
 }
 static inline be_vi inside(be_vf push) { return (push >= be_set1f(-1)) & (push <= be_set1f(1)); }
 
 /* The first step of an episode, in float64. */
-BE_INLINE moved first_step(be_vd position, be_vd velocity, be_vf push, be_vd slope, const values *v) {
-    be_vd gain = be_to_f64(gain_of_push(push, slope, v));
-    velocity = velocity + be_select(be_to_i64(inside(push)), gain, gain_of_clipped(push, slope, v));
-    velocity = be_clip(velocity, -v->max_speed, v->max_speed);
-    position = be_clip(position + velocity, v->min_position, v->max_position);
-    velocity = be_select((position == v->min_position) & (velocity < 0), be_set1(0.0), velocity);
-    return (moved){position, velocity, (position >= v->goal_position) & (velocity >= v->goal_velocity)};
+BE_INLINE moved first_step(be_vd position, be_vd velocity, be_vf push, be_vd slope, const be_vd *p) {
+    be_vd gain = be_to_f64(gain_of_push(push, slope, p));
+    velocity = velocity + be_select(be_to_i64(inside(push)), gain, gain_of_clipped(push, slope, p));
+    velocity = be_clip(velocity, -p[MAX_SPEED], p[MAX_SPEED]);
+    position = be_clip(position + velocity, p[MIN_POSITION], p[MAX_POSITION]);
+    velocity = be_select((position == p[MIN_POSITION]) & (velocity < 0), be_set1(0.0), velocity);
+    return (moved){position, velocity, (position >= p[GOAL_POSITION]) & (velocity >= p[GOAL_VELOCITY])};
 }
 
 /* value >= goal. NumPy compares in float32; but a value that was clipped to `high` (the lanes `above`) or `low`
@@ -128,23 +117,23 @@ static inline be_vi at_least(be_vf value, be_vd goal, be_vi above, be_vd high, b
 }
 
 /* A later one, in float32. */
-BE_INLINE moved later_step(be_vf position, be_vf velocity, be_vf push, be_vd slope, const values *v) {
-    const be_vf max_speed = be_to_f32(v->max_speed), min_position = be_to_f32(v->min_position),
-                max_position = be_to_f32(v->max_position), zero = be_set1f(0);
-    be_vf gain = be_to_f32(gain_of_clipped(push, slope, v));
-    velocity = velocity + be_select_f32(inside(push), gain_of_push(push, slope, v), gain);
+BE_INLINE moved later_step(be_vf position, be_vf velocity, be_vf push, be_vd slope, const be_vd *p) {
+    const be_vf max_speed = be_to_f32(p[MAX_SPEED]), min_position = be_to_f32(p[MIN_POSITION]),
+                max_position = be_to_f32(p[MAX_POSITION]), zero = be_set1f(0);
+    be_vf gain = be_to_f32(gain_of_clipped(push, slope, p));
+    velocity = velocity + be_select_f32(inside(push), gain_of_push(push, slope, p), gain);
     be_vi fast_right = velocity > max_speed, fast_left = velocity < -max_speed;
     velocity = be_clip_f32(velocity, -max_speed, max_speed);
-    be_vi leftward = (velocity < zero) | (fast_left & be_to_i32(v->max_speed > 0)); /* not 0 as float32 may be */
+    be_vi leftward = (velocity < zero) | (fast_left & be_to_i32(p[MAX_SPEED] > 0)); /* not 0 as float32 may be */
 
     position = position + velocity;
     be_vi beyond_right = position > max_position, beyond_left = position < min_position;
     position = be_clip_f32(position, min_position, max_position);
     be_vi stopped = (position == min_position) & leftward;
 
-    be_vi arrived = at_least(velocity, v->goal_velocity, fast_right, v->max_speed, fast_left, -v->max_speed);
-    arrived = (stopped & be_to_i32(v->goal_velocity <= 0)) | (~stopped & arrived);
-    arrived &= at_least(position, v->goal_position, beyond_right, v->max_position, beyond_left, v->min_position);
+    be_vi arrived = at_least(velocity, p[GOAL_VELOCITY], fast_right, p[MAX_SPEED], fast_left, -p[MAX_SPEED]);
+    arrived = (stopped & be_to_i32(p[GOAL_VELOCITY] <= 0)) | (~stopped & arrived);
+    arrived &= at_least(position, p[GOAL_POSITION], beyond_right, p[MAX_POSITION], beyond_left, p[MIN_POSITION]);
     velocity = be_select_f32(stopped, zero, velocity);
     return (moved){be_to_f64(position), be_to_f64(velocity), be_to_i64(arrived)};
 }
@@ -154,7 +143,8 @@ BE_INLINE moved later_step(be_vf position, be_vf velocity, be_vf push, be_vd slo
 
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *restrict pposition = b->state[POSITION], *restrict pvelocity = b->state[VELOCITY];
-    values v = load_values(b, begin, per_lane);
+    be_vd p[NUM_PARAMS];
+    load_params(b, begin, per_lane, p);
     const float *action = rows->port[ACTION];
     float *observation = rows->port[OBSERVATION];
     double *reward = rows->reward;
@@ -170,14 +160,14 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         be_cos_many(angle, cosine, n);
         for (int l = 0; l < n; l += BE_VL) {
             const int64_t i = first + l;
-            if (per_lane) v = load_values(b, i, 1);
+            if (per_lane) load_params(b, i, 1, p);
             be_vd position = be_load(pposition + i), velocity = be_load(pvelocity + i);
             be_vf push = be_load_f32(action);
             be_vd slope = 0.0025 * be_load(cosine + l);
             be_vl fresh = fresh_lanes(b, i);
-            moved next = later_step(be_to_f32(position), be_to_f32(velocity), push, slope, &v);
+            moved next = later_step(be_to_f32(position), be_to_f32(velocity), push, slope, p);
             if (__builtin_expect(be_any(fresh), 0)) {
-                moved start = first_step(position, velocity, push, slope, &v);
+                moved start = first_step(position, velocity, push, slope, p);
                 next.position = be_select(fresh, be_round_f32(start.position), next.position);
                 next.velocity = be_select(fresh, be_round_f32(start.velocity), next.velocity);
                 next.arrived = (fresh & start.arrived) | (~fresh & next.arrived);

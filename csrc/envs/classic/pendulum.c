@@ -23,7 +23,7 @@ static const be_field state[] = {
     {0},
 };
 
-enum { G, M, L, DT, MAX_SPEED, MAX_TORQUE };
+enum { G, M, L, DT, MAX_SPEED, MAX_TORQUE, NUM_PARAMS };
 static const be_param params[] = {
     [G] = {"g", BE_PARAM_FLOAT, 10.0, -1e3, 1e3, NULL, "gravity, m/s^2"},
     [M] = {"m", BE_PARAM_FLOAT, 1.0, 1e-6, 1e6, NULL, "mass, kg"},
@@ -41,7 +41,7 @@ static const be_param options[] = {
     {0},
 };
 
-enum { PULL, TORQUE_GAIN, TORQUE_BOUND };
+enum { PULL, TORQUE_GAIN, TORQUE_BOUND, NUM_CONSTANTS };
 
 static int prepare(be_setup *setup, be_error *error) {
     (void)error;
@@ -79,18 +79,9 @@ static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows
     return observe(b, lanes, count, rows, error);
 }
 
-typedef struct values {
-    be_vd dt, max_speed, pull, torque_gain, max_torque;
-} values;
-
-BE_INLINE values load_values(const be_batch *b, int64_t i, int per_lane) {
-    return (values){
-        .dt = be_param_at(b, DT, i, per_lane),
-        .max_speed = be_param_at(b, MAX_SPEED, i, per_lane),
-        .pull = be_constant_at(b, PULL, i, per_lane),
-        .torque_gain = be_constant_at(b, TORQUE_GAIN, i, per_lane),
-        .max_torque = be_constant_at(b, TORQUE_BOUND, i, per_lane),
-    };
+BE_INLINE void load_values(const be_batch *b, int64_t i, int per_lane, be_vd *p, be_vd *c) {
+    for (int k = 0; k < NUM_PARAMS; k++) p[k] = be_param_at(b, k, i, per_lane);
+    for (int k = 0; k < NUM_CONSTANTS; k++) c[k] = be_constant_at(b, k, i, per_lane);
 }
 
 /* Lanes that go through a step together, from one short loop to the next. */
@@ -102,7 +93,8 @@ typedef struct chunk {
 
 BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, int per_lane) {
     double *ptheta = b->state[THETA], *ptheta_dot = b->state[THETA_DOT];
-    values v = load_values(b, begin, per_lane);
+    be_vd p[NUM_PARAMS], c[NUM_CONSTANTS];
+    load_values(b, begin, per_lane, p, c);
     const be_vd torque_cost = be_set1((double)0.001f);
     const be_vd pi = be_set1(PI), two_pi = be_set1(2 * PI);
     const float *action = rows->port[ACTION];
@@ -114,8 +106,8 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         const int n = end - first < CHUNK ? (int)(end - first) : CHUNK;
         double *theta = ptheta + first, *theta_dot = ptheta_dot + first;
         for (int l = 0; l < n; l += BE_VL) {
-            if (per_lane) v = load_values(b, first + l, 1);
-            be_store(w.torque + l, be_clip(be_to_f64(be_load_f32(action + l)), -v.max_torque, v.max_torque));
+            if (per_lane) load_values(b, first + l, 1, p, c);
+            be_store(w.torque + l, be_clip(be_to_f64(be_load_f32(action + l)), -c[TORQUE_BOUND], c[TORQUE_BOUND]));
             be_store(w.angle + l, be_python_mod(be_load(theta + l) + pi, two_pi) - pi);
         }
         be_square_many(w.angle, w.angle_square, n);
@@ -123,15 +115,15 @@ BE_INLINE int step_lanes(be_batch *b, int64_t begin, int64_t end, const be_rows 
         be_square_f32_many(w.torque, w.torque_square, n);
         be_sin_many(theta, w.sine, n);
         for (int l = 0; l < n; l += BE_VL) {
-            if (per_lane) v = load_values(b, first + l, 1);
+            if (per_lane) load_values(b, first + l, 1, p, c);
             be_vd cost = be_load(w.angle_square + l) + 0.1 * be_load(w.theta_dot_square + l);
             cost = cost + be_round_f32(torque_cost * be_load(w.torque_square + l));
             be_store(reward + l, -cost);
-            be_vd push = be_round_f32(v.torque_gain * be_load(w.torque + l));
-            be_vd speed = be_load(theta_dot + l) + (v.pull * be_load(w.sine + l) + push) * v.dt;
-            speed = be_clip(speed, -v.max_speed, v.max_speed);
+            be_vd push = be_round_f32(c[TORQUE_GAIN] * be_load(w.torque + l));
+            be_vd speed = be_load(theta_dot + l) + (c[PULL] * be_load(w.sine + l) + push) * p[DT];
+            speed = be_clip(speed, -p[MAX_SPEED], p[MAX_SPEED]);
             be_store(theta_dot + l, speed);
-            be_store(theta + l, be_load(theta + l) + speed * v.dt);
+            be_store(theta + l, be_load(theta + l) + speed * p[DT]);
         }
         be_sincos_many(theta, w.sine, w.cosine, n);
         for (int l = 0; l < n; l += BE_VL) {
