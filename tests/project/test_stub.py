@@ -1,0 +1,28 @@
+"""batchenv/_core.pyi says what the compiled module has."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import batchenv
+
+# What is in the module and not in the stub, as regular expressions.
+ALLOWED = r"""
+# Cython gives these to every module and class, for its own use.
+batchenv\._core\.__test__
+batchenv\._core\.(.*\.)?__(reduce|setstate)_cython__
+# Classes without a Python method, which the module makes for itself; `Batch.hold` says what can be done with a `Hold`.
+batchenv\._core\.(ActionPart|Actions|Calls|Hold|Layout|NumberColumn|Output|Outputs|Params|Queue|Runner|Spare)
+"""
+
+
+def test_the_stub_has_all_names_and_signatures_of_the_module(tmp_path):
+    pytest.importorskip("mypy")
+    allowed = tmp_path / "allowed"
+    allowed.write_text(ALLOWED)
+    command = [sys.executable, "-m", "mypy.stubtest", "batchenv._core", "--allowlist", str(allowed)]
+    folder = Path(batchenv.__file__).parents[1]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    assert found.returncode == 0, found.stdout + found.stderr
