@@ -7,6 +7,7 @@ of texts are `batchenv.text.Texts`. Rewards are float64 or float32, as the env w
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from enum import IntEnum
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, TypeVar, final
 
 import numpy as np
@@ -38,6 +39,10 @@ class _TypeInfo(TypedDict):
     family: str | None
     grid: str | None
     draws: bool
+
+AUTORESET_MODES: dict[str, int]
+MAX_BOUNDS: int
+MAX_DIMS: int
 
 def supported_isas() -> list[str]: ...
 def chosen_isa() -> str: ...
@@ -240,12 +245,31 @@ MUJOCO_KEPT: tuple[str, ...]
 MUJOCO_STAGES: tuple[str, ...]
 MUJOCO_STATES: tuple[str, ...]
 MUJOCO_UNSTABLE: tuple[str, ...]
+PHYSICS_CANDIDATES: dict[int, int]
 PHYSICS_ARRAYS: tuple[str, ...]
 PHYSICS_FLOATS: tuple[str, ...]
 PHYSICS_INTS: tuple[str, ...]
 PHYSICS_LEFT: tuple[str, ...]
 PHYSICS_LEFT_PAIRS: int
+PHYSICS_MOST_SWEEPS: int
 PHYSICS_SIZES: tuple[str, ...]
+
+class PhysicsShape(IntEnum):
+    FLAT = ...
+    LINEAR = ...
+    QUADRATIC = ...
+
+class PhysicsSolver(IntEnum):
+    NOTHING = ...
+    NEWTON = ...
+    PGS = ...
+
+class PhysicsPair(IntEnum):
+    PLANE_BALL = ...
+    PLANE_CAPSULE = ...
+    PLANE_CYLINDER = ...
+    BALLS = ...
+    CAPSULES = ...
 
 @disjoint_base
 class MujocoSource(Engine):

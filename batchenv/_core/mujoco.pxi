@@ -1,5 +1,7 @@
 # Gives the C side addresses of MuJoCo's structs and functions; csrc/engines/mujoco/mujoco.h says what each is for.
 
+import enum
+
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES
@@ -8,6 +10,19 @@ cdef extern from "engines/physics/physics.h" nogil:
         BE_PHYSICS_NUM_ARRAYS
         BE_LEFT_CAUSES
         BE_LEFT_PAIRS
+        BE_MAX_SWEEPS
+        BE_FLAT
+        BE_LINEAR
+        BE_QUADRATIC
+        BE_SOLVES_NOTHING
+        BE_SOLVES_NEWTON
+        BE_SOLVES_PGS
+        BE_PAIR_PLANE_BALL
+        BE_PAIR_PLANE_CAPSULE
+        BE_PAIR_BALLS
+        BE_PAIR_CAPSULES
+        BE_PAIR_PLANE_CYLINDER
+    int be_physics_candidates(int kind)
     const char *const *be_physics_left_texts
     const char *const *be_physics_size_names
     const char *const *be_physics_int_names
@@ -37,12 +52,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
         MJ_ARRAYS
         MJ_KEPT
         MJ_UNSTABLE
-        MJ_EXCLUDE_POSITIONS
-        MJ_INCLUDE_CINERT
-        MJ_INCLUDE_CVEL
-        MJ_INCLUDE_QFRC_ACTUATOR
-        MJ_INCLUDE_CFRC_EXT
-        MJ_INCLUDE_CONTACT_FORCES
+        MJ_FLAGS
         MJ_BODIES
         MJ_ALONE_CAUSES
     const char *const *be_mujoco_alone_texts
@@ -50,6 +60,7 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     const char *const *be_mujoco_kept_names
     const char *const *be_mujoco_unstable_names
     const char *const *be_mujoco_body_names
+    const char *const *be_mujoco_flag_names
     const char *const *be_mujoco_state_names
     const char *const *be_mujoco_stage_names
     const char *const *be_mujoco_callback_names
@@ -127,28 +138,48 @@ cdef extern from "engines/mujoco/mujoco.h" nogil:
     int be_mujoco_remake(const be_mujoco_source *source, int64_t lane, int stepped, be_mujoco_slot *slot,
                          double *scratch, be_error *error)
 
-MUJOCO_FIELDS = tuple(be_mujoco_array_names[i].decode() for i in range(MJ_ARRAYS) if i != MJ_BODY_MASS)
-MUJOCO_KEPT = tuple(be_mujoco_kept_names[i].decode() for i in range(MJ_KEPT))
-MUJOCO_STATES = tuple(be_mujoco_state_names[i].decode() for i in range(MJ_STATES))
-MUJOCO_STAGES = tuple(be_mujoco_stage_names[i].decode() for i in range(MJ_STAGES))
-MUJOCO_CALLBACKS = tuple(be_mujoco_callback_names[i].decode() for i in range(MJ_CALLBACKS))
-PHYSICS_SIZES = tuple(be_physics_size_names[i].decode() for i in range(BE_PHYSICS_NUM_SIZES))
-PHYSICS_INTS = tuple(be_physics_int_names[i].decode() for i in range(BE_PHYSICS_NUM_INTS))
-PHYSICS_FLOATS = tuple(be_physics_float_names[i].decode() for i in range(BE_PHYSICS_NUM_FLOATS))
-PHYSICS_ARRAYS = tuple(be_physics_array_names[i].decode() for i in range(BE_PHYSICS_NUM_ARRAYS))
-PHYSICS_LEFT = tuple(be_physics_left_texts[i].decode() for i in range(BE_LEFT_CAUSES))
+cdef tuple _names(const char *const *names, int count):
+    return tuple([names[i].decode() for i in range(count)])
+
+
+MUJOCO_FIELDS = tuple([name for i, name in enumerate(_names(be_mujoco_array_names, MJ_ARRAYS)) if i != MJ_BODY_MASS])
+MUJOCO_KEPT = _names(be_mujoco_kept_names, MJ_KEPT)
+MUJOCO_STATES = _names(be_mujoco_state_names, MJ_STATES)
+MUJOCO_STAGES = _names(be_mujoco_stage_names, MJ_STAGES)
+MUJOCO_CALLBACKS = _names(be_mujoco_callback_names, MJ_CALLBACKS)
+MUJOCO_ALONE = _names(be_mujoco_alone_texts, MJ_ALONE_CAUSES)
+MUJOCO_UNSTABLE = _names(be_mujoco_unstable_names, MJ_UNSTABLE)
+cdef tuple _mujoco_bodies = _names(be_mujoco_body_names, MJ_BODIES)
+cdef tuple _mujoco_flags = _names(be_mujoco_flag_names, MJ_FLAGS)
+PHYSICS_SIZES = _names(be_physics_size_names, BE_PHYSICS_NUM_SIZES)
+PHYSICS_INTS = _names(be_physics_int_names, BE_PHYSICS_NUM_INTS)
+PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
+PHYSICS_ARRAYS = _names(be_physics_array_names, BE_PHYSICS_NUM_ARRAYS)
+PHYSICS_LEFT = _names(be_physics_left_texts, BE_LEFT_CAUSES)
 PHYSICS_LEFT_PAIRS = <int>BE_LEFT_PAIRS
-MUJOCO_ALONE = tuple(be_mujoco_alone_texts[i].decode() for i in range(MJ_ALONE_CAUSES))
-MUJOCO_UNSTABLE = tuple(be_mujoco_unstable_names[i].decode() for i in range(MJ_UNSTABLE))
-cdef dict _mujoco_bodies = {be_mujoco_body_names[i].decode(): i for i in range(MJ_BODIES)}
-cdef dict _mujoco_flags = {
-    "exclude_positions": MJ_EXCLUDE_POSITIONS,
-    "include_cinert": MJ_INCLUDE_CINERT,
-    "include_cvel": MJ_INCLUDE_CVEL,
-    "include_qfrc_actuator": MJ_INCLUDE_QFRC_ACTUATOR,
-    "include_cfrc_ext": MJ_INCLUDE_CFRC_EXT,
-    "include_contact_forces": MJ_INCLUDE_CONTACT_FORCES,
-}
+PHYSICS_MOST_SWEEPS = <int>BE_MAX_SWEEPS
+
+
+class PhysicsShape(enum.IntEnum):
+    """be_physics_shape: how the impedance of a constraint depends on its position."""
+
+    FLAT, LINEAR, QUADRATIC = BE_FLAT, BE_LINEAR, BE_QUADRATIC
+
+
+class PhysicsSolver(enum.IntEnum):
+    """be_physics_solves."""
+
+    NOTHING, NEWTON, PGS = BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
+
+
+class PhysicsPair(enum.IntEnum):
+    """be_physics_pair_kind: of two geoms."""
+
+    PLANE_BALL, PLANE_CAPSULE, PLANE_CYLINDER = BE_PAIR_PLANE_BALL, BE_PAIR_PLANE_CAPSULE, BE_PAIR_PLANE_CYLINDER
+    BALLS, CAPSULES = BE_PAIR_BALLS, BE_PAIR_CAPSULES
+
+
+PHYSICS_CANDIDATES = {kind: be_physics_candidates(kind) for kind in PhysicsPair}
 
 
 cdef void *_address(object number) except? NULL:
@@ -237,9 +268,9 @@ cdef class MujocoSource(Engine):
         for i in range(MJ_KEPT):
             source.kept_bytes[i] = kept_bytes[i]
         for name, value in flags.items():
-            source.flags[<int>_mujoco_flags[name]] = bool(value)
+            source.flags[<int>_mujoco_flags.index(name)] = bool(value)
         for name, number in bodies.items():
-            source.bodies[<int>_mujoco_bodies[name]] = number
+            source.bodies[<int>_mujoco_bodies.index(name)] = number
 
         # The arrays are in mjData, except for MJ_BODY_MASS, which is in the model.
         cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)

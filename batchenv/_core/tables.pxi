@@ -12,6 +12,9 @@ from libc.string cimport strcmp
 cdef enum:
     DEFAULT_FPS = 30  # of pictures whose type says no rate; as Gymnasium's RecordVideo takes it
 
+AUTORESET_MODES = {"NEXT_STEP": BE_NEXT_STEP, "SAME_STEP": BE_SAME_STEP, "DISABLED": BE_DISABLED}
+MAX_DIMS, MAX_BOUNDS = BE_MAX_DIMS, BE_MAX_BOUNDS
+
 _dtypes = (np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32),
            np.dtype(np.float64), np.dtype(np.int8))
 

@@ -19,7 +19,6 @@ from batchenv.backend.transforms import DEFAULTS, Transforms, flag
 from batchenv.backend.translator import Translator
 from batchenv.spaces import nested
 
-_MODES = {AutoresetMode.NEXT_STEP: 0, AutoresetMode.SAME_STEP: 1, AutoresetMode.DISABLED: 2}
 _RING = 4
 
 
@@ -99,7 +98,7 @@ class CoreBackend(Backend):
         self.core = _core.Batch(
             translator.type_name,
             num_envs,
-            _MODES[autoreset_mode],
+            _core.AUTORESET_MODES[autoreset_mode.name],
             limit,
             params,
             threads,

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from batchenv import _core
 
-MAX_PORTS, MAX_DIMS, MAX_BOUNDS = 15, 4, 32  # of an observation or an action; of an array; different bounds in one
+MAX_PORTS = 15  # of an observation or an action
 ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)  # several of these make an array
 _EXACT = 2.0**53  # up to here doubles have all integers
 _DTYPES = {np.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float32", "float64", "int8")}
@@ -164,7 +164,7 @@ def _leaves(space: spaces.Space, path: tuple[Any, ...]) -> list[tuple[tuple[Any,
 def _port(path: tuple[Any, ...], space: spaces.Space) -> Port | None:
     """The port for a space's values; None if they cannot go through one."""
     name = "/".join(map(str, path))
-    if space.dtype not in _DTYPES or space.shape is None or len(space.shape) > MAX_DIMS or 0 in space.shape:
+    if space.dtype not in _DTYPES or space.shape is None or len(space.shape) > _core.MAX_DIMS or 0 in space.shape:
         return None
     shape = tuple(int(size) for size in space.shape)
     if type(space) is spaces.Box:
@@ -178,7 +178,7 @@ def _port(path: tuple[Any, ...], space: spaces.Space) -> Port | None:
     else:
         return None
     lows, highs = low.ravel().astype(np.float64).tolist(), high.ravel().astype(np.float64).tolist()
-    if len(lows) > MAX_BOUNDS:
+    if len(lows) > _core.MAX_BOUNDS:
         if kind == "multi_discrete" and (len(set(lows)) > 1 or len(set(highs)) > 1):
             return None
         lows, highs = [min(lows)], [max(highs)]  # the widest: the env itself knows better

@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batchenv._core import PHYSICS_MOST_SWEEPS, PhysicsPair, PhysicsShape, PhysicsSolver
 from batchenv.envs.mujoco import pruning
 from batchenv.envs.mujoco.features import disabled, explicit
 
 MINVAL = 1e-15  # mjMINVAL
 _MINIMP, _MAXIMP = 0.0001, 0.9999  # of impedances
 _MINMU = 1e-5  # of friction
-_FLAT, _LINEAR, _QUADRATIC = range(3)  # be_physics_shape in csrc/engines/physics/physics.h
-
-
-_NOTHING, _NEWTON, _PGS = range(3)  # be_physics_solves
-_MOST_SWEEPS = 100  # BE_MAX_SWEEPS
 
 
 def always(mujoco: Any, model: Any) -> bool:
@@ -29,8 +25,8 @@ def always(mujoco: Any, model: Any) -> bool:
     return bool(lasting) and not disabled(mujoco, model, "CONSTRAINT")
 
 
-def solver(mujoco: Any, model: Any) -> int:
-    """Which solver of this model csrc/engines/physics has: a number of be_physics_solves.
+def solver(mujoco: Any, model: Any) -> PhysicsSolver:
+    """Which solver of this model csrc/engines/physics has.
 
     Newton works on each tree of joints, and PGS on one tree. The latter is MuJoCo 3.17's and later ones'.
     """
@@ -46,9 +42,10 @@ def solver(mujoco: Any, model: Any) -> int:
         and not always(mujoco, model)
     )
     if known and int(option.solver) == int(mujoco.mjtSolver.mjSOL_NEWTON):
-        return _NEWTON
-    pgs = model.ntree == 1 and 0 < option.iterations <= _MOST_SWEEPS and since_3_17(mujoco)
-    return _PGS if known and pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS) else _NOTHING
+        return PhysicsSolver.NEWTON
+    pgs = model.ntree == 1 and 0 < option.iterations <= PHYSICS_MOST_SWEEPS and since_3_17(mujoco)
+    pgs = pgs and int(option.solver) == int(mujoco.mjtSolver.mjSOL_PGS)
+    return PhysicsSolver.PGS if known and pgs else PhysicsSolver.NOTHING
 
 
 def since_3_17(mujoco: Any) -> bool:
@@ -58,7 +55,7 @@ def since_3_17(mujoco: Any) -> bool:
 def curves(
     model: Any, solref: NDArray[np.float64], solimp: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """BE_CURVE numbers and the be_physics_shape of each row; -1: a shape that csrc/engines/physics does not have."""
+    """BE_CURVE numbers and the PhysicsShape of each row; -1: a shape that csrc/engines/physics does not have."""
     ref0, ref1 = solref.reshape(-1, 2).T.copy()
     mixed = (ref0 > 0) != (ref1 > 0)
     ref0 = np.where(ref0 > 0, np.maximum(ref0, 2 * model.opt.timestep), ref0)
@@ -71,7 +68,7 @@ def curves(
         damping = np.where(ref1 > 0, 2 / np.maximum(MINVAL, most * ref0), -ref1 / np.maximum(MINVAL, most))
         below, above = 1 / middle, 1 / (1 - middle)
     flat = (least == most) | (width <= MINVAL)
-    shape = np.select([flat, power == 1, power == 2], [_FLAT, _LINEAR, _QUADRATIC], -1)
+    shape = np.select([flat, power == 1, power == 2], list(PhysicsShape), -1)
     shape[mixed] = -1
     columns = [stiffness, damping, least, most, width, middle, below, above]
     return np.column_stack(columns), shape.astype(np.int32)
@@ -111,9 +108,10 @@ class Contacts:
         self.friction = np.maximum(_MINMU, friction)
         solref, solimp = self._mixed(model, first, second, priority)
         self.curve, self.shape = curves(model, solref, solimp)
+        capsules = kinds == PhysicsPair.CAPSULES
         known = (
-            np.where(kinds == 3, one_tree, ground & (sphere | capsule | cylinder) & (kinds != 2))
-            & ((kinds != 3) | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
+            np.where(capsules, one_tree, ground & (sphere | capsule | cylinder) & (kinds != PhysicsPair.BALLS))
+            & (~capsules | since_3_17(mujoco))  # before, MuJoCo looked for contacts of capsules in another way
             & moves
             & ~explicit(model, found)
             & np.isin(self.dim, (1, 3))

@@ -18,6 +18,7 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv._core import PhysicsPair, PhysicsSolver
 from batchenv.envs.mujoco import constraints
 from batchenv.envs.mujoco.features import disabled, explicit, pairs, reasons
 
@@ -36,8 +37,9 @@ def _pair_kinds(mujoco: Any, model: Any, found: NDArray[np.int32]) -> NDArray[np
     plane, capsule = first == int(geom.mjGEOM_PLANE), second == int(geom.mjGEOM_CAPSULE)
     both = np.isin(first, round_ones) & np.isin(second, round_ones)
     cylinder = second == int(geom.mjGEOM_CYLINDER)
-    with_plane = np.where(capsule, 1, np.where(cylinder, 4, 0))
-    return np.where(plane, with_plane, np.where(both, 3, 2)).astype(np.int32)
+    cases = [plane & capsule, plane & cylinder, plane, both]
+    kinds = [PhysicsPair.PLANE_CAPSULE, PhysicsPair.PLANE_CYLINDER, PhysicsPair.PLANE_BALL, PhysicsPair.CAPSULES]
+    return np.select(cases, kinds, PhysicsPair.BALLS).astype(np.int32)
 
 
 def _pair_reach(model: Any, found: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -105,14 +107,14 @@ class Plan:
         joint_curves, joint_shapes = constraints.curves(model, model.jnt_solref, model.jnt_solimp)
         limits = not disabled(mujoco, model, "CONSTRAINT", "LIMIT")
         known_limits = (joint_shapes >= 0)[model.jnt_limited != 0].all()
-        solver = constraints.solver(mujoco, model) if known_limits else 0
-        pair_own = contacts.own * (solver > 0)
+        solver = constraints.solver(mujoco, model) if known_limits else PhysicsSolver.NOTHING
+        pair_own = contacts.own * (solver is not PhysicsSolver.NOTHING)
         trees = np.append(np.flatnonzero(np.diff(model.dof_treeid, prepend=-1)), model.nv)
         own = {
             "num_pairs": len(found),
             "num_trees": len(trees) - 1,
             "tree_dofs": trees,
-            "num_candidates": int(np.select([kinds == 1, kinds == 4], [2, 4], 1)[pair_own > 0].sum()),
+            "num_candidates": sum(_core.PHYSICS_CANDIDATES[kind] for kind in kinds[pair_own > 0]),
             "version": int(version[0]) * 1000 + int(version[1]),
             "always": int(constraints.always(mujoco, model)),
             "body_quat": _quats(mujoco, model),

@@ -36,6 +36,11 @@ const char *const be_mujoco_body_names[] = {
     [MJ_MAIN_BODY] = "main_body", [MJ_FINGERTIP] = "fingertip", [MJ_TARGET] = "target",
     [MJ_TIPS_ARM] = "tips_arm",   [MJ_OBJECT] = "object",       [MJ_GOAL] = "goal",
 };
+const char *const be_mujoco_flag_names[] = {
+    [MJ_EXCLUDE_POSITIONS] = "exclude_positions", [MJ_INCLUDE_CINERT] = "include_cinert",
+    [MJ_INCLUDE_CVEL] = "include_cvel",           [MJ_INCLUDE_QFRC_ACTUATOR] = "include_qfrc_actuator",
+    [MJ_INCLUDE_CFRC_EXT] = "include_cfrc_ext",   [MJ_INCLUDE_CONTACT_FORCES] = "include_contact_forces",
+};
 
 const char *const be_mujoco_callback_names[] = {"mjcb_passive", "mjcb_control",  "mjcb_contactfilter", "mjcb_sensor",
                                                 "mjcb_act_dyn", "mjcb_act_gain", "mjcb_act_bias"};

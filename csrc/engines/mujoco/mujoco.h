@@ -50,13 +50,6 @@ enum {
     MJ_BODIES,
 };
 
-/* The names of what is listed above: MuJoCo's, and for bodies those by which batchenv/envs/mujoco/tasks.py gives
- * them. */
-extern const char *const be_mujoco_array_names[MJ_ARRAYS];
-extern const char *const be_mujoco_kept_names[MJ_KEPT];
-extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
-extern const char *const be_mujoco_body_names[MJ_BODIES];
-
 /* What a task's observation is made of, in be_mujoco_source.flags. */
 enum {
     MJ_EXCLUDE_POSITIONS,
@@ -67,6 +60,14 @@ enum {
     MJ_INCLUDE_CONTACT_FORCES, /* for the generic task: observes something that only mj_rnePostConstraint computes */
     MJ_FLAGS,
 };
+
+/* The names of what is listed above: MuJoCo's, and for bodies and flags those by which
+ * batchenv/engines/mujoco/tasks.py gives them. */
+extern const char *const be_mujoco_array_names[MJ_ARRAYS];
+extern const char *const be_mujoco_kept_names[MJ_KEPT];
+extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];
+extern const char *const be_mujoco_body_names[MJ_BODIES];
+extern const char *const be_mujoco_flag_names[MJ_FLAGS];
 
 /* Why a lane takes mj_step. */
 enum {

@@ -118,7 +118,7 @@ def test_parts_of_a_robot_that_touch_each_other(parts, solver, monkeypatch):
     pushed = [made[0].step(np.ones((9, 1), np.float32))[0][:, where].any() for _ in range(20)]
     assert any(pushed)
     plan = dict(zip(_core.PHYSICS_INTS, made[0]._backend.translator.lanes.plan.ints, strict=True))
-    assert VERSION < (3, 17) or plan["pair_own"][plan["pair_kind"] == 3].all()
+    assert VERSION < (3, 17) or plan["pair_own"][plan["pair_kind"] == _core.PhysicsPair.CAPSULES].all()
 
 
 def test_more_rows_than_there_is_room_for(monkeypatch):
