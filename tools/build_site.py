@@ -34,7 +34,7 @@ def main() -> int:
     import history
 
     files.copy(DOCS, SOURCE)
-    rates = catalogue.load_rates(DOCS / "speeds.json")
+    rates = catalogue.load_rates(DOCS / "benchmarks" / "results.json")
     undrawn = catalogue.write(SOURCE, rates, pictures=not args.no_pictures)
     history.write(SOURCE, ROOT / "asv_bench" / "results")
     if undrawn:

@@ -1,13 +1,13 @@
-"""Draws docs/speed.png for README.md, from the figures that docs/performance.md has for 4,096 lanes.
+"""Draws docs/speed.png for README.md, from the measurements with 4,096 lanes against EnvPool.
 
 python tools/speed_picture.py            # needs matplotlib
 """
 
 import argparse
-from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
-SECTION = "### EnvPool"
+import write_benchmarks
+
+TABLE = "Against EnvPool"
 IDS = ("CartPole-v1", "MountainCar-v0", "Pendulum-v1", "Acrobot-v1", "FrozenLake-v1", "Taxi-v4")
 STYLES = {  # column of the table: colour
     "batchenv": "#d1495b",
@@ -17,25 +17,23 @@ STYLES = {  # column of the table: colour
 }
 
 
-def rates(page: Path, lanes: str = "4,096") -> dict[str, dict[str, float]]:
-    """{id: {column: steps per second}}, from the rows with so many lanes in the first table after SECTION."""
-    lines = page.read_text(encoding="utf-8").partition(SECTION)[2].splitlines()
-    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    header = table[0]
-    rows = [row for row in table if len(row) == len(header) and row[0] in IDS and row[1] == lanes]
-    found = {}
-    for row in rows:
-        cells = dict(zip(header, row, strict=True))
-        millions = {name: cells[name].replace(",", "") for name in STYLES}
-        found[row[0]] = {name: 1e6 * float(text) for name, text in millions.items() if text != "-"}
-    return found
+def rates(lanes: int = 4096) -> dict[str, dict[str, float]]:
+    """{id: {column: steps per second}}, from the rows with that number of lanes."""
+    (table,) = [table for table in write_benchmarks.load()["pages"]["steps"]["tables"] if table["title"] == TABLE]
+    header = [column["name"] for column in table["columns"]]
+    rows = [dict(zip(header, row, strict=True)) for row in table["rows"]]
+    return {
+        row["env"]: {name: 1e6 * float(row[name]) for name in STYLES if row[name] is not None}
+        for row in rows
+        if row["env"] in IDS and row["lanes"] == lanes
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", default=DOCS / "speed.png")
+    parser.add_argument("--picture", default=write_benchmarks.FOLDER.parent / "speed.png")
     args = parser.parse_args()
-    found = rates(DOCS / "performance.md")
+    found = rates()
 
     from matplotlib.figure import Figure
 

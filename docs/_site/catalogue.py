@@ -21,12 +21,17 @@ from batchenv.registry import TABLE
 # {family: (page, title, what the page begins with, the page that says more)}, in the order of the site.
 FAMILIES = {
     "classic control": ("classic-control", "Classic control", "Gymnasium's five physics toys, as kernels.", None),
-    "toy text": ("toy-text", "Toy text", "Small worlds with numbered states, which tables could solve.", "toy-text"),
-    "Box2D": ("box2d", "Box2D", "A lander and a walker of jointed bodies. No library is needed.", "box2d"),
-    "MiniGrid": ("minigrid", "MiniGrid", "Rooms, keys and doors, seen from within.", "minigrid"),
-    "BabyAI": ("babyai", "BabyAI", "MiniGrid's rooms, with tasks given as sentences.", "minigrid"),
-    "MuJoCo": ("mujoco", "MuJoCo", "Gymnasium's eleven robots, several at a time in one register.", "mujoco"),
-    "Atari": ("atari", "Atari", "The Arcade Learning Environment: 104 games, some for several players.", "atari"),
+    "toy text": (
+        "toy-text",
+        "Toy text",
+        "Small worlds with numbered states, which tables could solve.",
+        "envs/toy-text",
+    ),
+    "Box2D": ("box2d", "Box2D", "A lander and a walker of jointed bodies. No library is needed.", "envs/box2d"),
+    "MiniGrid": ("minigrid", "MiniGrid", "Rooms, keys and doors, seen from within.", "envs/minigrid"),
+    "BabyAI": ("babyai", "BabyAI", "MiniGrid's rooms, with tasks given as sentences.", "envs/minigrid"),
+    "MuJoCo": ("mujoco", "MuJoCo", "Gymnasium's eleven robots, several at a time in one register.", "envs/mujoco"),
+    "Atari": ("atari", "Atari", "The Arcade Learning Environment: 108 games, some for several players.", "envs/atari"),
 }
 STEPS, WIDTH, FRAME_MS = 60, 240, 80
 ATARI_FRAMES = 200  # random actions before a game's picture is taken: most titles are gone by then
@@ -34,7 +39,7 @@ ATARI_FRAMES = 200  # random actions before a game's picture is taken: most titl
 
 def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
     """Writes the pages of all families into the folder `source`, with those pictures that are there already or, if
-    `pictures`, with all, and lists them in its environments.md. `rates`: what `python -m batchenv bench --json` has
+    `pictures`, with all, and lists them in its envs/README.md. `rates`: what `python -m batchenv bench --json` has
     written. Returns the names of environments without a picture."""
     folder = source / "environments"
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
@@ -55,15 +60,15 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
         ids = [name for name, entry in TABLE.items() if entry.listed and entry.family == family]
         lines = [f"# {title}", "", f"{intro} Pictures show a random policy; spaces are those of one lane.", ""]
         if more:
-            lines += [f"[More about them](../{more}.md): what is exact, what differs, and figures beside others'.", ""]
+            lines += [f"[More about them](../{more}.md): keywords, what is exact, and what differs from others.", ""]
         if any(rate(name, rates) for name in ids):
             lines += [f"Speeds are from `python -m batchenv bench all` (processor: {rates['cpu']}). {how(rates)}", ""]
         body = atari_gallery(ids, rates, shown) if family == "Atari" else sections(ids, rates, shown)
         (folder / f"{page}.md").write_text("\n".join([*lines, *body]) + "\n", encoding="utf-8")
         pages.append((page, title, intro, len(ids)))
-    rows = [f"| [{title}](environments/{page}.md) | {count} | {intro} |" for page, title, intro, count in pages]
-    toc = ["```{toctree}", ":hidden:", "", *(f"environments/{page}" for page, *_ in pages), "```"]
-    with open(source / "environments.md", "a", encoding="utf-8") as file:
+    rows = [f"| [{title}](../environments/{page}.md) | {count} | {intro} |" for page, title, intro, count in pages]
+    toc = ["```{toctree}", ":hidden:", "", *(f"/environments/{page}" for page, *_ in pages), "```"]
+    with open(source / "envs" / "README.md", "a", encoding="utf-8") as file:
         file.write("\n".join(["", *toc, "", "| family | ids | |", "|---|---:|---|", *rows, ""]))
     return undrawn
 
@@ -254,4 +259,5 @@ def draw_game(name: str, path: Path) -> bool:
 
 
 def load_rates(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    """What `python -m batchenv bench all` has measured, from the file with all measurements."""
+    return json.loads(path.read_text(encoding="utf-8"))["bench"]

@@ -28,18 +28,22 @@ QUESTIONS = {
 
 
 def write(source: Path, results: Path) -> None:
-    """Appends a graph per question to the folder's over-time.md, and the link to asv's pages if asv is installed."""
+    """Appends a graph per question to internals/over-time.md in `source`, and the link to asv's pages if asv is
+    installed."""
     points = list(read(results))
     lines = [f"The graphs show {len({date for date, *_ in points})} commits, each at the time at which it was made."]
     if can_publish():
-        lines += ["", '<a href="asv/index.html">asv\'s own pages</a> have every figure, and the commit of each point.']
+        lines += [
+            "",
+            '<a href="../asv/index.html">asv\'s own pages</a> have every figure, and the commit of each point.',
+        ]
     if importlib.util.find_spec("matplotlib") is not None:
         for number, (question, pattern) in enumerate(QUESTIONS.items()):
             chosen = [point for point in points if re.match(pattern, point[1])]
             if chosen:
-                plot(chosen, [min(points)[0], max(points)[0]], source / f"over-time-{number}.svg")
+                plot(chosen, [min(points)[0], max(points)[0]], source / "internals" / f"over-time-{number}.svg")
                 lines += ["", f"## {question}", "", f"![One line per environment](over-time-{number}.svg)"]
-    with open(source / "over-time.md", "a", encoding="utf-8") as file:
+    with open(source / "internals" / "over-time.md", "a", encoding="utf-8") as file:
         file.write("\n".join(["", *lines, ""]))
 
 
