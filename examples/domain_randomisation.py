@@ -5,7 +5,7 @@ with another pole length, gravity and push in each lane. Parameters that differ 
 `env.set_params(length=...)`. All candidates get the same physics and start states, so only their weights differ.
 Needs only batchenv; with --picture FILE also matplotlib (pip install -e ".[bench]").
 
-docs/your-loop.md shows how to draw new physics whenever a lane starts another episode.
+docs/guide/your-loop.md shows how to draw new physics whenever a lane starts another episode.
 """
 
 import argparse

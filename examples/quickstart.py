@@ -1,9 +1,9 @@
 """Steps 4096 lanes of CartPole-v1 with random actions: batchenv, then Gymnasium's CartPoleVectorEnv.
 
-The README's table has higher figures. There a row is the median of several rounds, in which 8 batches of actions are
-used in turn (they stay in the processor's cache) and nothing is done between steps. Here each step has its own actions,
-32 MB of them in all, and the program records which episodes have ended. `python -m batchenv bench --compare` measures
-as the table does.
+docs/benchmarks/steps.md has higher figures. There a row is the median of several rounds, in which 8 batches of actions
+are used in turn (they stay in the processor's cache) and nothing is done between steps. Here each step has its own
+actions, 32 MB of them in all, and the program records which episodes have ended. `python -m batchenv bench --compare`
+measures as the table does.
 
 python examples/quickstart.py [--quick]
 """

@@ -1,26 +1,28 @@
-"""Writes the list of the checker's rules into docs/conformance.md, between its headings "The rules" and the next one.
+"""Writes the list of the checker's rules into docs/reference/conformance.md, below its heading "The rules".
 
 python tools/list_rules.py           writes it
 python tools/list_rules.py --print   prints it
 """
 
 import sys
+import textwrap
 from pathlib import Path
 
 from batchenv.check.rules import ALL_MODES
 from batchenv.check.run import CHECKS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "conformance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "conformance.md"
 HEADING = "## The rules\n"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def section() -> str:
     contract = sum(check.basis == "contract" for check in CHECKS)
-    lines = [
-        HEADING,
-        f"{contract} of the {len(CHECKS)} rules are contract rules; the others are marked as practice. "
-        "`--skip NAME` leaves a rule out.\n",
-    ]
+    begin = f"{contract} of the {len(CHECKS)} rules are contract rules; the others are marked as practice."
+    lines = [HEADING, wrapped(f"{begin} `--skip NAME` leaves a rule out.") + "\n"]
     theme = None
     for check in CHECKS:
         if check.theme != theme:
@@ -30,7 +32,7 @@ def section() -> str:
         named = [mode for mode in check.modes if f"{mode}:" not in check.rule]
         modes = f" (Only in {' and '.join(named)}.)" if named and set(check.modes) != set(ALL_MODES) else ""
         last = check is CHECKS[-1] or CHECKS[CHECKS.index(check) + 1].theme != theme
-        lines.append(f"- **{check.name}**{practice}: {check.rule}{modes}" + ("\n" if last else ""))
+        lines.append(wrapped(f"- **{check.name}**{practice}: {check.rule}{modes}", "  ") + ("\n" if last else ""))
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Tries docs/learners.md's section on CleanRL on CleanRL's own scripts: applies the changes, and runs the scripts.
+"""Tries docs/learners/cleanrl.md on CleanRL's own scripts: applies the changes, and runs the scripts.
 
 The lines that are put into a script are read from the page. Where the page says that a script logs the very episodes
 that it logs over Gymnasium's SyncVectorEnv, the script also runs over that, and the episodes are compared. It needs
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "learners.md"
+PAGE = ROOT / "docs" / "learners" / "cleanrl.md"
 CLASSIC = {  # script: arguments, whether the page promises the episodes of SyncVectorEnv
     "ppo": ("--num-envs 8 --total-timesteps 8192", True),
     "dqn": ("--learning-starts 500 --total-timesteps 3000", True),
@@ -36,10 +36,10 @@ def gymnasium_make(env_id, num_envs, autoreset_mode, record_episode_statistics, 
 
 
 class Page:
-    """The page's section on CleanRL."""
+    """The page's code and words."""
 
     def __init__(self) -> None:
-        self.text = PAGE.read_text(encoding="utf-8").split("\n## CleanRL\n")[1].split("\n## ")[0]
+        self.text = PAGE.read_text(encoding="utf-8")
 
     def block(self, beginning: str) -> str:
         """The code block that begins so."""
@@ -52,7 +52,7 @@ class Page:
 
     def words(self, words: str) -> str:
         """These words, which stand on the page as code."""
-        if f"`{words}`" not in self.text:
+        if f"`{words}`" not in " ".join(self.text.split()):
             sys.exit(f"{PAGE.name} no longer says `{words}`: change this script with the page")
         return words
 

@@ -4,7 +4,7 @@ python tools/try_platforms.py [TARGET ...]     # needs pip install ziglang, whic
 
 Programs for aarch64-linux-gnu are run by qemu-aarch64-static (Debian: qemu-user-static) with the C library in
 /usr/aarch64-linux-gnu (libc6-arm64-cross), those for x86_64-windows-gnu by wine, if these are there. Neither says
-anything about speed. What only compiles and links has never been run: docs/install.md says so.
+anything about speed. What only compiles and links has never been run: docs/guide/install.md says so.
 """
 
 import argparse

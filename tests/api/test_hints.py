@@ -7,7 +7,7 @@ import gymnasium
 import pytest
 
 import batchenv
-from batchenv.arguments import other_packages
+from batchenv.arguments.settings import other_packages
 from batchenv.arguments.messages import OF_PYTHON, similar_ids
 from helpers.project import ROOT
 
@@ -110,8 +110,12 @@ def test_families_elsewhere_have_no_id_that_is_here():
 
 
 def test_the_documentation_has_every_family():
-    rows = [line for line in (ROOT / "docs" / "from-envpool.md").read_text().splitlines() if line.startswith("| `")]
-    for family in other_packages.FAMILIES:
+    rows = [
+        line
+        for line in (ROOT / "docs" / "reference" / "from-envpool.md").read_text().splitlines()
+        if line.startswith("| `")
+    ]
+    for family in elsewhere.FAMILIES:
         package = re.match("'?([a-z-]+)", family.package)[1]
         assert any(f"`{family.pool}`" in row and f"`{package}" in row for row in rows), family
 

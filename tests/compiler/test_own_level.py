@@ -1,5 +1,5 @@
-"""A level of a user's own, in one C file over the installed headers: examples/own_level/ice.c, which docs/minigrid.md
-shows."""
+"""A level of a user's own, in one C file over the installed headers: examples/own_level/ice.c, which
+docs/envs/minigrid.md shows."""
 
 import shutil
 
@@ -22,7 +22,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_it_is_as_short_as_promised_and_the_page_shows_it():
     assert len(SOURCE.read_text().splitlines()) <= 40
-    assert SOURCE.read_text().strip() in (ROOT / "docs/minigrid.md").read_text()
+    assert SOURCE.read_text().strip() in (ROOT / "docs/envs/minigrid.md").read_text()
 
 
 def test_it_plays():

@@ -1,4 +1,4 @@
-"""docs/your-own-env.md shows the files of examples/own_env, and their two versions of one game agree."""
+"""docs/envs/your-own-env.md shows the files of examples/own_env, and their two versions of one game agree."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ EXAMPLE = ROOT / "examples/own_env"
 
 
 def test_the_page_shows_the_whole_file():
-    page = (ROOT / "docs/your-own-env.md").read_text()
+    page = (ROOT / "docs/envs/your-own-env.md").read_text()
     blocks = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     shown = [line for block in blocks for line in block.splitlines() if line]
     assert shown == [line for line in (EXAMPLE / "treasure.c").read_text().splitlines() if line]
@@ -33,7 +33,7 @@ def test_what_the_page_does_with_it_works(tmp_path, monkeypatch):
     monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
     monkeypatch.chdir(EXAMPLE)
     (block,) = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "docs/your-own-env.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```python\n(.*?)^```", (ROOT / "docs/envs/your-own-env.md").read_text(), re.DOTALL | re.MULTILINE
     )
     names = {}
     exec(block, names)

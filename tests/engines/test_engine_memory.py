@@ -70,7 +70,7 @@ def test_the_estimate_is_about_right(form, bytes_a_lane, monkeypatch):
     asked = []
     monkeypatch.setattr("batchenv.system.memory.check", lambda what, filled, addressed: asked.append(filled))
     batchenv.make("Pong-v5", 2, **form)
-    assert 0.9 < asked[0] / 2 / bytes_a_lane < 1.1  # as docs/atari.md says, measured
+    assert 0.9 < asked[0] / 2 / bytes_a_lane < 1.1  # as docs/benchmarks/atari.md says, measured
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_tokens_are_those_of_the_wrapper():
 
 
 def test_the_documentation_lists_the_words_of_tokens():
-    page = (ROOT / "docs" / "minigrid.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "envs" / "minigrid.md").read_text(encoding="utf-8")
     words = " ".join(line[2:] for line in page.splitlines() if line.startswith("> ")).split()
     assert words[:51] == list(wrappers.DictObservationSpaceWrapper.get_minigrid_words())
     for env_id in ("MiniGrid-GoToDoor-6x6-v0", "MiniGrid-LockedRoom-v0", "BabyAI-BossLevel-v0", "BabyAI-PickupLoc-v0"):

@@ -1,4 +1,4 @@
-"""EnvPool's names, keywords and loops over batchenv: what docs/from-envpool.md says can be taken as it is."""
+"""EnvPool's names, keywords and loops over batchenv: what docs/reference/from-envpool.md says can be taken as it is."""
 
 import copy
 import inspect

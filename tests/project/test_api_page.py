@@ -1,4 +1,4 @@
-"""docs/api.md names everything public."""
+"""docs/reference/api.md names everything public."""
 
 import importlib
 import inspect
@@ -13,7 +13,7 @@ from helpers.project import ROOT
 # In code, a name may stand alone, be called, or be looked up: `recv(timeout)`, `s.nbytes`, `batchenv.make`.
 NAMES = {
     name
-    for code in re.findall("`([^`]*)`", (ROOT / "docs" / "api.md").read_text())
+    for code in re.findall("`([^`]*)`", (ROOT / "docs" / "reference" / "api.md").read_text())
     for name in re.findall(r"\w+", code)
 }
 
@@ -71,7 +71,7 @@ def test_methods_of_other_classes(where):
 
 def test_it_names_nothing_else():
     """What stands as a call of BatchEnv's is one."""
-    text = (ROOT / "docs" / "api.md").read_text()
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
     section = text.split("## `batchenv.BatchEnv`")[1].split("\n## ")[0]
     for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE):
         for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", row):

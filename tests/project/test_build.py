@@ -65,7 +65,14 @@ def test_sdist_holds_every_file_of_ours(clone, tmp_path):
         held = {path.name.split("/", 1)[1] for path in archive.getmembers() if path.isfile()}
     held = {path for path in held - GENERATED if not path.startswith("batchenv.egg-info/")}
     assert held == our_files()
-    for wanted in ("tests/conftest.py", "tests/c/run.sh", "docs/async.md", "tools/soak.py", "CHANGELOG.md", ".ci/run"):
+    for wanted in (
+        "tests/conftest.py",
+        "tests/c/run.sh",
+        "docs/guide/async.md",
+        "tools/soak.py",
+        "CHANGELOG.md",
+        ".ci/run",
+    ):
         assert wanted in held
 
 

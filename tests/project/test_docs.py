@@ -12,12 +12,11 @@ import batchenv
 from helpers.processes import python, run_python
 from helpers.project import ROOT
 
-# The pages whose code is run, one block after the other. Those of your-own-env.md are in tests/compiler, those of
-# conformance.md below.
-RUN = [
-    *("README.md", "index", "tutorial", "your-loop", "python-envs", "async", "learners", "jax", "from-envpool"),
-    *("toy-text", "minigrid", "box2d", "mujoco", "atari"),
-]
+DOCS = ROOT / "docs"
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
+# The pages whose code is not run below: one has its own test in tests/compiler, one shows what others print, and the
+# third has pieces of a script of the reader's.
+NOT_RUN = {"your-own-env.md", "other-vector-envs.md", "debugging.md"}
 # What stands in a block, and the package without which the block is left out.
 NEEDS = {
     "render_mode=": "pygame",
@@ -55,8 +54,11 @@ def readers_own(folder):
     return {"batchenv": batchenv, "np": np, "args": args, "actions": np.zeros((256, 1))}
 
 
-CONFORMANCE = ROOT / "docs" / "conformance.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OTHERS = DOCS / "reference" / "other-vector-envs.md"
+
+
+def of_the_project(page):
+    return str(page.relative_to(ROOT))
 
 
 def blocks(page):
@@ -64,6 +66,9 @@ def blocks(page):
     text = page.read_text(encoding="utf-8")
     for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         yield text[: found.start(1)].count("\n"), found[1]
+
+
+RUN = [page for page in PAGES if page.name not in NOT_RUN and any(blocks(page))]
 
 
 def heading_anchors(page):
@@ -74,11 +79,15 @@ def heading_anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", RUN)
-def test_code_runs(name, tmp_path, monkeypatch):
+def test_there_is_code_to_run():
+    names = {of_the_project(page) for page in RUN}
+    assert {"README.md", "docs/guide/your-loop.md", "docs/learners/ray.md", "docs/envs/mujoco.md"} <= names
+
+
+@pytest.mark.parametrize("page", RUN, ids=of_the_project)
+def test_code_runs(page, tmp_path, monkeypatch):
     """One block after the other, as a reader would paste them."""
     monkeypatch.chdir(tmp_path)
-    page = ROOT / (name if name.endswith(".md") else f"docs/{name}.md")
     namespace, ran, left_out = readers_own(tmp_path), 0, []
     for line, code in blocks(page):
         missing = [module for module in re.findall(r"^(?:import|from) (\w+)", code, re.M) if not is_there(module)]
@@ -97,10 +106,10 @@ def test_code_runs(name, tmp_path, monkeypatch):
 
 
 def faults():
-    """What conformance.md shows of other vector envs: a list of (package, code, what it prints)."""
-    printed = re.findall(r"^```text\n(.*?)^```", CONFORMANCE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """What the page shows of other vector envs: a list of (package, code, what it prints)."""
+    printed = re.findall(r"^```text\n(.*?)^```", OTHERS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     found = []
-    for (line, code), expected in zip(blocks(CONFORMANCE), printed, strict=True):
+    for (line, code), expected in zip(blocks(OTHERS), printed, strict=True):
         package = next((name for name in ("envpool", "ale_py") if name in code), "gymnasium")
         found.append(pytest.param(package, code, expected, id=f"{package}, line {line}"))
     return found
@@ -109,7 +118,7 @@ def faults():
 @pytest.mark.parametrize("package, code, expected", faults())
 def test_other_vector_envs_fail_as_shown(package, code, expected):
     """In the versions that the page names: others may have been mended."""
-    page = CONFORMANCE.read_text(encoding="utf-8")
+    page = OTHERS.read_text(encoding="utf-8")
     for needed in {package, "gymnasium"}:
         if not is_there(needed):
             pytest.skip(f"{needed} is not installed")
@@ -128,7 +137,7 @@ def is_there(module):
     return importlib.util.find_spec(module) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=of_the_project)
 def test_links(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -142,15 +151,50 @@ def test_links(page):
 
 
 def test_the_index_names_every_page():
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    missing = [
-        page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and page.name not in index
-    ]
-    assert not missing
+    """Those of benchmarks/ are in the index that stands there, which is written with them."""
+    index = DOCS / "README.md"
+    targets = re.findall(r"\]\(([^)\s#]+)\)", index.read_text(encoding="utf-8"))
+    named = {(DOCS / target).resolve() for target in targets} | {index}
+    pages = {page for page in DOCS.rglob("*.md") if page.parent.name != "benchmarks" or page.name == "README.md"}
+    assert pages - named == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of_the_project)
+def test_prose_is_wrapped(page):
+    """At 100 characters, tables, code and what has no place for a break excepted."""
+    text = re.sub(r"^ *(```+|:::+).*?^ *\1$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(("|", "#", "<!--"))]
+    assert [line for line in long if " " in line.lstrip(" -*>")] == []
+
+
+LAYOUT = re.compile(r"^\| `([\w./]+)` \|", re.MULTILINE)
+
+
+def test_the_table_of_the_layout_is_that_of_the_tree():
+    """Each folder right below these has one line in CONTRIBUTING.md, and each line is about a folder."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Source layout\n")[2]
+    named = LAYOUT.findall(text.partition("\n## ")[0])
+    assert len(named) == len(set(named)), "a folder has two lines"
+    assert [name for name in named if not name.endswith("/") or not holds_files(ROOT / name)] == []
+    expected = {
+        f"{parent}/{folder.name}/"
+        for parent in ("batchenv", "csrc", "csrc/core", "tests", "tools", "docs")
+        for folder in (ROOT / parent).iterdir()
+        if holds_files(folder)
+    }
+    assert {"csrc/core/isa/", "docs/guide/", "tests/project/"} <= expected, "the test reads nothing"
+    assert expected - set(named) == set()
+
+
+def holds_files(folder):
+    """Whether there is a file in it that somebody has written."""
+    if not folder.is_dir() or folder.name == "__pycache__":
+        return False
+    return any(path.is_file() and path.suffix not in (".pyc", ".so", ".o") for path in folder.rglob("*"))
 
 
 def test_process_page_names_every_environment_variable():
-    text = (ROOT / "docs" / "process.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "process.md").read_text(encoding="utf-8")
     sources = [ROOT / "setup.py", *ROOT.glob("build_*.py")]
     sources += [path for room in ("batchenv", "csrc") for path in (ROOT / room).rglob("*.[cphy]*")]
     read = set()
