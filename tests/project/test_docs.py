@@ -13,7 +13,7 @@ from helpers.processes import python, run_python
 from helpers.project import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.rglob("*.md"))]
 # The pages whose code is not run below: one has its own test in tests/compiler, one shows what others print, and the
 # third has pieces of a script of the reader's.
 NOT_RUN = {"your-own-env.md", "other-vector-envs.md", "debugging.md"}
