@@ -23,7 +23,7 @@ def _libraries() -> ModuleType:
 def list_envs(extra: str | None = "any") -> list[str]:
     """Environment ids, sorted: all of them; those of an extra, such as "atari"; or, with None, those that need none.
 
-    They include ids that were compiled or loaded, and those of other packages (docs/your-own-env.md).
+    They include ids that were compiled or loaded, and those of other packages (docs/envs/your-own-env.md).
 
     Raises:
         ValueError: no environment needs this extra.

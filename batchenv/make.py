@@ -38,13 +38,13 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
             make("Pong-v5", "gymnasium", num_envs=8).
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
             "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Likewise "envpool_gym", "torch",
-            "torchrl", "sb3", "tianshou" and "rl_games": docs/learners.md says what they give, and which further
+            "torchrl", "sb3", "tianshou" and "rl_games": docs/learners/README.md says what they give, and which further
             keywords they take. They wrap a BatchEnv.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
-            understood where they can be honoured (docs/from-envpool.md). For an id in Python, all others go to its
-            environments. Observations of MiniGrid and BabyAI are dicts, whose space has no shape: observation="flat"
-            makes them one array, and "image" leaves only the picture (docs/minigrid.md).
+            understood where they can be honoured (docs/reference/from-envpool.md). For an id in Python, all others go
+            to its environments. Observations of MiniGrid and BabyAI are dicts, whose space has no shape:
+            observation="flat" makes them one array, and "image" leaves only the picture (docs/envs/minigrid.md).
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how
@@ -114,7 +114,7 @@ def make_python(
         workers: "processes": lanes are stepped in `num_workers` processes (Linux). "threads": in as many threads, for
             envs that wait, or compute without the GIL. "asyncio": in one event loop, for envs that wait, and whose
             reset and step are coroutines; plain ones have a thread each. "serial": in this thread, one after the other,
-            for envs whose steps take microseconds, and for debugging. See docs/python-envs.md.
+            for envs whose steps take microseconds, and for debugging. See docs/guide/python-envs.md.
         num_workers: how many threads or processes; None: one per CPU. "measured", for processes: as many as suit the
             cost of a step: one more env is made for this, stepped with random actions for a moment, and closed. Not for
             "asyncio".
@@ -165,7 +165,7 @@ def make_parallel(
 
     Args:
         env_id: an Atari id, such as "Pong-v5"; the id or the path of a C file of your own for several players
-            (docs/your-own-env.md); or an environment written in Python with PettingZoo's parallel API: a
+            (docs/envs/your-own-env.md); or an environment written in Python with PettingZoo's parallel API: a
             callable that makes one, such as `pistonball_v6.parallel_env`, the path of a module that has a parallel_env,
             such as "pettingzoo.butterfly.pistonball_v6", a path "module:callable", or a list of callables, one per
             lane.
@@ -175,7 +175,7 @@ def make_parallel(
             each lane as a lane of its own: "gymnasium": `batchenv.integrations.player_rows.PlayerVectorEnv`; "sb3":
             `batchenv.integrations.sb3_players.PlayerVecEnv`.
         **kwargs: for an Atari game or a C file as `make`, for an environment written in Python as `make_python`:
-            workers, num_workers, env_kwargs and so on. See docs/python-envs.md.
+            workers, num_workers, env_kwargs and so on. See docs/guide/python-envs.md.
 
     Raises:
         TypeError, ValueError: an argument has a wrong type or value; the message names the argument, the rule and how

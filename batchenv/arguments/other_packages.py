@@ -1,6 +1,6 @@
 """Families of environments that others' packages have: what they are, and how batchenv steps them in Python.
 
-They are those of EnvPool's families that are not in C here; docs/from-envpool.md has them in a table.
+They are those of EnvPool's families that are not in C here; docs/reference/from-envpool.md has them in a table.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def compile(
     timeout: float = 120.0,
 ) -> Library:
     """Compiles the C file of an env and registers its ids, so that `batchenv.make`, `gymnasium.make_vec` and all other
-    functions know them. docs/your-own-env.md shows how to write one, and `python -m batchenv new NAME` writes one to
-    start from.
+    functions know them. docs/envs/your-own-env.md shows how to write one, and `python -m batchenv new NAME` writes one
+    to start from.
 
     It is compiled with batchenv's own flags for the instruction set that batchenv uses here, and for the baseline that
     every CPU has; the compiler's warnings are shown as warnings. Compiling an unchanged file again takes milliseconds:

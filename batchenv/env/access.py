@@ -37,8 +37,8 @@ def set_params(self: Any, *, lanes: Any = None, **params: Any) -> None:
             only where the environment's C file says so (`per_lane` in batchenv.h).
 
     MuJoCo's lanes also take fields of mjModel (gravity, geom_friction, body_mass and so on), either of the model's
-    shape, or with one row per lane, as above; see docs/mujoco.md. The lanes get models of their own, which snapshots
-    do not hold.
+    shape, or with one row per lane, as above; see docs/envs/mujoco.md. The lanes get models of their own, which
+    snapshots do not hold.
 
     Raises:
         TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).

@@ -1,4 +1,4 @@
-"""EnvPool's names for keywords of `make`, and what they mean here: docs/from-envpool.md lists them."""
+"""EnvPool's names for keywords of `make`, and what they mean here: docs/reference/from-envpool.md lists them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batchenv.backend.transforms import flag
 
 # Keywords that can have only one value here: that value, and what to use instead of the others.
 _COMMON = {
-    "max_num_players": (1, "players=2 makes a game for two, where the game has one (docs/atari.md)"),
+    "max_num_players": (1, "players=2 makes a game for two, where the game has one (docs/envs/atari.md)"),
     "gym_reset_return_info": (True, "env_type='gym' is the API whose reset() returns observations alone"),
 }
 COMMON = (*_COMMON, "thread_affinity_offset")  # the keywords that `keywords` translates for every environment

@@ -81,7 +81,7 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
         where = "in this process" if chosen == "serial" else f"in {env.num_threads} processes"
         warnings.warn(
             f"{spec.id} is written in Python, and steps {where} (workers={chosen!r}). Say workers= to choose, and to "
-            "leave out this note: docs/python-envs.md",
+            "leave out this note: docs/guide/python-envs.md",
             stacklevel=6,
         )
     return env

@@ -1,4 +1,4 @@
-"""EnvPool's names for what batchenv has: docs/from-envpool.md lists them, and what is different.
+"""EnvPool's names for what batchenv has: docs/reference/from-envpool.md lists them, and what is different.
 
 EnvPool's own package is neither needed nor looked at.
 """

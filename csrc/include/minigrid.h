@@ -284,7 +284,7 @@ enum {
                        NULL,                                                                                           \
                        "side of the square that the agent sees, cells: an odd number"},                                \
     [MG_PARAM_OBSERVATION] = {"observation", BE_PARAM_CHOICE, 0, .choices = mg_shown,                                  \
-                              .doc = "what is observed: see docs/minigrid.md"},                                        \
+                              .doc = "what is observed: see docs/envs/minigrid.md"},                                   \
     [MG_PARAM_IMAGE_ONLY] = {"image_only", BE_PARAM_BOOL, 0,                                                           \
                              .doc = "the observation is the image alone, without direction and mission"},              \
     [MG_PARAM_MISSION] = {"mission", BE_PARAM_CHOICE, 0, .choices = mg_missions,                                       \

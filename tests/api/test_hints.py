@@ -7,7 +7,7 @@ import gymnasium
 import pytest
 
 import batchenv
-from batchenv.arguments.settings import other_packages
+from batchenv.arguments import other_packages
 from batchenv.arguments.messages import OF_PYTHON, similar_ids
 from helpers.project import ROOT
 
@@ -115,7 +115,7 @@ def test_the_documentation_has_every_family():
         for line in (ROOT / "docs" / "reference" / "from-envpool.md").read_text().splitlines()
         if line.startswith("| `")
     ]
-    for family in elsewhere.FAMILIES:
+    for family in other_packages.FAMILIES:
         package = re.match("'?([a-z-]+)", family.package)[1]
         assert any(f"`{family.pool}`" in row and f"`{package}" in row for row in rows), family
 

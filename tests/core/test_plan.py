@@ -1,4 +1,4 @@
-"""Whether work runs on several threads: the rule of csrc/core/run/plan.h, under a clock and costs that the test sets."""
+"""Whether work runs on several threads: the rule of csrc/core/run/plan.h, under a clock and costs that tests set."""
 
 import ctypes
 

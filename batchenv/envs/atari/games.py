@@ -147,7 +147,7 @@ GAMES = {
     "zaxxon": Game("eea0da9b987d661264cce69a7c13c3bd"),
 }
 
-# Keywords of the ids, beside "game". docs/atari.md has them in a table.
+# Keywords of the ids, beside "game". docs/envs/atari.md has them in a table.
 ALE_V5 = {
     "repeat_action_probability": 0.25,
     "reward_clipping": True,
