@@ -35,7 +35,7 @@ def pages(results: dict[str, Any]) -> dict[str, str]:
     machines = results["machines"]
     written = {f"{name}.md": page_text(page, machines) for name, page in results["pages"].items()}
     rows = [
-        f"| [{page['title']}]({name}.md) | {'; '.join(plain(table['title']) for table in page['tables'])} |"
+        f"| [{page['title']}]({name}.md) | {'; '.join(table['title'] for table in page['tables'])} |"
         for name, page in results["pages"].items()
     ]
     index = [*paragraphs(results["text"]), "| page | what was measured |", "|---|---|", *rows]
@@ -99,16 +99,14 @@ def paragraphs(texts: list[str]) -> list[str]:
     return lines
 
 
-def plain(title: str) -> str:
-    return title[:1].lower() + title[1:] if title[1:2].islower() else title
-
-
 def dump(value: Any, indent: str = "") -> str:
     """JSON in which whatever fits into a line is in one, and numbers keep their digits."""
     flat = encode(value)
     if len(indent) + len(flat) <= 118 or not isinstance(value, dict | list):
         return flat
     inner = indent + " "
+    if isinstance(value, list) and not any(isinstance(item, str | list | dict) for item in value):
+        return textwrap.fill(flat, 118, subsequent_indent=inner)
     if isinstance(value, list):
         items = [f"{inner}{dump(item, inner)}" for item in value]
         return "[\n" + ",\n".join(items) + f"\n{indent}]"
