@@ -5,18 +5,15 @@ python tools/list_rules.py --print   prints it
 """
 
 import sys
-import textwrap
 from pathlib import Path
+
+from write_benchmarks import wrapped
 
 from batchenv.check.rules import ALL_MODES
 from batchenv.check.run import CHECKS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "conformance.md"
 HEADING = "## The rules\n"
-
-
-def wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def section() -> str:

@@ -15,6 +15,7 @@ measured. Numbers are shown with the digits that they have in the file.
 
 import argparse
 import json
+import re
 import textwrap
 from decimal import Decimal
 from pathlib import Path
@@ -91,12 +92,17 @@ def paragraphs(texts: list[str]) -> list[str]:
     lines = []
     for place, text in enumerate(texts):
         item = text.startswith("- ")
-        lines += textwrap.wrap(
-            text, WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  " if item else ""
-        )
+        lines.append(wrapped(text, "  " if item else ""))
         if not (item and place + 1 < len(texts) and texts[place + 1].startswith("- ")):
             lines.append("")
     return lines
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """The text in lines, the second and all further ones indented. Code that is short enough stays in one line."""
+    whole = re.sub("`[^`]+`", lambda code: code[0].replace(" ", "\0") if len(code[0]) <= 80 else code[0], text)
+    lines = textwrap.fill(whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")
 
 
 def dump(value: Any, indent: str = "") -> str:

@@ -2,6 +2,9 @@
 
 import copy
 import importlib.util
+import json
+import shutil
+import sys
 
 import pytest
 
@@ -64,3 +67,15 @@ def test_digits_are_kept(tool, results):
     """A measured 3.860 is not 3.86: the file is what `dump` writes of what `load` has read."""
     assert tool.RESULTS.read_text(encoding="utf-8") == tool.dump(results) + "\n"
     assert tool.cell(results["pages"]["steps"]["tables"][4]["rows"][0][3], "") == "3.860"
+
+
+def test_a_new_run_of_bench_takes_the_place_of_the_old_one(tool, results, monkeypatch, tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "pages")
+    monkeypatch.setattr(tool, "FOLDER", tmp_path / "pages")
+    monkeypatch.setattr(tool, "RESULTS", tmp_path / "pages" / "results.json")
+    (tmp_path / "new.json").write_text(json.dumps({"cpu": "another", "rows": [{"id": "CartPole-v1", "lanes": 4096}]}))
+    (tmp_path / "pages" / "steps.md").write_text("")
+    monkeypatch.setattr(sys, "argv", ["write_benchmarks.py", "--bench", str(tmp_path / "new.json")])
+    tool.main()
+    assert tool.load() == {**results, "bench": {"cpu": "another", "rows": [{"id": "CartPole-v1", "lanes": 4096}]}}
+    assert (tmp_path / "pages" / "steps.md").read_text(encoding="utf-8") == tool.pages(results)["steps.md"]

@@ -159,6 +159,16 @@ def test_the_index_names_every_page():
     assert pages - named == set()
 
 
+def test_numbers_of_environments_are_right():
+    ids = batchenv.list_envs()
+    games = {env_id for env_id in batchenv.list_envs("atari") if env_id.endswith("-v5") and "/" not in env_id}
+    levels = [env_id for env_id in ids if env_id.startswith(("MiniGrid-", "BabyAI-"))]
+    pages = [*PAGES, DOCS / "_site" / "catalogue.py"]
+    text = " ".join(" ".join(page.read_text(encoding="utf-8") for page in pages).split())
+    assert set(re.findall(r"(\d{3}) \[?(?:Atari )?games", text)) == {str(len(games))}
+    assert set(re.findall(r"(\d+) levels of MiniGrid", text)) == {str(len(levels))}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=of_the_project)
 def test_prose_is_wrapped(page):
     """At 100 characters, tables, code and what has no place for a break excepted."""
