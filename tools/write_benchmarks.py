@@ -57,11 +57,11 @@ def context(table: dict[str, Any], machines: dict[str, str]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in table["versions"].items())
     parts = [
         f"Machine: {machines[table['machine']]}.",
-        f"Versions: {versions or 'not recorded'}.",
-        f"Command: `{table['command']}`." if table["command"] else "Command: not recorded.",
+        f"Versions: {versions}." if versions else "",
+        f"Command: `{table['command']}`." if table["command"] else "",
         f"In this repository since {table['recorded']}.",
     ]
-    return f"*{' '.join(parts)}*"
+    return f"*{' '.join(filter(None, parts))}*"
 
 
 def table_lines(columns: list[dict[str, str]], rows: list[list[Any]]) -> list[str]:
