@@ -262,7 +262,7 @@ cdef class Batch:
         cdef be_rows arrays
         cdef be_call call
         cdef cnp.ndarray mask_array
-        cdef Output output = _new_output(self.layout, self.num_lanes)
+        cdef Output output = _new_output(self.layout, FOR_STEP, self.num_lanes)
         self._check_stage()
         output.point(&arrays)
         arrays.terminated = arrays.truncated = NULL
@@ -274,7 +274,7 @@ cdef class Batch:
         if mask is not None:
             mask_array = np.ascontiguousarray(mask)
             call.mask = <const uint8_t *>cnp.PyArray_DATA(mask_array)
-            for info in output.infos:
+            for info in output.arrays[self.layout.first_info:self.layout.first_final_info]:
                 info.fill(0)
             self.calls.require_reset("env.reset(options={'reset_mask': ...})")
             self.queue.refuse_in_flight("reset() of some lanes", call.mask)
@@ -359,7 +359,7 @@ cdef class Batch:
                 out = self.layout.check_out(out, self.actions.sources(actions), (self.num_lanes,))
             output = output.into(out)
         info = self._finish_step(output, &arrays)
-        return output.observed(), output.reward, output.terminated, output.truncated, info
+        return output.observed(), output.at(REWARD), output.at(TERMINATED), output.at(TRUNCATED), info
 
     cdef int _begin_step(self, object actions, be_rows *arrays) except -1:
         """Reads the actions of a step, and raises what keeps the lanes from being stepped."""
@@ -404,10 +404,10 @@ cdef class Batch:
                 if resets is None or not resets[k]:
                     self._refuse_pending(&numbers[k], 1, "stepping", "no lane has been stepped")
         self.actions.read(actions, count, numbers, &arrays)
-        output = _new_results(self.layout, count)
+        output = _new_output(self.layout, FOR_RESULTS, count)
         if out is not None:
             output = output.into(self.layout.check_out(out, self.actions.sources(actions), (count,)))
-        output.lanes = lanes
+        output.arrays[LANES] = lanes
         output.point(&arrays)
         be_call_init(&call, BE_STEP_LISTED, self.batch, self.isa_table, &arrays)
         call.lanes = numbers
@@ -416,10 +416,8 @@ cdef class Batch:
         if resets is not None:
             call.resets = &resets[0]
         self._run(&call)
-        memset(cnp.PyArray_DATA(output.failed), 0, count)
-        if self.may_fail:
-            for k in range(count):
-                (<uint8_t *>cnp.PyArray_DATA(output.failed))[k] = be_batch_take_failure(self.batch, numbers[k])
+        for k in range(count):
+            arrays.failed[k] = self.may_fail and be_batch_take_failure(self.batch, numbers[k])
         output.counted = False
         return self._told(output, &arrays)
 
@@ -467,20 +465,21 @@ cdef class Batch:
         return self.scattered
 
     cdef object _told(self, Output output, be_rows *arrays):
-        """What a step of some lanes returns: of output.lanes; output.failed marks those that failed."""
+        """What a step of some lanes returns."""
+        cdef cnp.ndarray lanes = output.at(LANES), failed = output.at(FAILED)
         cdef dict info
         if self.layout.stage is not None or self.layout.treats_rewards:
-            output.treat_step(output.lanes)
-        info = output.step_infos(arrays, _any(output.terminated) or _any(output.truncated))
-        info["env_id"] = output.lanes
-        self.failed = output.lanes[output.failed.view(np.bool_)] if _any(output.failed) else None
-        return output.observed(), output.reward, output.terminated, output.truncated, info
+            output.treat_step(lanes)
+        info = output.step_infos(arrays, _any(output.at(TERMINATED)) or _any(output.at(TRUNCATED)))
+        info["env_id"] = lanes
+        self.failed = lanes[failed.view(np.bool_)] if _any(failed) else None
+        return output.observed(), output.at(REWARD), output.at(TERMINATED), output.at(TRUNCATED), info
 
     cdef void _point(self, Output output, be_rows *arrays) noexcept:
         """Tells the C side where to write. Final rows go to the output if it has room for them, otherwise to the
         batch."""
         output.point(arrays)
-        if self.layout.same_step and output.final_observation is None:
+        if self.layout.same_step and output.at(FINAL) is None:
             be_batch_point_final(self.batch, arrays)
 
     cdef int _refuse_pending(self, const int64_t *lanes, int64_t count, str doing, str ending) except -1:
@@ -545,13 +544,9 @@ cdef class Batch:
             call.policy = &policy
         else:
             taken = self.actions.read_steps(actions, steps, &arrays)
-        output = _new_steps(self.layout, shape)
+        output = _new_output(self.layout, FOR_ROLLOUT, steps, self.num_lanes)
         if out is not None:
             output = output.into(self.layout.check_out(out, self.actions.sources(taken, True), shape))
-        if self.layout.same_step:
-            output.final_observation = np.zeros(shape + self.layout.observation_shape, self.layout.kernel_dtype)
-            output.final_more = [np.zeros_like(array) for array in output.more]
-            output.final_infos = _new_finals(output, np.zeros_like)
         self._point(output, &arrays)
         self._run(&call)
         if self.layout.stage is not None or self.layout.treats_rewards:
@@ -559,13 +554,12 @@ cdef class Batch:
         self._note_failures()
         info = output.rollout_infos()
         if self.layout.recording:
-            output.tell_episodes(info, output.terminated | output.truncated, True)
+            output.tell_episodes(info, output.at(TERMINATED) | output.at(TRUNCATED), True)
         if self.layout.same_step:
-            finals = _parts(self.layout, output.final_observation, output.final_more)
-            info["final_obs"] = self.layout.present(finals)
-            info["_final_obs"] = output.terminated | output.truncated
+            info["final_obs"] = self.layout.present(output.finals())
+            info["_final_obs"] = output.at(TERMINATED) | output.at(TRUNCATED)
             info["final_info"] = output.rollout_finals(info["_final_obs"])
-        return output.observed(), output.reward, output.terminated, output.truncated, info, taken
+        return output.observed(), output.at(REWARD), output.at(TERMINATED), output.at(TRUNCATED), info, taken
 
     # -- snapshots ---------------------------------------------------------------------------------------------------
 
@@ -587,7 +581,7 @@ cdef class Batch:
         """Puts rows of a checked snapshot into lanes, none of which may be in flight, and returns the same as
         `observe`. If `lanes` are all lanes, no reset is needed any more."""
         cdef const char *source = data
-        cdef Output output = _new_output(self.layout, self.num_lanes)
+        cdef Output output = _new_output(self.layout, FOR_STEP, self.num_lanes)
         if lanes.shape[0] != self.num_lanes:
             self.calls.require_reset("env.restore() of some lanes")
         self._check_stage()
@@ -601,7 +595,7 @@ cdef class Batch:
     def set_state(self, dict columns, const int64_t[::1] lanes):
         """Sets fields of the state of lanes, which are ascending, and returns the same as `observe`. columns: {name:
         array (lanes, ...) of the field's dtype, contiguous}, also of "elapsed_steps"."""
-        cdef Output output = _new_output(self.layout, self.num_lanes)
+        cdef Output output = _new_output(self.layout, FOR_STEP, self.num_lanes)
         cdef be_rows arrays
         cdef be_error error
         cdef int status = BE_OK
@@ -667,7 +661,7 @@ cdef class Batch:
 
     def observe(self):
         """The observation of every lane's present state."""
-        return self._observe(_new_output(self.layout, self.num_lanes))
+        return self._observe(_new_output(self.layout, FOR_STEP, self.num_lanes))
 
     cdef object _observe(self, Output output):
         cdef be_rows arrays
@@ -790,7 +784,7 @@ cdef class Batch:
         self._check_stage()
         output = self.queue.receive(timeout)
         output.point(&arrays)
-        self.queue.last_lanes = output.lanes.copy()  # the user gets the other one
+        self.queue.last_lanes = output.at(LANES).copy()  # the user gets the other one
         return self._told(output, &arrays)
 
     def fileno(self):

@@ -173,16 +173,14 @@ def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
     observation, rewards (float64), terminations and truncations (bool); lanes: of each row (int64); None: all. out:
     from `take_orders`. resets: a mask of lanes that have been reset, not stepped; True: all. restored: lanes that have
     been restored (int64): then no lane has been stepped, and moments stay as they are."""
-    cdef Output output = batch.outputs.next() if lanes is None else _new_results(batch.layout, len(lanes))
+    cdef Output output = batch.outputs.next() if lanes is None else _new_output(batch.layout, FOR_RESULTS, len(lanes))
     cdef be_rows rows
     cdef size_t k
     cdef list targets
     if out is not None:
         output = output.into(out)
     output.point(&rows)
-    targets = [output.observation if output.kernel_observation is None else output.kernel_observation, *output.more,
-               output.reward if output.kernel_reward is None else output.kernel_reward, output.terminated,
-               output.truncated]
+    targets = [output.raw(), *output.more(), output.raw_reward(), output.at(TERMINATED), output.at(TRUNCATED)]
     for source, target in zip(columns, targets, strict=True):
         if lanes is None:
             memcpy(cnp.PyArray_DATA(<cnp.ndarray>target), cnp.PyArray_DATA(<cnp.ndarray>source),
@@ -198,7 +196,7 @@ def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
     elif batch.layout.stage is not None or batch.layout.treats_rewards:
         output.counted = False
         output.treat_step(lanes)
-    return output.observed(), output.reward, output.terminated, output.truncated
+    return output.observed(), output.at(REWARD), output.at(TERMINATED), output.at(TRUNCATED)
 
 
 def columns_of(Batch batch):

@@ -67,10 +67,8 @@ cdef class Infos(dict):
 
     @property
     def final_rows(self):
-        cdef Output nothing
         if self.lanes is None:
-            nothing = _new_steps(self.layout, (0,))
-            return np.empty(0, np.int64), nothing.observed()
+            return np.empty(0, np.int64), _new_output(self.layout, FOR_STEP, 0).observed()
         return self.lanes, self.layout.present(_parts(self.layout, self.rows, self.more))
 
     cdef int make(self) except -1:

@@ -7,6 +7,37 @@ from batchenv.spaces import nested
 cimport cython
 cimport numpy as cnp
 
+cdef enum:  # places of arrays in an Output; the first four are those of _NAMES, and the others follow these
+    OBSERVATION
+    REWARD
+    TERMINATED
+    TRUNCATED
+    RETURN  # of episodes, with statistics
+    LENGTH
+    SECONDS
+    RAW  # what the C side writes, where that is treated
+    RAW_REWARD
+    STARTED  # which rows are an episode's first, if some info asks
+    LANES  # of rows in the order in which lanes got finished
+    FAILED
+    FINAL  # observations of lanes that have been reset in the same step; without, the batch has them
+    NUM_NAMED
+    MOST_ARRAYS = NUM_NAMED + 3 * BE_MAX_PORTS
+
+cdef enum:  # kinds of Outputs
+    FOR_STEP = 1  # of all lanes
+    FOR_RESULTS = 2  # of some lanes, or of lanes in flight
+    FOR_ROLLOUT = 4
+    FOR_ALL = 7
+
+cdef struct ArrayForm:
+    int kinds  # of the Outputs that have such an array
+    bint handed  # to users
+    bint zeros  # at first
+    size_t member  # where be_rows has its address; 0: nowhere
+    int type, ndim  # the dtype's number; dimensions of a row
+    cnp.npy_intp dims[BE_MAX_DIMS + 1]  # frame_stack adds one
+
 _NAMES = ("observations", "rewards", "terminations", "truncations")
 
 
@@ -23,8 +54,9 @@ cdef class Layout:
     cdef bint treats_observations, treats_rewards  # between the C side and the user
     cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
-    cdef int observation_ndim
-    cdef int64_t observation_dims[BE_MAX_DIMS + 1]  # the same, quicker to read; frame_stack adds one
+    cdef ArrayForm forms[MOST_ARRAYS]
+    cdef int num_forms
+    cdef int first_more, first_final_more, first_info, first_final_info, first_mask  # places of several arrays
     cdef bint plain  # an observation is handed out as the one array that it is
     cdef int tuple_size  # parts of a Tuple space, which are columns of one array; 0: another space
     cdef bint whole_numbers  # a Discrete space's observations, which are ints in a lane of its own
@@ -69,17 +101,14 @@ cdef class Layout:
         self.plain = self.tree is None and not self.tuple_size and self.texts is None
         self.num_lanes = batch.num_lanes
         self.kernel_dtype = _dtypes[<int>be_frame_dtype(space, changes)]
-        self.set_stage(None, np.dtype(np.float64))
         self.observation_shape = tuple(shape)
-        self.observation_ndim = len(shape)
-        for k in range(self.observation_ndim):
-            self.observation_dims[k] = shape[k]
         self.num_more = len(self.more)
         self.whole_numbers = space.kind == BE_SPACE_DISCRETE and not shape and not changes.convert
         self.recording = changes.record_statistics
         self._start_infos(batch)
         self.goes_on = batch.type.goes_on != NULL
         self.same_step = same_step
+        self.set_stage(None, np.dtype(np.float64))
         return 0
 
     cdef int _start_texts(self, const be_batch *batch, list rows) except -1:
@@ -130,6 +159,57 @@ cdef class Layout:
         self.reward_dtype = reward_dtype
         self.reward_type = reward_dtype.num
         self.treats_rewards = self.reward_type != cnp.NPY_FLOAT64 or (stage is not None and stage.rewards is not None)
+        self._list_arrays()
+        return 0
+
+    cdef int _list_arrays(self) except -1:
+        cdef be_rows rows  # to look up where its members are
+        cdef char *begin = <char *>&rows
+        cdef int k, port, finals = FOR_RESULTS | FOR_ROLLOUT if self.same_step else 0
+        cdef int recorded = FOR_ALL if self.recording else 0
+        cdef int raw = FOR_ALL if self.treats_observations else 0, raw_reward = FOR_ALL if self.treats_rewards else 0
+        cdef size_t observed = <char *>&rows.port[self.port] - begin, rewarded = <char *>&rows.reward - begin
+        cdef tuple own = self.observation_shape
+        self._form(OBSERVATION, FOR_ALL, True, 0 if raw else observed, self.observation_dtype, own)
+        self._form(REWARD, FOR_ALL, True, 0 if raw_reward else rewarded, self.reward_dtype, ())
+        self._form(TERMINATED, FOR_ALL, True, <char *>&rows.terminated - begin, "bool", ())
+        self._form(TRUNCATED, FOR_ALL, True, <char *>&rows.truncated - begin, "bool", ())
+        self._form(RETURN, recorded, True, <char *>&rows.episode_return - begin, "float64", ())
+        self._form(LENGTH, recorded, True, <char *>&rows.episode_length - begin, "int64", ())
+        self._form(SECONDS, recorded, True, <char *>&rows.episode_seconds - begin, "float64", ())
+        self._form(RAW, raw, False, observed, self.kernel_dtype, own)
+        self._form(RAW_REWARD, raw_reward, False, rewarded, "float64", ())
+        self._form(STARTED, FOR_RESULTS | (FOR_STEP if self.partial_infos else 0), False,
+                   <char *>&rows.started - begin, "uint8", (), True)
+        self._form(LANES, FOR_RESULTS, True, <char *>&rows.lane - begin, "int64", ())
+        self._form(FAILED, FOR_RESULTS, False, <char *>&rows.failed - begin, "uint8", ())
+        self._form(FINAL, finals, False, <char *>&rows.final[self.port] - begin, self.kernel_dtype, own, True)
+        self.first_more = NUM_NAMED
+        self.first_final_more = self.first_more + self.num_more
+        self.first_info = self.first_final_more + self.num_more
+        self.first_final_info = self.first_info + self.num_infos
+        self.first_mask = self.first_final_info + self.num_infos
+        self.num_forms = self.first_mask + self.num_infos
+        for k, (port, dtype, shape) in enumerate(self.more):
+            self._form(self.first_more + k, FOR_ALL, True, <char *>&rows.port[port] - begin, dtype, shape)
+            self._form(self.first_final_more + k, finals, False, <char *>&rows.final[port] - begin, dtype, shape,
+                       True)
+        for k, row in enumerate(self.infos):
+            dtype, shape, port = row["dtype"], row["shape"], self.info_ports[k]
+            self._form(self.first_info + k, FOR_ALL, True, <char *>&rows.port[port] - begin, dtype, shape)
+            self._form(self.first_final_info + k, 0 if self.when[k] == AS_REWARDS else finals, False,
+                       <char *>&rows.final[port] - begin, dtype, shape, True)  # the step's rewards are the last ones
+            self._form(self.first_mask + k, FOR_STEP | FOR_RESULTS, True, 0, "bool", ())
+        return 0
+
+    cdef int _form(self, int place, int kinds, bint handed, size_t member, dtype, tuple shape,
+                   bint zeros=False) except -1:
+        cdef ArrayForm *form = &self.forms[place]
+        cdef int k
+        form.kinds, form.handed, form.member, form.zeros = kinds, handed, member, zeros
+        form.type, form.ndim = np.dtype(dtype).num, len(shape)
+        for k in range(form.ndim):
+            form.dims[k] = shape[k]
         return 0
 
     cdef object present(self, object observation):

@@ -14,141 +14,80 @@ cdef class Output:
 
     cdef Layout layout
     cdef int64_t rows
-    cdef cnp.ndarray observation, reward, terminated, truncated
-    cdef cnp.ndarray kernel_observation, kernel_reward  # what the C side writes, where that is treated; else None
+    cdef list arrays  # by their places in Layout.forms; None: it has no such array
+    cdef int used  # places up to the last array that it has
     cdef bint counted  # in the stage's moments
     cdef bint lent  # some arrays are the user's
-    cdef list more  # the other parts of an observation of several
-    cdef list infos, masks  # in the order of the type's table
-    cdef cnp.ndarray episode_return, episode_length, episode_seconds  # None without statistics
-    cdef cnp.ndarray started  # which rows are an episode's first; None where no info asks
-    cdef cnp.ndarray lanes, failed  # of rows in the order in which lanes got finished
-    cdef cnp.ndarray final_observation  # of lanes that have been reset in the same step; None: the batch has them
-    cdef list final_more, final_infos
 
-    cdef Output copy(self):
-        """Another one of the same arrays."""
-        cdef Output other = Output.__new__(Output)
-        other.layout, other.rows = self.layout, self.rows
-        other.observation, other.reward = self.observation, self.reward
-        other.terminated, other.truncated = self.terminated, self.truncated
-        other.kernel_observation, other.kernel_reward = self.kernel_observation, self.kernel_reward
-        other.more, other.final_more = self.more, self.final_more
-        other.infos, other.masks = self.infos, self.masks
-        other.episode_return, other.episode_length = self.episode_return, self.episode_length
-        other.episode_seconds, other.started = self.episode_seconds, self.started
-        other.lanes, other.failed = self.lanes, self.failed
-        other.final_observation, other.final_infos = self.final_observation, self.final_infos
-        return other
+    cdef inline cnp.ndarray at(self, int place):
+        return <cnp.ndarray>PyList_GET_ITEM(self.arrays, place)
+
+    cdef inline list more(self):
+        """All but the first part of the observation."""
+        return self.arrays[self.layout.first_more:self.layout.first_more + self.layout.num_more]
+
+    cdef inline object finals(self):
+        """The last observations of episodes, as `Layout.present` takes them."""
+        return _parts(self.layout, self.at(FINAL), self.arrays[self.layout.first_final_more:self.layout.first_info])
 
     cdef Output into(self, tuple out):
-        """This, but with the arrays of a checked `out` where it has one."""
-        cdef Output other = self.copy()
+        """Another one of the same arrays, but with those of a checked `out` where it has one."""
+        cdef Output other = Output.__new__(Output)
+        cdef list first = out[0] if type(out[0]) is list else [out[0]]
+        other.layout, other.rows, other.used, other.arrays = self.layout, self.rows, self.used, self.arrays[:]
         other.lent = True
-        if type(out[0]) is list:
-            parts = [mine if given is None else given
-                     for given, mine in zip(out[0], [self.observation, *self.more], strict=True)]
-            other.observation, other.more = parts[0], parts[1:]
-        elif out[0] is not None:
-            other.observation = out[0]
-        if out[1] is not None:
-            other.reward = out[1]
-        if out[2] is not None:
-            other.terminated = out[2]
-        if out[3] is not None:
-            other.truncated = out[3]
+        for place, given in [(OBSERVATION, first[0]), *enumerate(out[1:], REWARD),
+                             *enumerate(first[1:], self.layout.first_more)]:
+            if given is not None:
+                other.arrays[place] = given
         return other
 
     cdef void point(self, be_rows *arrays) noexcept:
         """Tells the C side where to write: everything but the actions."""
-        cdef int k, port
+        cdef const ArrayForm *form
+        cdef PyObject *array
+        cdef int place
         arrays.first = 0
-        arrays.port[self.layout.port] = cnp.PyArray_DATA(
-            self.observation if self.kernel_observation is None else self.kernel_observation)
-        if self.layout.tree is not None:
-            _point_parts(self.layout, self.more, arrays.port)
-        arrays.reward = <double *>cnp.PyArray_DATA(self.reward if self.kernel_reward is None else self.kernel_reward)
-        arrays.terminated = <uint8_t *>cnp.PyArray_DATA(self.terminated)
-        arrays.truncated = <uint8_t *>cnp.PyArray_DATA(self.truncated)
-        for k in range(self.layout.num_infos):
-            arrays.port[self.layout.info_ports[k]] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.infos, k))
         arrays.started = NULL
-        if self.started is not None:
-            arrays.started = <uint8_t *>cnp.PyArray_DATA(self.started)
         arrays.episode_return = arrays.episode_seconds = NULL
         arrays.episode_length = NULL
-        if self.episode_return is not None:
-            arrays.episode_return = <double *>cnp.PyArray_DATA(self.episode_return)
-            arrays.episode_length = <int64_t *>cnp.PyArray_DATA(self.episode_length)
-            arrays.episode_seconds = <double *>cnp.PyArray_DATA(self.episode_seconds)
-        if self.final_observation is not None:
-            arrays.final[self.layout.port] = cnp.PyArray_DATA(self.final_observation)
-            if self.layout.tree is not None:
-                _point_parts(self.layout, self.final_more, arrays.final)
-            for k in range(self.layout.num_infos):
-                if self.layout.when[k] == AS_REWARDS:
-                    continue
-                port = self.layout.info_ports[k]
-                arrays.final[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(self.final_infos, k))
+        for place in range(self.used):
+            form, array = &self.layout.forms[place], PyList_GET_ITEM(self.arrays, place)
+            if form.member and array != <PyObject *>None:
+                (<void **>(<char *>arrays + form.member))[0] = cnp.PyArray_DATA(<cnp.ndarray>array)
 
     # -- whether it can be used again --------------------------------------------------------------------------------
 
-    cdef bint free(self):
+    cdef bint free(self) noexcept:
         """Nobody else holds any of its arrays, and they are as they were made."""
-        cdef int k
-        if not (be_unshared(<PyObject *>self.observation) and be_unshared(<PyObject *>self.reward)
-                and be_unshared(<PyObject *>self.terminated) and be_unshared(<PyObject *>self.truncated)):
-            return False
-        for k in range(self.layout.num_more):
-            if not be_unshared(PyList_GET_ITEM(self.more, k)):
-                return False
-        if self.lanes is not None and not be_unshared(<PyObject *>self.lanes):
-            return False
-        return self.free_infos() and self.intact()
+        return self.unshared(0) and self.intact()
 
-    cdef bint free_infos(self) noexcept:
-        """Nobody else holds the arrays that go into infos."""
-        cdef int k
-        for k in range(self.layout.num_infos):
-            if not (be_unshared(PyList_GET_ITEM(self.infos, k)) and be_unshared(PyList_GET_ITEM(self.masks, k))):
+    cdef bint unshared(self, int first) noexcept:
+        """Nobody else holds the arrays that users get, from this place on."""
+        cdef PyObject *array
+        cdef int place
+        for place in range(first, self.used):
+            array = PyList_GET_ITEM(self.arrays, place)
+            if self.layout.forms[place].handed and array != <PyObject *>None and not be_unshared(array):
                 return False
-        return self.episode_return is None or (
-            be_unshared(<PyObject *>self.episode_return) and be_unshared(<PyObject *>self.episode_length)
-            and be_unshared(<PyObject *>self.episode_seconds))
+        return True
 
-    cdef bint intact(self):
+    cdef bint intact(self) noexcept:
         """Users may have changed what can be changed in place: dtype, shape, writability."""
-        cdef cnp.ndarray array = self.observation
-        cdef int i, ndim = self.layout.observation_ndim
-        if (cnp.PyArray_TYPE(array) != self.layout.observation_type or not cnp.PyArray_ISCARRAY(array)
-                or cnp.PyArray_NDIM(array) != 1 + ndim or cnp.PyArray_DIM(array, 0) != self.rows):
-            return False
-        for i in range(ndim):
-            if cnp.PyArray_DIM(array, 1 + i) != self.layout.observation_dims[i]:
+        cdef const ArrayForm *form
+        cdef cnp.ndarray array
+        cdef int place, i
+        for place in range(self.used):
+            form = &self.layout.forms[place]
+            if not form.handed or PyList_GET_ITEM(self.arrays, place) == <PyObject *>None:
+                continue
+            array = self.at(place)
+            if (cnp.PyArray_TYPE(array) != form.type or not cnp.PyArray_ISCARRAY(array)
+                    or cnp.PyArray_NDIM(array) != 1 + form.ndim or cnp.PyArray_DIM(array, 0) != self.rows):
                 return False
-        for i in range(self.layout.num_more):
-            array = <cnp.ndarray>PyList_GET_ITEM(self.more, i)
-            _, dtype, shape = self.layout.more[i]
-            if not cnp.PyArray_ISCARRAY(array) or array.dtype != dtype or (<object>array).shape != (self.rows, *shape):
-                return False
-        if not (_is_column(self.reward, self.layout.reward_type, self.rows)
-                and _is_column(self.terminated, cnp.NPY_BOOL, self.rows)
-                and _is_column(self.truncated, cnp.NPY_BOOL, self.rows)):
-            return False
-        if self.lanes is not None and not _is_column(self.lanes, cnp.NPY_INT64, self.rows):
-            return False
-        if self.episode_return is not None and not (
-                _is_column(self.episode_return, cnp.NPY_FLOAT64, self.rows)
-                and _is_column(self.episode_length, cnp.NPY_INT64, self.rows)
-                and _is_column(self.episode_seconds, cnp.NPY_FLOAT64, self.rows)):
-            return False
-        for i in range(self.layout.num_infos):
-            array = <cnp.ndarray>PyList_GET_ITEM(self.infos, i)
-            row = <object>PyList_GET_ITEM(self.layout.infos, i)
-            if (not cnp.PyArray_ISCARRAY(array) or array.dtype != row["dtype"]
-                    or (<object>array).shape != (self.rows, *row["shape"])
-                    or not _is_column(<cnp.ndarray>PyList_GET_ITEM(self.masks, i), cnp.NPY_BOOL, self.rows)):
-                return False
+            for i in range(form.ndim):
+                if cnp.PyArray_DIM(array, 1 + i) != form.dims[i]:
+                    return False
         return True
 
     # -- from the C side's arrays to those that are handed out -------------------------------------------------------
@@ -156,31 +95,31 @@ cdef class Output:
     cdef int treat_step(self, object lanes) except -1:
         """After a step. lanes: of the rows; None: all."""
         if self.layout.stage is not None and not self.counted:
-            self.layout.stage.count_step(self._raw(), self._raw_reward(), self.terminated, self.truncated, lanes)
+            self.layout.stage.count_step(self.raw(), self.raw_reward(), self.at(TERMINATED), self.at(TRUNCATED), lanes)
             self.counted = True  # what is given again is not counted again
-        self._treat(self._raw(), self.observation, self._raw_reward(), self.reward)
+        self._treat(self.raw(), self.at(OBSERVATION), self.raw_reward(), self.at(REWARD))
         return 0
 
     cdef int treat_steps(self) except -1:
         """After a rollout."""
         cdef int64_t t
-        raw, raw_reward = self._raw(), self._raw_reward()
-        final, done = self.final_observation, None
+        raw, raw_reward = self.raw(), self.raw_reward()
+        terminated, truncated, final = self.at(TERMINATED), self.at(TRUNCATED), self.at(FINAL)
         if final is not None and self.layout.treats_observations:
-            self.final_observation = np.zeros((<object>final).shape, self.layout.observation_dtype)
+            self.arrays[FINAL] = np.zeros((<object>final).shape, self.layout.observation_dtype)
         for t in range(self.rows):
             if self.layout.stage is not None:
-                self.layout.stage.count_step(raw[t], raw_reward[t], self.terminated[t], self.truncated[t], None)
-            self._treat(raw[t], self.observation[t], raw_reward[t], self.reward[t])
-            if final is not self.final_observation:
-                done = np.logical_or(self.terminated[t], self.truncated[t])
-                self.final_observation[t][done] = self._observed(final[t][done])
+                self.layout.stage.count_step(raw[t], raw_reward[t], terminated[t], truncated[t], None)
+            self._treat(raw[t], self.at(OBSERVATION)[t], raw_reward[t], self.at(REWARD)[t])
+            if final is not self.at(FINAL):
+                done = np.logical_or(terminated[t], truncated[t])
+                self.at(FINAL)[t][done] = self._observed(final[t][done])
         return 0
 
     cdef int treat_reset(self, object mask) except -1:
         """After a reset of the lanes in `mask` (None: all). Counts their observations."""
         if self.layout.stage is not None:
-            raw = self._raw()
+            raw = self.raw()
             self.layout.stage.start(mask)
             self.layout.stage.count_observations(raw if mask is None else raw[mask])
             self.treat_observations()
@@ -189,14 +128,15 @@ cdef class Output:
     cdef int treat_observations(self) except -1:
         """Without counting anything."""
         if self.layout.treats_observations:
-            self.layout.stage.observe(self._raw(), self.observation)
+            self.layout.stage.observe(self.raw(), self.at(OBSERVATION))
         return 0
 
-    cdef object _raw(self):
-        return self.observation if self.kernel_observation is None else self.kernel_observation
+    cdef object raw(self):
+        """Observations as the C side writes them."""
+        return self.at(RAW if self.layout.treats_observations else OBSERVATION)
 
-    cdef object _raw_reward(self):
-        return self.reward if self.kernel_reward is None else self.kernel_reward
+    cdef object raw_reward(self):
+        return self.at(RAW_REWARD if self.layout.treats_rewards else REWARD)
 
     cdef int _treat(self, object raw, object observation, object raw_reward, object reward) except -1:
         cdef be_fp before
@@ -226,8 +166,8 @@ cdef class Output:
     cdef object observed(self):
         """The observations as the space says."""
         if self.layout.plain:
-            return self.observation
-        parts = _parts(self.layout, self.observation, self.more)
+            return self.at(OBSERVATION)
+        parts = _parts(self.layout, self.at(OBSERVATION), self.more())
         if self.layout.texts is not None and (self.lent or self.layout.again):
             parts = self._own_codes(parts)  # a tuple does not change when a later step writes into its array
         return self.layout.present(parts)
@@ -241,7 +181,8 @@ cdef class Output:
     cdef int tell_codes(self, dict info, object mask) except -1:
         """Adds the codes of texts. mask: of all rows, or None, as `_tell` takes it."""
         for k, row in self.layout.codes:
-            _tell(info, row, self.observation if k == 0 else self.more[k - 1], None if mask is None else mask.copy())
+            values = self.at(OBSERVATION if k == 0 else self.layout.first_more + k - 1)
+            _tell(info, row, values, None if mask is None else mask.copy())
         return 0
 
     cdef dict step_infos(self, const be_rows *arrays, bint finished):
@@ -263,8 +204,7 @@ cdef class Output:
         if self.layout.num_infos:
             some_started = self.layout.partial_infos and memchr(arrays.started, 1, rows) != NULL
             for k in range(self.layout.num_infos):
-                values = <cnp.ndarray>PyList_GET_ITEM(self.infos, k)
-                present = <cnp.ndarray>PyList_GET_ITEM(self.masks, k)
+                values, present = self.at(self.layout.first_info + k), self.at(self.layout.first_mask + k)
                 mask = <uint8_t *>cnp.PyArray_DATA(present)
                 memset(mask, 1, rows)
                 if self.layout.when[k] == BE_WHERE_NOT_0:
@@ -285,7 +225,7 @@ cdef class Output:
         if self.layout.texts is not None:
             self.tell_codes(info, np.ones(rows, np.bool_))
         if finished and (self.layout.recording or self.layout.same_step):
-            done = np.logical_or(self.terminated, self.truncated)
+            done = np.logical_or(self.at(TERMINATED), self.at(TRUNCATED))
             if self.layout.recording:
                 self.tell_episodes(info, done, False)
             if self.layout.same_step:
@@ -298,9 +238,9 @@ cdef class Output:
         cdef int k
         for k in range(self.layout.num_infos):
             if self.layout.when[k] == BE_ALWAYS:
-                row = self.layout.infos[k]
-                self.masks[k][...] = True if mask is None else mask
-                _tell(info, row, self.infos[k], self.masks[k])
+                present = self.at(self.layout.first_mask + k)
+                present[...] = True if mask is None else mask
+                _tell(info, self.layout.infos[k], self.at(self.layout.first_info + k), present)
         if self.layout.texts is not None:
             self.tell_codes(info, np.ones(self.rows, np.bool_) if mask is None else np.array(mask))
         return info
@@ -309,10 +249,10 @@ cdef class Output:
         """Adds the statistics, in the keys of gymnasium.wrappers.vector.RecordEpisodeStatistics. Of `done`, episodes
         whose game goes on have none."""
         if self.layout.goes_on:
-            done = self.episode_length > 0
+            done = <object>self.at(LENGTH) > 0
             if not always and not done.any():
                 return 0
-        info["episode"] = {"r": self.episode_return, "l": self.episode_length, "t": self.episode_seconds}
+        info["episode"] = {"r": self.at(RETURN), "l": self.at(LENGTH), "t": self.at(SECONDS)}
         info["_episode"] = done
         return 0
 
@@ -325,8 +265,8 @@ cdef class Output:
             return 0
         rows = np.empty((count, *self.layout.observation_shape), self.layout.kernel_dtype)
         _copy_rows(rows, arrays.final[self.layout.port], lanes)
-        info.more = _new_parts(self.layout, (count,))
-        for k in range(len(info.more)):
+        info.more = [np.empty((count, *shape), dtype) for _, dtype, shape in self.layout.more]
+        for k in range(self.layout.num_more):
             _copy_rows(info.more[k], arrays.final[<int>self.layout.more[k][0]], lanes)
         info.lanes = lanes
         info.rows = self._observed(rows)
@@ -352,9 +292,9 @@ cdef class Output:
         for k in range(self.layout.num_infos):
             row = self.layout.infos[k]
             if self.layout.when[k] == AS_REWARDS:
-                array = self.infos[k].copy()
+                array = self.at(self.layout.first_info + k).copy()
             else:
-                array = _new_column(row, (self.rows,))
+                array = np.empty((self.rows, *row["shape"]), row["dtype"])
                 memcpy(cnp.PyArray_DATA(array), arrays.final[self.layout.info_ports[k]], cnp.PyArray_NBYTES(array))
             array[~done] = 0
             present = done.copy()
@@ -372,7 +312,7 @@ cdef class Output:
         cdef dict info = {}
         cdef int k
         for k in range(self.layout.num_infos):
-            _tell(info, self.layout.infos[k], self.infos[k], None)
+            _tell(info, self.layout.infos[k], self.at(self.layout.first_info + k), None)
         self.tell_codes(info, None)
         return info
 
@@ -381,13 +321,13 @@ cdef class Output:
         cdef dict info = {}
         cdef int k
         for k in range(self.layout.num_infos):
-            array = self.final_infos[k]
+            array = self.at(self.layout.first_final_info + k)
             if self.layout.when[k] == AS_REWARDS:
-                array = self.infos[k].copy()
+                array = self.at(self.layout.first_info + k).copy()
                 array[~done] = 0
             _tell(info, self.layout.infos[k], array, None)
         for k, row in self.layout.codes:
-            _tell(info, row, self.final_observation if k == 0 else self.final_more[k - 1], None)
+            _tell(info, row, self.at(FINAL if k == 0 else self.layout.first_final_more + k - 1), None)
         return info
 
 
@@ -399,18 +339,6 @@ cdef tuple _form(const be_space *space):
 cdef object _parts(Layout layout, object observation, list more):
     """What `Layout.present` takes."""
     return observation if layout.tree is None else [observation, *more]
-
-
-cdef list _new_parts(Layout layout, tuple shape):
-    """Arrays for all but the first part of observations; shape: of the rows."""
-    return [np.empty(shape + own, dtype) for _, dtype, own in layout.more]
-
-
-cdef void _point_parts(Layout layout, list parts, void **places) noexcept:
-    cdef int k, port
-    for k in range(len(parts)):
-        port = layout.more[k][0]
-        places[port] = cnp.PyArray_DATA(<cnp.ndarray>PyList_GET_ITEM(parts, k))
 
 
 cdef int _copy_rows(cnp.ndarray rows, const void *all_rows, cnp.ndarray lanes) except -1:
@@ -434,56 +362,23 @@ cdef int _not_0(cnp.ndarray values, cnp.ndarray present) except -1:
     return 0
 
 
-cdef object _new_column(dict row, tuple shape):
-    """An array for an info; shape: of the rows."""
-    return np.empty((*shape, *row["shape"]), row["dtype"])
-
-
-cdef Output _new_output(Layout layout, int64_t rows):
-    """Arrays for a step of `rows` lanes."""
-    cdef Output output = _new_steps(layout, (rows,))
-    output.masks = [np.empty(rows, np.bool_) for _ in layout.infos]
-    if layout.partial_infos:
-        output.started = np.zeros(rows, np.uint8)
-    return output
-
-
-cdef Output _new_steps(Layout layout, tuple shape):
-    """Arrays for the steps of a rollout: (steps, lanes)."""
+cdef Output _new_output(Layout layout, int kind, int64_t rows, int64_t lanes=0):
+    """Arrays for an output of this kind. lanes: of a rollout, whose rows are steps."""
     cdef Output output = Output.__new__(Output)
-    output.layout = layout
-    output.rows = shape[0]
-    output.observation = np.empty((*shape, *layout.observation_shape), layout.observation_dtype)
-    output.more = _new_parts(layout, shape)
-    if layout.treats_observations:
-        output.kernel_observation = np.empty((*shape, *layout.observation_shape), layout.kernel_dtype)
-    output.reward = np.empty(shape, layout.reward_dtype)
-    if layout.treats_rewards:
-        output.kernel_reward = np.empty(shape)
-    output.terminated = np.empty(shape, np.bool_)
-    output.truncated = np.empty(shape, np.bool_)
-    output.infos = [_new_column(row, shape) for row in layout.infos]
-    if layout.recording:
-        output.episode_return = np.empty(shape)
-        output.episode_length = np.empty(shape, np.int64)
-        output.episode_seconds = np.empty(shape)
+    cdef const ArrayForm *form
+    cdef cnp.npy_intp[BE_MAX_DIMS + 3] shape
+    cdef int place, i, lead = 2 if kind == FOR_ROLLOUT else 1
+    output.layout, output.rows, output.arrays = layout, rows, []
+    shape[0], shape[1] = rows, lanes
+    for place in range(layout.num_forms):
+        form, array = &layout.forms[place], None
+        if form.kinds & kind:
+            for i in range(form.ndim):
+                shape[lead + i] = form.dims[i]
+            if form.zeros:
+                array = cnp.PyArray_ZEROS(lead + form.ndim, shape, form.type, 0)
+            else:
+                array = cnp.PyArray_EMPTY(lead + form.ndim, shape, form.type, 0)
+            output.used = place + 1
+        output.arrays.append(array)
     return output
-
-
-cdef Output _new_results(Layout layout, int64_t rows):
-    """Arrays for a batch of results of lanes in flight."""
-    cdef Output output = _new_output(layout, rows)
-    output.started = np.empty(rows, np.uint8)
-    output.lanes = np.empty(rows, np.int64)
-    output.failed = np.empty(rows, np.uint8)
-    if layout.same_step:
-        output.final_observation = np.empty((rows, *layout.observation_shape), layout.kernel_dtype)
-        output.final_more = _new_parts(layout, (rows,))
-        output.final_infos = _new_finals(output, np.empty_like)
-    return output
-
-
-cdef list _new_finals(Output output, object make_like):
-    """Arrays for the final infos of a step. Of further rewards there are none: those of the step are the last ones."""
-    return [None if output.layout.when[k] == AS_REWARDS else make_like(output.infos[k])
-            for k in range(output.layout.num_infos)]

@@ -41,7 +41,7 @@ cdef class Outputs:
             if output.intact():
                 self.turn = (self.turn + 1) % self.ring
                 return output
-        output = _new_output(self.layout, self.layout.num_lanes)
+        output = _new_output(self.layout, FOR_STEP, self.layout.num_lanes)
         if count < (self.ring if self.ring else MAX_POOL):
             self.sets.append(output)
         else:  # all are held, by a user who stores every step: forget the oldest
@@ -58,7 +58,7 @@ cdef class Outputs:
             if output.free():
                 del self.sets[i]
                 return output
-        output = _new_results(self.layout, rows)
+        output = _new_output(self.layout, FOR_RESULTS, rows)
         if len(self.sets) >= MAX_POOL:
             del self.sets[0]  # the user keeps it
         return output

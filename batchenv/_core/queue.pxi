@@ -56,7 +56,7 @@ cdef class Queue:
         try:
             for i in range(be_async_num_buffers(self.handle)):
                 self.buffers.append(None)
-                self._set_buffer(i, _new_results(self.layout, self.rows))
+                self._set_buffer(i, _new_output(self.layout, FOR_RESULTS, self.rows))
         except BaseException:  # no memory
             self.end_workers()
             raise
@@ -245,8 +245,6 @@ cdef class Queue:
         """Gives the workers these arrays for future results. Allocates nothing."""
         cdef be_rows rows
         output.point(&rows)
-        rows.lane = <int64_t *>cnp.PyArray_DATA(output.lanes)
-        rows.failed = <uint8_t *>cnp.PyArray_DATA(output.failed)
         output.counted = False
         be_async_set_buffer(self.handle, buffer, &rows)
         self.buffers[buffer] = output

@@ -167,8 +167,7 @@ cdef class Spare:
 
     cdef tuple arrays(self):
         """Those under the tensors."""
-        cdef Output output = self.output
-        return output.observation, output.reward, output.terminated, output.truncated
+        return tuple(self.output.arrays[:4])
 
     cdef bint unshared(self) noexcept:
         """Nobody else holds the tensors, be it as a part of a graph of autograd, or infos. Their memory may be held."""
@@ -176,19 +175,17 @@ cdef class Spare:
         for k in range(4):
             if not be_unshared(PyTuple_GET_ITEM(self.tensors, k)):
                 return False
-        return self.output.free_infos()
+        return self.output.unshared(4)
 
     cdef bint intact(self, const DlExchange *exchange) except -1:
         """Nobody else holds their memory, and they are as they were made."""
         cdef int k
         for k in range(4):
             if (_held(PyTuple_GET_ITEM(self.storages, k), self.addresses[k], 0)
-                    or len(<dict>PyTuple_GET_ITEM(self.attributes, k))):
+                    or len(<dict>PyTuple_GET_ITEM(self.attributes, k))
+                    or not _as_made(exchange, PyTuple_GET_ITEM(self.tensors, k), self.output.at(k))):
                 return False
-        return (_as_made(exchange, PyTuple_GET_ITEM(self.tensors, 0), self.output.observation)
-                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 1), self.output.reward)
-                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 2), self.output.terminated)
-                and _as_made(exchange, PyTuple_GET_ITEM(self.tensors, 3), self.output.truncated))
+        return True
 
 
 cdef bint _as_made(const DlExchange *exchange, PyObject *tensor, cnp.ndarray array) except -1:
@@ -299,7 +296,7 @@ cdef class Tensors:
                 break
             return spare
         spare = Spare.__new__(Spare)
-        spare.output = _new_output(self.batch.layout, self.batch.num_lanes)
+        spare.output = _new_output(self.batch.layout, FOR_STEP, self.batch.num_lanes)
         spare.tensors = self.of(spare.arrays())
         if len(self.sets) < MAX_POOL:
             self.sets.append(spare)
