@@ -10,38 +10,52 @@ cnp.import_array()
 be_fork_watch()
 be_team_init()
 
-include "_core/errors.pxi"
-include "_core/build.pxi"
-include "_core/threads.pxi"
-include "_core/tables.pxi"
-include "_core/libraries.pxi"
-include "_core/transforms.pxi"
-include "_core/params.pxi"
-include "_core/tensors.pxi"
-include "_core/actions.pxi"
-include "_core/texts.pxi"
-include "_core/layout.pxi"
-include "_core/output.pxi"
-include "_core/outputs.pxi"
-include "_core/infos.pxi"
-include "_core/dicts.pxi"
-include "_core/run.pxi"
-include "_core/queue.pxi"
-include "_core/calls.pxi"
-include "_core/columns.pxi"
-include "_core/pictures.pxi"
-include "_core/seeds.pxi"
-include "_core/snapshots.pxi"
-include "_core/failures.pxi"
-include "_core/engines.pxi"
-include "_core/python_lanes.pxi"
-include "_core/numbers.pxi"
+# What this build is, and what types there are.
+include "_core/errors.pxi"  # exceptions
+include "_core/build.pxi"  # instruction sets, and which mathematical functions the kernels call
+include "_core/threads.pxi"  # how many threads, on which CPUs
+include "_core/tables.pxi"  # the tables of env types, as dicts
+include "_core/libraries.pxi"  # types from C files of the user's
+
+# What goes into a batch.
+include "_core/transforms.pxi"  # built-in transforms, and moments
+include "_core/params.pxi"  # parameters, and options of resets
+include "_core/tensors.pxi"  # tensors of other libraries, looked at and made
+include "_core/actions.pxi"  # actions, checked and converted
+include "_core/seeds.pxi"  # seeds, as words
+
+# What comes out of it.
+include "_core/texts.pxi"  # texts of codes
+include "_core/layout.pxi"  # which arrays an output has
+include "_core/output.pxi"  # the arrays of one call
+include "_core/outputs.pxi"  # those that are used again
+include "_core/infos.pxi"  # infos, and final observations
+include "_core/dicts.pxi"  # lists of dicts for Stable-Baselines3
+include "_core/pictures.pxi"  # pictures that C types draw
+
+# Calls.
+include "_core/run.pxi"  # runs a call, on one thread or several
+include "_core/queue.pxi"  # lanes in flight, and their workers
+include "_core/calls.pxi"  # one call at a time
+include "_core/failures.pxi"  # what failed lanes raise
+
+# Simulators and environments that types are opened with.
+include "_core/engines.pxi"  # their base class
+include "_core/python_lanes.pxi"  # environments written in Python
+include "_core/numbers.pxi"  # numbers in their infos
 include "_core/mujoco.pxi"
 include "_core/atari.pxi"
-include "_core/batch.pxi"
-include "_core/exit.pxi"
-include "_core/mail.pxi"
-include "_core/flight.pxi"
-include "_core/remote.pxi"
-include "_core/xla.pxi"
-include "_core/life.pxi"
+
+# Batches: each class is based on the one before.
+include "_core/lanes.pxi"  # Lanes: what they are and have
+include "_core/steps.pxi"  # SteppedLanes: resets, steps, rollouts
+include "_core/snapshots.pxi"  # SavedLanes: states and snapshots, read, loaded and set
+include "_core/batch.pxi"  # Batch: lanes in flight
+include "_core/exit.pxi"  # ends their workers at exit
+
+# Batches whose lanes are stepped elsewhere.
+include "_core/mail.pxi"  # messages between processes
+include "_core/flight.pxi"  # which lanes are away, and what comes back
+include "_core/remote.pxi"  # plain steps in worker processes
+include "_core/xla.pxi"  # calls from XLA's programs
+include "_core/life.pxi"  # a process that ends with another one

@@ -2,14 +2,9 @@
 
 cdef extern from "engines/atari/atari.h" nogil:
     enum:
-        BE_ATARI_GRAYSCALE
-        BE_ATARI_RGB
-        BE_ATARI_RAM
-        BE_PALETTE_NTSC
-        BE_PALETTE_PAL
-        BE_PALETTE_SECAM
-        BE_NUM_ACTIONS
-        BE_SCREEN_WIDTH
+        BE_ATARI_GRAYSCALE, BE_ATARI_RGB, BE_ATARI_RAM
+        BE_PALETTE_NTSC, BE_PALETTE_PAL, BE_PALETTE_SECAM
+        BE_NUM_ACTIONS, BE_SCREEN_WIDTH
     ctypedef struct be_cartridge:
         const char *library
         const char *rom

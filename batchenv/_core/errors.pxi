@@ -26,6 +26,12 @@ class LaneError(RuntimeError):
         self.causes = {}
 
 
+cdef int _check(int status, be_error *error) except -1:
+    if status != BE_OK:
+        _raise(error)
+    return 0
+
+
 cdef object _raise(be_error *error):
     message = error.message.decode(errors="replace")
     kind = {BE_ERROR_VALUE: ValueError, BE_ERROR_MEMORY: MemoryError}.get(error.status, RuntimeError)

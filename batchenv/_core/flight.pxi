@@ -196,7 +196,7 @@ def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
     elif batch.layout.stage is not None or batch.layout.treats_rewards:
         output.counted = False
         output.treat_step(lanes)
-    return output.observed(), output.at(REWARD), output.at(TERMINATED), output.at(TRUNCATED)
+    return output.results(None)[:4]
 
 
 def columns_of(Batch batch):

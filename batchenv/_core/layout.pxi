@@ -8,15 +8,9 @@ cimport cython
 cimport numpy as cnp
 
 cdef enum:  # places of arrays in an Output; the first four are those of _NAMES, and the others follow these
-    OBSERVATION
-    REWARD
-    TERMINATED
-    TRUNCATED
-    RETURN  # of episodes, with statistics
-    LENGTH
-    SECONDS
-    RAW  # what the C side writes, where that is treated
-    RAW_REWARD
+    OBSERVATION, REWARD, TERMINATED, TRUNCATED
+    RETURN, LENGTH, SECONDS  # of episodes, with statistics
+    RAW, RAW_REWARD  # what the C side writes, where that is treated
     STARTED  # which rows are an episode's first, if some info asks
     LANES  # of rows in the order in which lanes got finished
     FAILED
@@ -28,15 +22,16 @@ cdef enum:  # kinds of Outputs
     FOR_STEP = 1  # of all lanes
     FOR_RESULTS = 2  # of some lanes, or of lanes in flight
     FOR_ROLLOUT = 4
-    FOR_ALL = 7
+    FOR_ALL = FOR_STEP | FOR_RESULTS | FOR_ROLLOUT
 
 cdef struct ArrayForm:
     int kinds  # of the Outputs that have such an array
-    bint handed  # to users
-    bint zeros  # at first
+    bint handed  # to users; the others are 0 at first
     size_t member  # where be_rows has its address; 0: nowhere
     int type, ndim  # the dtype's number; dimensions of a row
     cnp.npy_intp dims[BE_MAX_DIMS + 1]  # frame_stack adds one
+
+cdef be_rows _rows  # to look up where its members are
 
 _NAMES = ("observations", "rewards", "terminations", "truncations")
 
@@ -47,10 +42,7 @@ cdef class Layout:
 
     cdef int64_t num_lanes
     cdef object observation_dtype, kernel_dtype  # of what is handed out; of what the C side writes
-    cdef int observation_type  # the former's number
-    cdef object reward_dtype
-    cdef int reward_type
-    cdef object stage  # a batchenv.normalize.Stage, or None
+    cdef object reward_dtype, stage  # a batchenv.normalize.Stage, or None
     cdef bint treats_observations, treats_rewards  # between the C side and the user
     cdef int port  # of the type, through which observations go; of several, the first
     cdef tuple observation_shape  # of one lane
@@ -155,35 +147,35 @@ cdef class Layout:
         self.stage = stage
         self.treats_observations = stage is not None and stage.observation_dtype is not None
         self.observation_dtype = stage.observation_dtype if self.treats_observations else self.kernel_dtype
-        self.observation_type = self.observation_dtype.num
         self.reward_dtype = reward_dtype
-        self.reward_type = reward_dtype.num
-        self.treats_rewards = self.reward_type != cnp.NPY_FLOAT64 or (stage is not None and stage.rewards is not None)
+        self.treats_rewards = reward_dtype.num != cnp.NPY_FLOAT64 or (stage is not None and stage.rewards is not None)
         self._list_arrays()
         return 0
 
     cdef int _list_arrays(self) except -1:
-        cdef be_rows rows  # to look up where its members are
-        cdef char *begin = <char *>&rows
-        cdef int k, port, finals = FOR_RESULTS | FOR_ROLLOUT if self.same_step else 0
-        cdef int recorded = FOR_ALL if self.recording else 0
+        """Fills `forms`."""
+        cdef void *observed = &_rows.port[self.port]
         cdef int raw = FOR_ALL if self.treats_observations else 0, raw_reward = FOR_ALL if self.treats_rewards else 0
-        cdef size_t observed = <char *>&rows.port[self.port] - begin, rewarded = <char *>&rows.reward - begin
-        cdef tuple own = self.observation_shape
-        self._form(OBSERVATION, FOR_ALL, True, 0 if raw else observed, self.observation_dtype, own)
-        self._form(REWARD, FOR_ALL, True, 0 if raw_reward else rewarded, self.reward_dtype, ())
-        self._form(TERMINATED, FOR_ALL, True, <char *>&rows.terminated - begin, "bool", ())
-        self._form(TRUNCATED, FOR_ALL, True, <char *>&rows.truncated - begin, "bool", ())
-        self._form(RETURN, recorded, True, <char *>&rows.episode_return - begin, "float64", ())
-        self._form(LENGTH, recorded, True, <char *>&rows.episode_length - begin, "int64", ())
-        self._form(SECONDS, recorded, True, <char *>&rows.episode_seconds - begin, "float64", ())
-        self._form(RAW, raw, False, observed, self.kernel_dtype, own)
-        self._form(RAW_REWARD, raw_reward, False, rewarded, "float64", ())
-        self._form(STARTED, FOR_RESULTS | (FOR_STEP if self.partial_infos else 0), False,
-                   <char *>&rows.started - begin, "uint8", (), True)
-        self._form(LANES, FOR_RESULTS, True, <char *>&rows.lane - begin, "int64", ())
-        self._form(FAILED, FOR_RESULTS, False, <char *>&rows.failed - begin, "uint8", ())
-        self._form(FINAL, finals, False, <char *>&rows.final[self.port] - begin, self.kernel_dtype, own, True)
+        cdef int recorded = FOR_ALL if self.recording else 0
+        cdef int finals = FOR_RESULTS | FOR_ROLLOUT if self.same_step else 0
+        self._form(OBSERVATION, FOR_ALL, NULL if raw else observed, self.observation_dtype, self.observation_shape)
+        self._form(REWARD, FOR_ALL, NULL if raw_reward else <void *>&_rows.reward, self.reward_dtype)
+        self._form(TERMINATED, FOR_ALL, &_rows.terminated, "bool")
+        self._form(TRUNCATED, FOR_ALL, &_rows.truncated, "bool")
+        self._form(RETURN, recorded, &_rows.episode_return, "float64")
+        self._form(LENGTH, recorded, &_rows.episode_length, "int64")
+        self._form(SECONDS, recorded, &_rows.episode_seconds, "float64")
+        self._form(LANES, FOR_RESULTS, &_rows.lane, "int64")
+        self._form(FAILED, FOR_RESULTS, &_rows.failed, "uint8", (), False)
+        self._form(STARTED, FOR_RESULTS | (FOR_STEP if self.partial_infos else 0), &_rows.started, "uint8", (), False)
+        self._form(RAW, raw, observed, self.kernel_dtype, self.observation_shape, False)
+        self._form(RAW_REWARD, raw_reward, &_rows.reward, "float64", (), False)
+        self._form(FINAL, finals, &_rows.final[self.port], self.kernel_dtype, self.observation_shape, False)
+        self._list_many(finals)
+        return 0
+
+    cdef int _list_many(self, int finals) except -1:
+        cdef int k, port
         self.first_more = NUM_NAMED
         self.first_final_more = self.first_more + self.num_more
         self.first_info = self.first_final_more + self.num_more
@@ -191,23 +183,22 @@ cdef class Layout:
         self.first_mask = self.first_final_info + self.num_infos
         self.num_forms = self.first_mask + self.num_infos
         for k, (port, dtype, shape) in enumerate(self.more):
-            self._form(self.first_more + k, FOR_ALL, True, <char *>&rows.port[port] - begin, dtype, shape)
-            self._form(self.first_final_more + k, finals, False, <char *>&rows.final[port] - begin, dtype, shape,
-                       True)
+            self._form(self.first_more + k, FOR_ALL, &_rows.port[port], dtype, shape)
+            self._form(self.first_final_more + k, finals, &_rows.final[port], dtype, shape, False)
         for k, row in enumerate(self.infos):
-            dtype, shape, port = row["dtype"], row["shape"], self.info_ports[k]
-            self._form(self.first_info + k, FOR_ALL, True, <char *>&rows.port[port] - begin, dtype, shape)
-            self._form(self.first_final_info + k, 0 if self.when[k] == AS_REWARDS else finals, False,
-                       <char *>&rows.final[port] - begin, dtype, shape, True)  # the step's rewards are the last ones
-            self._form(self.first_mask + k, FOR_STEP | FOR_RESULTS, True, 0, "bool", ())
+            port, dtype, shape = self.info_ports[k], row["dtype"], row["shape"]
+            self._form(self.first_info + k, FOR_ALL, &_rows.port[port], dtype, shape)
+            ends = 0 if self.when[k] == AS_REWARDS else finals  # the step's rewards are the last ones
+            self._form(self.first_final_info + k, ends, &_rows.final[port], dtype, shape, False)
+            self._form(self.first_mask + k, FOR_STEP | FOR_RESULTS, NULL, "bool")
         return 0
 
-    cdef int _form(self, int place, int kinds, bint handed, size_t member, dtype, tuple shape,
-                   bint zeros=False) except -1:
+    cdef int _form(self, int place, int kinds, void *member, dtype, tuple shape=(), bint handed=True) except -1:
+        """member: of `_rows`; NULL: none."""
         cdef ArrayForm *form = &self.forms[place]
         cdef int k
-        form.kinds, form.handed, form.member, form.zeros = kinds, handed, member, zeros
-        form.type, form.ndim = np.dtype(dtype).num, len(shape)
+        form.kinds, form.handed, form.type, form.ndim = kinds, handed, np.dtype(dtype).num, len(shape)
+        form.member = 0 if member == NULL else <char *>member - <char *>&_rows
         for k in range(form.ndim):
             form.dims[k] = shape[k]
         return 0
@@ -306,8 +297,7 @@ cdef class Layout:
             return None
         for k in range(4):
             array = <cnp.ndarray>arrays[k]
-            if cnp.PyArray_ISCARRAY(array) and cnp.PyArray_TYPE(array) == (
-                    self.observation_type if k == 0 else self.reward_type if k == 1 else cnp.NPY_BOOL):
+            if cnp.PyArray_ISCARRAY(array) and cnp.PyArray_TYPE(array) == self.forms[k].type:
                 found[k] = array
         return tuple(found)
 

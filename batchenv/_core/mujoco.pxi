@@ -4,24 +4,11 @@ import enum
 
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
-        BE_PHYSICS_NUM_SIZES
-        BE_PHYSICS_NUM_INTS
-        BE_PHYSICS_NUM_FLOATS
-        BE_PHYSICS_NUM_ARRAYS
-        BE_LEFT_CAUSES
-        BE_LEFT_PAIRS
-        BE_MAX_SWEEPS
-        BE_FLAT
-        BE_LINEAR
-        BE_QUADRATIC
-        BE_SOLVES_NOTHING
-        BE_SOLVES_NEWTON
-        BE_SOLVES_PGS
-        BE_PAIR_PLANE_BALL
-        BE_PAIR_PLANE_CAPSULE
-        BE_PAIR_BALLS
-        BE_PAIR_CAPSULES
-        BE_PAIR_PLANE_CYLINDER
+        BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS
+        BE_LEFT_CAUSES, BE_LEFT_PAIRS, BE_MAX_SWEEPS
+        BE_FLAT, BE_LINEAR, BE_QUADRATIC
+        BE_SOLVES_NOTHING, BE_SOLVES_NEWTON, BE_SOLVES_PGS
+        BE_PAIR_PLANE_BALL, BE_PAIR_PLANE_CAPSULE, BE_PAIR_BALLS, BE_PAIR_CAPSULES, BE_PAIR_PLANE_CYLINDER
     int be_physics_candidates(int kind)
     const char *const *be_physics_left_texts
     const char *const *be_physics_size_names
@@ -45,15 +32,7 @@ cdef extern from "engines/physics/physics.h" nogil:
 
 cdef extern from "engines/mujoco/mujoco.h" nogil:
     enum:
-        MJ_STATES
-        MJ_STAGES
-        MJ_CALLBACKS
-        MJ_BODY_MASS
-        MJ_ARRAYS
-        MJ_KEPT
-        MJ_UNSTABLE
-        MJ_FLAGS
-        MJ_BODIES
+        MJ_STATES, MJ_STAGES, MJ_CALLBACKS, MJ_BODY_MASS, MJ_ARRAYS, MJ_KEPT, MJ_UNSTABLE, MJ_FLAGS, MJ_BODIES
         MJ_ALONE_CAUSES
     const char *const *be_mujoco_alone_texts
     const char *const *be_mujoco_array_names
@@ -465,8 +444,7 @@ cdef class MujocoSource(Engine):
         with nogil:
             status = be_mujoco_remake(&self.source, lane, stepped, &slot, numbers, &error)
         be_python_has_raised()  # a callback of the user's
-        if status != BE_OK:
-            _raise(&error)
+        _check(status, &error)
 
     def counts(self, Py_ssize_t lane):
         """What was done for a lane so far: steps in groups; steps by mj_step, by the causes of MUJOCO_ALONE; and

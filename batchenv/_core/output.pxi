@@ -163,6 +163,14 @@ cdef class Output:
 
     # -- what is handed out ------------------------------------------------------------------------------------------
 
+    cdef tuple results(self, object infos):
+        """What a step returns."""
+        return self.observed(), self.at(REWARD), self.at(TERMINATED), self.at(TRUNCATED), infos
+
+    cdef object done(self):
+        """Whether an episode has ended in each row."""
+        return np.logical_or(self.at(TERMINATED), self.at(TRUNCATED))
+
     cdef object observed(self):
         """The observations as the space says."""
         if self.layout.plain:
@@ -225,7 +233,7 @@ cdef class Output:
         if self.layout.texts is not None:
             self.tell_codes(info, np.ones(rows, np.bool_))
         if finished and (self.layout.recording or self.layout.same_step):
-            done = np.logical_or(self.at(TERMINATED), self.at(TRUNCATED))
+            done = self.done()
             if self.layout.recording:
                 self.tell_episodes(info, done, False)
             if self.layout.same_step:
@@ -314,6 +322,11 @@ cdef class Output:
         for k in range(self.layout.num_infos):
             _tell(info, self.layout.infos[k], self.at(self.layout.first_info + k), None)
         self.tell_codes(info, None)
+        if self.layout.recording:
+            self.tell_episodes(info, self.done(), True)
+        if self.layout.same_step:
+            info["final_obs"], info["_final_obs"] = self.layout.present(self.finals()), self.done()
+            info["final_info"] = self.rollout_finals(info["_final_obs"])
         return info
 
     cdef dict rollout_finals(self, object done):
@@ -366,19 +379,15 @@ cdef Output _new_output(Layout layout, int kind, int64_t rows, int64_t lanes=0):
     """Arrays for an output of this kind. lanes: of a rollout, whose rows are steps."""
     cdef Output output = Output.__new__(Output)
     cdef const ArrayForm *form
-    cdef cnp.npy_intp[BE_MAX_DIMS + 3] shape
-    cdef int place, i, lead = 2 if kind == FOR_ROLLOUT else 1
+    cdef list lead = [rows, lanes] if kind == FOR_ROLLOUT else [rows]
+    cdef int place, i
     output.layout, output.rows, output.arrays = layout, rows, []
-    shape[0], shape[1] = rows, lanes
     for place in range(layout.num_forms):
         form, array = &layout.forms[place], None
         if form.kinds & kind:
-            for i in range(form.ndim):
-                shape[lead + i] = form.dims[i]
-            if form.zeros:
-                array = cnp.PyArray_ZEROS(lead + form.ndim, shape, form.type, 0)
-            else:
-                array = cnp.PyArray_EMPTY(lead + form.ndim, shape, form.type, 0)
+            shape = lead + [form.dims[i] for i in range(form.ndim)]
+            make = np.empty if form.handed else np.zeros
+            array = make(shape, cnp.PyArray_DescrFromType(form.type))
             output.used = place + 1
         output.arrays.append(array)
     return output

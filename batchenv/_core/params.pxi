@@ -60,8 +60,7 @@ cdef class Params:
         """values: {name: one value, or an array (num_lanes,)}. lanes: a bool mask; None: all lanes."""
         cdef be_error error
         cdef Params changed = self._changed(values, lanes)
-        if be_batch_configure(self.batch, changed.numbers, changed.pointers, &error) != BE_OK:
-            _raise(&error)
+        _check(be_batch_configure(self.batch, changed.numbers, changed.pointers, &error), &error)
         self._take(changed)
         return 0
 
@@ -155,6 +154,5 @@ cdef class Params:
         cdef int i
         for i, row in enumerate(self.option_rows):
             values[i] = _param_number(row, options.get(row["name"], row["default"]), "reset option ")
-        if be_batch_check_options(self.batch, values, &error) != BE_OK:
-            _raise(&error)
+        _check(be_batch_check_options(self.batch, values, &error), &error)
         return 0

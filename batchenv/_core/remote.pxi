@@ -7,11 +7,11 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from gymnasium.vector import AutoresetMode
 
-STEP_VERB, LANE_VERB = 1, 2  # letters that ask for, or report, a step of all lanes of a worker, or of one lane
-
-cdef enum:
+cdef enum:  # letters that ask for, or report, a step of all lanes of a worker, or of one lane
     STEP_LETTER = 1
     LANE_LETTER = 2
+
+STEP_VERB, LANE_VERB = STEP_LETTER, LANE_LETTER
 
 cdef double _LONGEST = 1e-9 * SLICE_NS  # seconds between looks for signals, and for workers that have died
 

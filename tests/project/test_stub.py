@@ -13,7 +13,9 @@ ALLOWED = r"""
 # Cython gives these to every module and class, for its own use.
 batchenv\._core\.__test__
 batchenv\._core\.(.*\.)?__(reduce|setstate)_cython__
-# Classes without a Python method, which the module makes for itself; `Batch.hold` says what can be done with a `Hold`.
+# The classes on which Batch is based, one on the other: the stub has all their methods in Batch.
+batchenv\._core\.(Lanes|SteppedLanes|SavedLanes)
+# Classes that the module makes for itself, and whose methods no Python code calls; `Batch.hold` is a context manager.
 batchenv\._core\.(ActionPart|Actions|Calls|Hold|Layout|NumberColumn|Output|Outputs|Params|Queue|Runner|Spare)
 """
 
