@@ -1,5 +1,6 @@
-"""How Sphinx builds the site: `python tools/build_site.py` calls it. The pages themselves are plain Markdown, which
-GitHub and editors show, too; what only a site has (pages of environments with pictures) comes from docs/_site/."""
+"""How Sphinx builds the site: `python tools/site/build_site.py` calls it. The pages themselves are plain Markdown,
+which GitHub and editors show, too; what only a site has (pages of environments with pictures) comes from
+docs/_site/."""
 
 import batchenv
 

@@ -1,6 +1,6 @@
 """The async layer's figures: against EnvPool, against the work itself, against the sync step, beside other programs.
 
-Each measures what it compares in turns in one run; `tools/bench_async.py` prints them.
+Each measures what it compares in turns in one run; `tools/bench/bench_async.py` prints them.
 """
 
 import importlib.util

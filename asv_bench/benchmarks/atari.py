@@ -85,8 +85,8 @@ def track_ratio_atari_vector_env(game, lanes):
 
 
 def track_share_of_bare_act(game, lanes):
-    """What part of a step is the emulator: 1 is the limit. The C loop is tools/bare_act.c."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+    """What part of a step is the emulator: 1 is the limit. The C loop is tools/bench/bare_act.c."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "bench"))
     from bench_atari import Bare
 
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in game).lstrip("_")

@@ -1,6 +1,6 @@
 """Figures of environments in Python: our workers against Gymnasium's vector envs, and against what cannot be beaten.
 
-What is compared is measured in turns in one run; `tools/bench_python_envs.py` prints them.
+What is compared is measured in turns in one run; `tools/bench/bench_python_envs.py` prints them.
 """
 
 import asyncio

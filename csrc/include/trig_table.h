@@ -1,4 +1,4 @@
-/* Written by tools/make_trig_table.py. Row k: sin(k/128) = [0] + [1] = -([4] + [5]),
+/* Written by tools/generate/make_trig_table.py. Row k: sin(k/128) = [0] + [1] = -([4] + [5]),
  * cos(k/128) = [2] + [3]. */
 #ifndef BE_TRIG_TABLE_H
 #define BE_TRIG_TABLE_H

@@ -16,7 +16,7 @@ declare -A kinds=(
 for kind in plain addresses threads no-futex no-futex-threads; do
     # shellcheck disable=SC2086
     python3 tests/c/objects.py "$build/$kind" --only csrc/core/queue csrc/core/system \
-        --with tests/c/test_{gate,ring,stream,pool,pool_loop,pool_process,numa}.c tools/bench_pool.c -- ${kinds[$kind]}
+        --with tests/c/test_{gate,ring,stream,pool,pool_loop,pool_process,numa}.c tools/bench/bench_pool.c -- ${kinds[$kind]}
     mkdir "$build/$kind/mains"
     mv "$build/$kind"/t*.o "$build/$kind/mains" # the last one, of tools/, only has to build
     echo "-- $kind"

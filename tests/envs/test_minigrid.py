@@ -1,7 +1,7 @@
 """MiniGrid's levels equal those of the package minigrid, bit for bit: images, directions, missions, rewards, flags and
 the state of each lane's random stream.
 
-tools/compare_minigrid.py makes the same comparison at length."""
+tools/verify/compare_minigrid.py makes the same comparison at length."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""examples/async_loop.py runs and its learner finds the right value; tools/timeline.py draws what it measures."""
+"""examples/async_loop.py runs and its learner finds the right value; tools/bench/timeline.py draws what it measures."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_async_loop():
 def test_timeline(tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "timeline.png"
-    output = run(ROOT / "tools" / "timeline.py", picture, "--runs", 1)
+    output = run(ROOT / "tools" / "bench" / "timeline.py", picture, "--runs", 1)
     assert picture.read_bytes().startswith(b"\x89PNG")
     # 72 steps of 4 ms or more on four workers; beyond that it depends on how busy the machine is.
     spans = [float(ms) for ms in re.findall(r"in (\d+) ms", output)]

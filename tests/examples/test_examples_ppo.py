@@ -250,12 +250,12 @@ for rms in (env.normalizer.obs_rms, trained.normalizer.obs_rms):
 @needs_torch
 def test_bench_training():
     """Says that SyncVectorEnv and batchenv give the same episodes, and would say if they did not."""
-    result = run(EXAMPLES.parent / "tools" / "bench_training.py", "--steps", 8192, "--rounds", 1)
+    result = run(EXAMPLES.parent / "tools" / "bench" / "bench_training.py", "--steps", 8192, "--rounds", 1)
     assert result.returncode == 0 and re.search(r"SyncVectorEnv and batchenv: the same \d+ episodes", result.stdout)
     result = run("-c", """
 import sys, batchenv, bench_training
 bench_training.ENVS["batchenv"] = lambda *args: batchenv.make(*args, gravity=9.81)
 sys.argv = ["bench_training.py", "--steps", "8192", "--rounds", "1"]
 sys.exit(bench_training.main())
-""", path=[EXAMPLES.parent / "tools"])  # fmt: skip
+""", path=[EXAMPLES.parent / "tools" / "bench"])  # fmt: skip
     assert result.returncode == 1 and "NOT the same" in result.stdout

@@ -1,4 +1,5 @@
-"""The pages of docs/benchmarks/ are what tools/write_benchmarks.py writes from the measurements in results.json."""
+"""The pages of docs/benchmarks/ are what tools/generate/write_benchmarks.py writes from the measurements in
+results.json."""
 
 import copy
 import importlib.util
@@ -15,7 +16,8 @@ FOLDER = ROOT / "docs" / "benchmarks"
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("write_benchmarks", ROOT / "tools" / "write_benchmarks.py")
+    path = ROOT / "tools/generate/write_benchmarks.py"
+    spec = importlib.util.spec_from_file_location("write_benchmarks", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -31,7 +33,7 @@ def tables(results):
 
 
 def test_pages_are_those_of_the_results(tool, results):
-    """`python tools/write_benchmarks.py` writes them again."""
+    """`python tools/generate/write_benchmarks.py` writes them again."""
     written = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     assert written == tool.pages(results)
 
@@ -59,7 +61,7 @@ def test_a_changed_figure_changes_its_page_and_no_other(tool, results):
 def test_commands_name_files_that_are_there(results):
     words = {word for table in tables(results) for word in table["command"].split()}
     files = {word for word in words if word.endswith((".py", ".sh"))}
-    assert "tools/bench_mujoco.py" in files
+    assert "tools/bench/bench_mujoco.py" in files
     assert [name for name in files if not (ROOT / name).exists()] == []
 
 

@@ -69,7 +69,7 @@ def test_sdist_holds_every_file_of_ours(clone, tmp_path):
         "tests/conftest.py",
         "tests/c/run.sh",
         "docs/guide/async.md",
-        "tools/soak.py",
+        "tools/verify/soak.py",
         "CHANGELOG.md",
         ".ci/run",
     ):

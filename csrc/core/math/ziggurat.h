@@ -1,4 +1,4 @@
-/* Written by tools/make_ziggurat.py, which says what the numbers are. */
+/* Written by tools/generate/make_ziggurat.py, which says what the numbers are. */
 #ifndef BE_ZIGGURAT_H
 #define BE_ZIGGURAT_H
 
