@@ -170,6 +170,7 @@ def test_ids_of_an_extra_that_there_is_not():
         batchenv.list_envs("foo")
 
 
+@pytest.mark.cases(12)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

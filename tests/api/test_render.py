@@ -55,6 +55,7 @@ def assert_same_frames(ours, theirs):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("env_id", ids.DRAWN_ALIKE)
 def test_frames_equal_gymnasiums(env_id, mode):

@@ -33,6 +33,7 @@ TESTS = os.path.dirname(__file__)
 MODES = [mode.value for mode in AutoresetMode]
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("env_id", ids.ALL)
 def test_ours_pass(env_id):
     # As in Gymnasium, BipedalWalker's episodes depend on those before them, unless that is switched off.

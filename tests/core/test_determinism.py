@@ -43,6 +43,7 @@ def assert_same(a, b):
     assert a[1].tobytes() == b[1].tobytes()
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", ids.OWN)
 def test_threads(env_id, mode):

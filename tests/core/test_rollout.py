@@ -14,6 +14,7 @@ def parts(observation):
     return observation if isinstance(observation, tuple) else (observation,)
 
 
+@pytest.mark.cases(2, per="env_id")
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("lanes", [1, 9, 1300])
 @pytest.mark.parametrize("env_id", ids.OWN)

@@ -47,6 +47,7 @@ def started(env_id, mode="NextStep", steps=37, **more):
     return env, actions[steps:]
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", ids.OWN)
 def test_goes_on_bit_for_bit(env_id, mode):
@@ -105,6 +106,7 @@ def test_parameters_travel_along():
     equal(got, expected, [1, 3], [0, 69])
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("env_id", ids.OWN)
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_of_the_env(env_id, copier):

@@ -40,6 +40,7 @@ CASES = {  # and the steps of each lane
 }
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("name", CASES)
 def test_trajectories(name, mode, monkeypatch):
@@ -239,6 +240,7 @@ def test_advice_about_the_wind():
         batchenv.make("LunarLander-v3", 2, wind_power=25.0).close()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "env_id", ["LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalkerHardcore-v3"]
 )

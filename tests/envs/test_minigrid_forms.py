@@ -54,6 +54,7 @@ def follow(ours, theirs, steps, looked_at, seed=3):
     return count
 
 
+@pytest.mark.cases(1, per="form")
 @pytest.mark.parametrize("env_id", [*IDS, CARRYING])
 @pytest.mark.parametrize("form", WRAPPERS)
 def test_forms_are_those_of_the_wrappers(env_id, form):

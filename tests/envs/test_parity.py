@@ -103,6 +103,7 @@ CASES = {
 }
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("name", CASES)
 def test_trajectories(name, mode, monkeypatch):

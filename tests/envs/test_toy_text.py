@@ -76,6 +76,7 @@ class Repeat(gymnasium.Wrapper):
         return observation, total, terminated, truncated, info
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @IN_GYMNASIUM
 def test_repeated_actions(case, mode):

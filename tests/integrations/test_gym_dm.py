@@ -64,6 +64,7 @@ def test_spec_knows_no_env_type():
 # ---- gym -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", MODES, ids=str)
 @pytest.mark.parametrize("env_id", ids.IN_GYMNASIUM)
 def test_gym_trajectories(env_id, mode):

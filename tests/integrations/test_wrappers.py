@@ -147,6 +147,7 @@ def unlike_sync(name, mode):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 @pytest.mark.parametrize("name", vector.__all__)
 def test_wrapper(name, mode):

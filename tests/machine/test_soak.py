@@ -11,13 +11,13 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="ne
 
 
 def test_a_short_soak():
-    done = python(ROOT / "tools" / "verify" / "soak.py", "--minutes", 0.05, "--constructions", 500)
+    done = python(ROOT / "tools" / "verify" / "soak.py", "--minutes", 0.05, "--constructions", 200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 12 and "BROKEN" not in done.stdout
 
 
 def test_a_short_soak_of_processes():
-    done = python(ROOT / "tools" / "verify" / "soak_processes.py", "--faults", 24)
+    done = python(ROOT / "tools" / "verify" / "soak_processes.py", "--faults", 12)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "results that followed one another" in done.stdout and "ok     files, processes" in done.stdout
 
@@ -34,7 +34,7 @@ def forgetful(self, action):
 soak_processes.Walk.step = forgetful
 sys.exit(soak_processes.main())
 """
-    done = python("-c", code, ROOT / "tools" / "verify", "--faults", 24)
+    done = python("-c", code, ROOT / "tools" / "verify", "--faults", 12)
     assert done.returncode == 1 and "BROKEN lane" in done.stdout
 
 

@@ -596,6 +596,7 @@ SETTINGS = hypothesis.settings(
 )
 
 
+@pytest.mark.cases(1, per="kind")
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_sequence_of_calls(kind, mode):

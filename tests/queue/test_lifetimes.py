@@ -87,12 +87,14 @@ def ends_well(make, code):
 ALL = [(make, loss) for make in ("mujoco", "atari") for loss in LOSSES]
 
 
+@pytest.mark.cases(7)
 @pytest.mark.parametrize("make, loss", ALL + [(make, "del") for make in MAKES if (make, "del") not in ALL])
 def test_an_env_is_lost_with_lanes_in_flight(make, loss):
     times = 25 if make in ("mujoco", "one thread") else 4
     ends_well(MAKES[make], f"for k in range({times}):\n    {LOSSES[loss]}")
 
 
+@pytest.mark.cases(1, per="end")
 @pytest.mark.parametrize("make", ["mujoco", "atari"])
 @pytest.mark.parametrize("end", ENDS)
 def test_a_process_ends_with_lanes_in_flight(make, end):

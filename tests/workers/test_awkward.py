@@ -61,6 +61,7 @@ class Old(Plain):
     action_space = type("Discrete", (), {"n": 3})()
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize(
     ("make_env", "message"),
     [
@@ -376,6 +377,7 @@ def assert_only_fails(lane, env, problem):
     assert all(numbers_in(row).any() for row in rows)
 
 
+@pytest.mark.cases(15)
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_none_in_place_of_an_observation(kind, name):
     """What an env returns that has forgotten a `return`."""
@@ -427,6 +429,7 @@ def failing(seen):
     raise RuntimeError("a bug in the env")
 
 
+@pytest.mark.cases(18)
 @pytest.mark.parametrize("name", PICKLED)
 @pytest.mark.parametrize(
     ("spoil", "words"),

@@ -97,6 +97,7 @@ def calls(env):
     yield told(env.step, nothing)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("kind", ["threads", "processes", "asyncio"])
 def test_a_failing_reset_concerns_its_lane_alone(kind, mode):

@@ -98,6 +98,7 @@ def cells(method):
     return [textwrap.dedent(cell).strip("\n") for cell in [f"METHOD = {method!r}", *CELLS]]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("method", ["forkserver", "spawn", "fork"])
 def test_an_interpreter(method):
     """As `python -i`: each cell is a statement or several, and `__main__` has no file."""

@@ -85,6 +85,7 @@ class Reusing(gymnasium.Env):
         return self.look(self.count), 0.0, self.count == 3, False, self.told
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SPACES)
 def test_nothing_that_was_handed_out_or_in_changes(kind, name):

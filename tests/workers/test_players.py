@@ -134,12 +134,14 @@ def _together(space, actions):
     return gymnasium.vector.utils.concatenate(space, actions, create_empty_array(space, len(actions)))
 
 
+@pytest.mark.cases(1, per="kind")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_that_leave_and_come(kind, mode):
     assert follow(Meadow, 200, kind, mode) > 10 or mode is AutoresetMode.SAME_STEP
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("kind", [*KINDS, "asyncio"])
 def test_lanes_in_flight(kind, mode):

@@ -52,6 +52,9 @@ def processes(num_envs, num_workers=2, make_env=Deadly, **options):
     return batchenv.make_python(make_env, num_envs, workers="processes", num_workers=num_workers, **options)
 
 
+pytestmark = pytest.mark.cases(1)  # the other methods: with --all
+
+
 @pytest.fixture(params=["forkserver", "spawn", "fork"], autouse=True)
 def method(request, monkeypatch):
     """However workers are started, everything in this file holds."""
@@ -70,6 +73,7 @@ def test_lanes_are_in_processes_that_say_which(method):
     assert not descendants()
 
 
+@pytest.mark.cases(1, per="mode")
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_process_that_dies(mode):
     env = processes(4, autoreset_mode=mode)
@@ -106,6 +110,7 @@ def test_a_process_that_is_killed_between_steps():
     env.close()
 
 
+@pytest.mark.cases(1, per="asynchronous")
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_process_that_has_been_killed_before_a_reset(asynchronous):
     """Nothing is lost that the reset would not have ended, so there is nothing to report."""
@@ -148,6 +153,7 @@ class Slow(Deadly):
             raise OSError("no licence")
 
 
+@pytest.mark.cases(1, per="how")
 @pytest.mark.parametrize("how", ["hang", "raise"])
 def test_an_env_that_cannot_be_made_anew(tmp_path, how):
     """It fails its lanes at each step until it can be made; the others go on."""
@@ -292,6 +298,7 @@ def test_lanes_do_not_go_on_after_ctrl_c():
     env.close()
 
 
+@pytest.mark.cases(1, per="sent")
 @pytest.mark.parametrize("sent", [False, True])
 def test_the_answer_to_an_interrupted_question_is_dropped(sent):
     env = processes(2, batch_size=1 if sent else 2)
@@ -394,6 +401,7 @@ env.reset(seed=1)
 """
 
 
+@pytest.mark.cases(1, per="end")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(end, method):
     """Also in an endless step; the program has no `if __name__ == "__main__"`, and none is needed."""
@@ -478,6 +486,7 @@ def test_ctrl_c_loses_no_batch():
     env.close()
 
 
+@pytest.mark.cases(1, per="problem")
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, TimeoutError])
 def test_whatever_a_signal_handler_raises_in_a_step_asks_for_a_reset(problem):
     env = processes(2)
@@ -498,6 +507,7 @@ def test_whatever_a_signal_handler_raises_in_a_step_asks_for_a_reset(problem):
     env.close()
 
 
+@pytest.mark.cases(1, per="action")
 @pytest.mark.parametrize(("action", "options"), [(1, {}), (2, {"step_timeout": 0.5})])
 def test_a_worker_is_missed_while_others_keep_answering(action, options):
     env = processes(3, 3, batch_size=1, **options)
@@ -547,6 +557,7 @@ def test_processes_end_with_their_env_after_a_failure():
         gc.enable()
 
 
+@pytest.mark.cases(1, per="lane")
 @pytest.mark.parametrize("lane", [-1, 2, 1 << 33])
 def test_a_lane_that_there_is_not_is_refused(lane):
     """It may come out of memory that an env's native code has written into."""

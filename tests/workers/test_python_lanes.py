@@ -44,6 +44,7 @@ def follow(ours, theirs, steps, where=""):
     lockstep(ours, theirs, steps, where, options={"a": 1}, every=23)
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("kind", ["serial", "asyncio", "coroutines"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1", "Pendulum-v1"])
@@ -51,6 +52,7 @@ def test_gymnasiums_own(env_id, mode, kind):
     follow(*pair(env_id, kind, mode), 300, env_id)
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("kind", ["serial", "threads", "coroutines"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SPACES)
@@ -58,6 +60,7 @@ def test_every_space(name, mode, kind):
     follow(*pair(lambda: Anything(SPACES[name]), kind, mode, num_workers=3), 60, name)
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("kind", ["processes", "asyncio"])
 @pytest.mark.parametrize(("name", "mode"), list(zip(["goal", "mission", "sequence"], MODES, strict=True)))
 def test_spaces_in_other_workers(name, mode, kind):
@@ -67,6 +70,7 @@ def test_spaces_in_other_workers(name, mode, kind):
     ours.close()
 
 
+@pytest.mark.cases(1, per="name")
 @pytest.mark.parametrize("kind", ["serial", "coroutines"])
 @pytest.mark.parametrize("name", SPACES)
 def test_every_action_space(name, kind):
@@ -207,6 +211,7 @@ def test_pictures(kind):
 # ---- when something goes wrong -----------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(1, per="kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("action", "kind_of_problem", "words"),
@@ -347,6 +352,7 @@ def test_an_env_whose_making_anew_hangs(tmp_path, kind):
         np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
 
 
+@pytest.mark.cases(1, per="kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["mission", "text beside an array", "text"])
 def test_the_final_observation_of_a_lane_that_fails(kind, name):

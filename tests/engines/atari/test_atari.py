@@ -71,6 +71,7 @@ def test_ids_are_those_of_ale_py_and_envpool():
     assert theirs == {name for name in ours if "/" not in name and "NoFrameskip" not in name} - more
 
 
+@pytest.mark.cases(16)
 @pytest.mark.parametrize("game", games.GAMES)
 def test_every_game_runs(game):
     env = batchenv.make(id_of(game), 2, episodic_life=True, img_height=42, img_width=40)

@@ -30,6 +30,7 @@ def assert_same(a, b, where):
     np.testing.assert_array_equal(a[4]["lives"], b[4]["lives"], err_msg=where)
 
 
+@pytest.mark.cases(16)
 @pytest.mark.parametrize("game", games.GAMES)
 def test_every_game_equals_the_library(game, monkeypatch):
     options = {"obs_type": "rgb", "img_height": None, "img_width": None, "stack_num": None, "maxpool": False}

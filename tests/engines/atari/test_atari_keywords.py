@@ -62,6 +62,7 @@ def of_ale_py(game):
     return gymnasium.make(f"ALE/{game}-v5").unwrapped.ale
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("game", MODE_BYTES)
 def test_modes_have_the_numbers_that_ale_py_gives_them(game):
     theirs, shown = of_ale_py(game), set()

@@ -99,6 +99,7 @@ def excuse(result, expected, begun, game):
         result[1] = np.where(begun, expected[1], result[1])
 
 
+@pytest.mark.cases(16)
 @pytest.mark.parametrize("game", [game for game in GAMES if game not in OWN_MEMORY])
 def test_frames_equal_ale_py(game):
     case = Case(
@@ -126,6 +127,7 @@ def show_the_last_frame(result, expected, begun):
     result[0] = np.where(ended.reshape(-1, *[1] * (result[0].ndim - 1)), expected[0], result[0])
 
 
+@pytest.mark.cases(1, per="game")
 @pytest.mark.parametrize("options", [{}, {"grayscale": False}, {"size": (64, 96)}, {"lives": True}], ids=str)
 @pytest.mark.parametrize("game", ["breakout", "space_invaders", "ms_pacman", "seaquest", "qbert"])
 def test_preprocessing_equals_gymnasium(game, options):

@@ -293,7 +293,7 @@ def test_vector_env_check_passes():
         keywords = {"players": 2, "max_episode_steps": 30, "obs_type": "ram"}
         return batchenv.make("Pong-v5", num_envs, autoreset_mode=autoreset_mode, **keywords)
 
-    batchenv.check_vector_env(make, max_steps=100).raise_on_failure()
+    batchenv.check_vector_env(make, max_steps=40).raise_on_failure()
 
 
 # ---- PettingZoo's form -----------------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ def team(game, count, mode=None, **options):
     )
 
 
+@pytest.mark.cases(25)
 @pytest.mark.parametrize("game", sorted(path.stem for path in files.rom_path("pong").parent.glob("*.bin")))
 def test_the_table_of_modes_is_the_librarys(game):
     machine = make_machine(game)
@@ -100,6 +101,7 @@ def test_the_table_of_modes_is_the_librarys(game):
     assert theirs.keys() == {1} if game not in players.MODES else theirs == players.MODES[game]
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("game, count", TEAMS)
 def test_frames_equal_the_librarys_own(game, count):
     case = team(game, count, hold=4)

@@ -122,6 +122,7 @@ def player(tmp_path_factory):
     return compiled.program(tmp_path_factory.mktemp("player"), ["-O1"], *sources)
 
 
+@pytest.mark.cases(1, per="make")
 @pytest.mark.parametrize("make", [program, polling])
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_equal_the_library(make, seed, player, tmp_path):

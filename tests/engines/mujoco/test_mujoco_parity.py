@@ -25,6 +25,7 @@ IDS = [f"{task}-{version}" for task in TASKS for version in ("v5", "v4")]
 ANY = np.inf
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", IDS)
 def test_trajectories(env_id, mode):
@@ -33,6 +34,7 @@ def test_trajectories(env_id, mode):
     assert follow(case, *case.pair(LANES, mode), STEPS)[0]
 
 
+@pytest.mark.cases(1, per="task")
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("task", [task for task in TASKS if "Inverted" not in task])
 def test_gaits(task, mode):
