@@ -20,14 +20,12 @@ import batchenv
 from batchenv import _core
 from batchenv.compiler import CompileError, build, libraries, template
 from batchenv.registry import TABLE
-from helpers.own_env import edit
+from helpers.own_env import edit, refused
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python, succeeded
 from helpers.project import ROOT
 
 ENVS = ROOT / "csrc/envs"
-
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
 
 
 def trajectory(env, steps=60, seed=3):
@@ -48,7 +46,7 @@ def length(library):
 
 
 @pytest.mark.parametrize("isa", ["in use", "baseline"])
-def test_a_built_in_env_compiled_as_a_users_gives_the_same_bits(isa, monkeypatch):
+def test_a_built_in_env_compiled_as_a_users_gives_the_same_bits(isa, monkeypatch, every_isa):
     batchenv.compile(ENVS / "classic/cartpole.c", namespace="again")
     if isa == "baseline":
         monkeypatch.setenv("BATCHENV_ISA", "baseline")
@@ -91,7 +89,7 @@ def test_ids_are_known_everywhere(walk):
     assert batchenv.spec(f"batchenv/mine-{name}").id == f"batchenv/mine-{name}"
 
 
-def test_snapshots_rollouts_async_params_and_transforms(walk):
+def test_snapshots_rollouts_async_params_and_transforms(walk, every_isa):
     (name,) = batchenv.compile(walk).ids
     lanes = 70
     slips = np.linspace(0, 0.5, lanes)
@@ -117,7 +115,7 @@ def test_snapshots_rollouts_async_params_and_transforms(walk):
         seen[infos["env_id"]] = True
 
 
-def test_an_env_of_the_template_passes_the_checker(walk):
+def test_an_env_of_the_template_passes_the_checker(walk, every_isa):
     (name,) = batchenv.compile(walk).ids
     report = batchenv.check_vector_env(lambda autoreset_mode: batchenv.make(name, 3, autoreset_mode=autoreset_mode))
     assert report.passed, report.failures_only()
@@ -154,7 +152,7 @@ def test_a_header_beside_the_file_counts(walk):
 
 
 @pytest.mark.parametrize("name", ["a$b", "it's", 'a"b c'])
-def test_a_header_counts_in_a_folder_of_any_name(tmp_path, baseline, monkeypatch, name):
+def test_a_header_counts_in_a_folder_of_any_name(tmp_path, monkeypatch, name):
     folder = tmp_path / name
     folder.mkdir()
     walk = template.write(re.sub(r"\W", "_", tmp_path.name)[-40:], folder)
@@ -181,7 +179,7 @@ def test_depfiles_are_read_as_gcc_writes_them(tmp_path):
     assert read == [str(folder / f"{k}.h") for k, folder in enumerate(folders)]
 
 
-def test_a_header_that_is_not_found_is_taken_as_changed(walk, baseline):
+def test_a_header_that_is_not_found_is_taken_as_changed(walk):
     """No depfile tells a name that ends with a backslash from one with a space."""
     edit(walk, "enum { LENGTH = 21 };", '#include "own\\"')
     for cells in (9, 15):
@@ -206,7 +204,7 @@ def test_the_cache_spares_the_compiler(walk, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["compiler", "CC"])
-def test_flags_in_the_compilers_command_count(walk, baseline, monkeypatch, by):
+def test_flags_in_the_compilers_command_count(walk, monkeypatch, by):
     edit(walk, "enum { LENGTH = 21 };", "enum { LENGTH = CELLS };")
     plain = build.find_compiler()
     for cells in (9, 15, 9):
@@ -216,7 +214,7 @@ def test_flags_in_the_compilers_command_count(walk, baseline, monkeypatch, by):
         assert length(batchenv.compile(walk, compiler=command if by == "compiler" else None)) == cells
 
 
-def test_a_pickle_is_not_compiled_with_other_flags(walk, baseline):
+def test_a_pickle_is_not_compiled_with_other_flags(walk):
     edit(walk, "enum { LENGTH = 21 };", "#ifndef CELLS\n#define CELLS 21\n#endif\nenum { LENGTH = CELLS };")
     library = batchenv.compile(walk, compiler=[*build.find_compiler(), "-DCELLS=9"])
     kept = {**library.reference, "path": f"{library.path}.gone"}
@@ -224,9 +222,10 @@ def test_a_pickle_is_not_compiled_with_other_flags(walk, baseline):
         libraries.again(kept, library.ids[0])
 
 
+@pytest.mark.cases(1, per="how")
 @pytest.mark.parametrize("size", [0, 100, "a third"])
 @pytest.mark.parametrize("how", ["compile", "load", "pickle"])
-def test_a_damaged_library_in_the_cache_is_made_again(walk, baseline, tmp_path, size, how):
+def test_a_damaged_library_in_the_cache_is_made_again(walk, tmp_path, size, how):
     """Those that are cut short end the process that loads them: this is tried in another one."""
     library, target = batchenv.compile(walk), tmp_path / "copy.so"
     shutil.copy(library.path, target)
@@ -250,7 +249,7 @@ print(env.reset(seed=0)[0].tolist())
     assert Path(library.path).read_bytes() == content
 
 
-def test_a_user_without_a_home_has_a_temporary_folder(walk, baseline, monkeypatch):
+def test_a_user_without_a_home_has_a_temporary_folder(walk, monkeypatch):
     def nobody(_):
         raise KeyError("no such user")
 
@@ -262,7 +261,7 @@ def test_a_user_without_a_home_has_a_temporary_folder(walk, baseline, monkeypatc
     assert Path(library.path).is_relative_to(build.temporary_folder()) and length(library) == 21
 
 
-def test_load_what_was_built_elsewhere(walk, tmp_path):
+def test_load_what_was_built_elsewhere(walk, tmp_path, every_isa):
     target = tmp_path / "env.so"
     made = run("compile", walk, "-o", target)
     assert made.returncode == 0, made.stderr
@@ -285,7 +284,7 @@ def test_a_file_compiled_by_hand_without_an_instruction_set_is_loaded(walk, tmp_
 
 
 @pytest.mark.parametrize("gone", ["nothing", "library", "library and edited", "library and source"])
-def test_a_pickle_finds_its_code_in_another_process(walk, baseline, tmp_path, gone):
+def test_a_pickle_finds_its_code_in_another_process(walk, tmp_path, gone):
     library = batchenv.compile(walk)
     env = batchenv.make(library.ids[0], 6, slip=0.3)
     env.reset(seed=1)
@@ -329,12 +328,6 @@ def test_packages_of_others_are_found_when_asked_for(walk, monkeypatch):
 # ---- what goes wrong is told
 
 
-def refuse(walk, old, new, match):
-    edit(walk, old, new)
-    with pytest.raises(ValueError, match=match):
-        batchenv.compile(walk)
-
-
 def test_compile_errors_point_at_the_users_file(walk):
     line = walk.read_text().splitlines().index("    int64_t *cell = batch->state[CELL];") + 1
     edit(walk, "    int64_t *cell = batch->state[CELL];", "    int64_t *cell = batch->sttate[CELL];")
@@ -348,7 +341,7 @@ def test_compile_errors_point_at_the_users_file(walk):
 @pytest.mark.parametrize(
     ("text", "name"), [("int clampi(int x) {\n    return x;\n}", "clampi"), ("int table[3];", "table")]
 )
-def test_what_is_not_static_is_told(walk, text, name):
+def test_what_is_not_static_is_told(walk, text, name, every_isa):
     if len(libraries.isas()) == 1:
         pytest.skip("the file is compiled once here")
     edit(walk, "/* 4.", f"{text}\n/* 4.")
@@ -363,7 +356,7 @@ def test_what_is_not_static_is_told(walk, text, name):
         ('if (begin < 0) return be_fail(error, BE_ERROR_VALUE, -1, "%s", LENGTH);', "format .%s. expects"),
     ],
 )
-def test_warnings_are_warnings(walk, baseline, statement, warning):
+def test_warnings_are_warnings(walk, statement, warning):
     row = "    int64_t *observation = rows->port[OBSERVATION];"
     edit(walk, row, f"{row}\n    {statement}")
     with pytest.warns(UserWarning, match=rf"walk\w*\.c:\d+:\d+: warning: {warning}"):
@@ -416,25 +409,25 @@ def test_warnings_are_warnings(walk, baseline, statement, warning):
         ("    {0},\n};\n\n/* 3", "    [15] = {0}, {0}, {0},\n};\n\n/* 3", None),
     ],
 )
-def test_a_bad_table_is_told(walk, baseline, old, new, match):
+def test_a_bad_table_is_told(walk, old, new, match):
     if match is None:  # rows after the end are not looked at
         edit(walk, old, new)
         batchenv.compile(walk)
     else:
-        refuse(walk, old, new, match)
+        refused(walk, old, new, match)
 
 
 @pytest.mark.parametrize(
     "name", ["num_envs", "id", "env_id", "env_type", "seed", "copy", "self", "wrappers", "max_num_players"]
 )
-def test_a_param_that_no_call_could_set_is_told(walk, baseline, name):
-    refuse(walk, '"step_cost"', f'"{name}"', rf'row 1 of \.params \("{name}"\) has the name of a keyword that make')
+def test_a_param_that_no_call_could_set_is_told(walk, name):
+    refused(walk, '"step_cost"', f'"{name}"', rf'row 1 of \.params \("{name}"\) has the name of a keyword that make')
 
 
 @pytest.mark.parametrize(
     ("table", "index"), [("ports", 2), ("state", 1), ("params", 2), ("ids", 1), ("options", 0)], ids=lambda case: case
 )
-def test_a_row_that_is_left_out_is_told(walk, baseline, table, index):
+def test_a_row_that_is_left_out_is_told(walk, table, index):
     """It is all zeros, as the end of a table is: what comes after it would not be there."""
     if table == "options":
         edit(walk, "/* 4.", "static const be_param options[] = {\n    {0},\n};\n\n/* 4.")
@@ -464,7 +457,7 @@ def test_a_row_that_is_left_out_is_told(walk, baseline, table, index):
             batchenv.compile(changed, cflags="-w")
 
 
-def test_tables_that_cannot_be_measured_are_looked_at_row_by_row(walk, baseline):
+def test_tables_that_cannot_be_measured_are_looked_at_row_by_row(walk):
     """Without optimisation the compiler does not say how large they are."""
     assert batchenv.compile(walk, cflags="-O0").ids
     edit(walk, "[CELL] = {", "[CELL + 1] = {")
@@ -485,7 +478,7 @@ def test_tables_that_cannot_be_measured_are_looked_at_row_by_row(walk, baseline)
         ),
     ],
 )
-def test_ports_that_make_no_infos_are_told(walk, baseline, ports, match):
+def test_ports_that_make_no_infos_are_told(walk, ports, match):
     edit(walk, "LENGTH)},", f"LENGTH)}}, {ports},")
     (name,) = batchenv.compile(walk).ids
     with pytest.raises(ValueError, match=match):
@@ -545,7 +538,7 @@ def test_without_a_compiler(walk, monkeypatch):
 # ---- the command line
 
 
-def test_new_compile_and_check(tmp_path, cache):
+def test_new_compile_and_check(tmp_path, cache, every_isa):
     succeeded(run("new", "my_game", cwd=tmp_path))
     again = run("new", "my_game", cwd=tmp_path)
     assert again.returncode == 2 and "my_game.c is there already, and is left as it is" in again.stderr
@@ -561,6 +554,7 @@ def test_new_compile_and_check(tmp_path, cache):
         assert run("new", name, cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
@@ -576,7 +570,7 @@ def test_new_compile_and_check(tmp_path, cache):
     ],
     ids=["null pointer", "out of bounds", "endless loop", "loop in a header", "bad in a header", "bad in the core"],
 )
-def test_check_says_where_the_c_code_breaks(walk, baseline, sanitizers, mistake, words):
+def test_check_says_where_the_c_code_breaks(walk, sanitizers, mistake, words):
     edit(walk, "        const int slips", f"        {mistake}\n        const int slips")
     line = walk.read_text().splitlines().index(f"        {mistake}") + 1
     result = run("check", walk, "-q", "--timeout", "1" if "hung" in words else "5")  # a loop runs for all of it
@@ -669,6 +663,7 @@ def failing(tmp_path_factory):
     return compiled
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("function", ["step", "reset", "prepare"])
 @pytest.mark.parametrize("flags", ["0", "BE_LANE_BY_LANE"])
 @pytest.mark.parametrize("lanes", [1, 5000])
@@ -725,11 +720,13 @@ def test_a_port_at_the_end_of_the_enum_without_a_row_breaks_the_check(walk, sani
     assert f"{walk.name}:{line}" in result.stdout, result.stdout
 
 
-def test_all_envs_write_all_outputs(monkeypatch):
+@pytest.mark.parametrize("every_mode", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_all_envs_write_all_outputs(every_mode, monkeypatch):
     monkeypatch.setenv("BATCHENV_CHECK_WRITES", "1")
     names = [name for name in batchenv.list_envs(None) if TABLE[name].library is None]
-    for name in [*names, "Synthetic-v0", "SyntheticDict-v0", "SyntheticNested-v0"]:
-        for mode in ("NextStep", "SameStep", "Disabled"):
+    modes = ("NextStep", "SameStep", "Disabled")
+    for k, name in enumerate([*names, "Synthetic-v0", "SyntheticDict-v0", "SyntheticNested-v0"]):
+        for mode in modes if every_mode else [modes[k % 3]]:
             env = batchenv.make(name, 70, autoreset_mode=mode, max_episode_steps=3)
             env.reset(seed=100)  # with which the reference, too, finds every level of BabyAI-SynthS5R2
             for _ in range(7):
@@ -742,7 +739,7 @@ def test_all_envs_write_all_outputs(monkeypatch):
 
 
 @pytest.mark.parametrize("role", ["ACTION", "OBSERVATION"])
-def test_a_port_that_is_missing_is_named(walk, baseline, role):
+def test_a_port_that_is_missing_is_named(walk, role):
     text = walk.read_text()
     (row,) = re.findall(rf"^    \[{role}\] = .*\n", text, re.MULTILINE)
     walk.write_text(text.replace(row, ""))

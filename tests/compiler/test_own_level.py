@@ -1,23 +1,12 @@
 """A level of a user's own, in one C file over the installed headers: examples/own_level/ice.c, which
 docs/envs/minigrid.md shows."""
 
-import shutil
-
 import numpy as np
-import pytest
 
 import batchenv
-from batchenv.compiler import build
 from helpers.project import ROOT
 
 SOURCE = ROOT / "examples/own_level/ice.c"
-
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
 
 
 def test_it_is_as_short_as_promised_and_the_page_shows_it():

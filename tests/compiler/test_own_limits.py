@@ -1,16 +1,11 @@
 """Types whose prepare() chooses the size of their state, which truncate episodes themselves, and whose lanes fail one
 by one (BE_OWN_LIMITS)."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 import batchenv
 from batchenv import LaneError
-from batchenv.compiler import build
-
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
 
 # A lane counts its steps in the last value of its state, ends after `limit` of them, and fails in step `fails`.
 COUNTER = """
@@ -63,12 +58,9 @@ BE_ENV(counter) = {.abi = BE_ABI, .name = "Counter", .ids = ids, .ports = ports,
 
 
 @pytest.fixture(scope="module")
-def counter(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("counter")
-    (folder / "counter.c").write_text(COUNTER)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BATCHENV_CACHE", str(folder))
-        yield batchenv.compile(folder / "counter.c").ids[0]
+def counter(cache):
+    (cache / "counter.c").write_text(COUNTER)
+    return batchenv.compile(cache / "counter.c").ids[0]
 
 
 @pytest.mark.parametrize("lanes", [1, 9, 70])

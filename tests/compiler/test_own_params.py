@@ -1,23 +1,18 @@
 """Whole numbers, flags and choices that differ from lane to lane, in a type that marks them `per_lane`."""
 
 import pickle
-import shutil
 
 import numpy as np
 import pytest
 
 import batchenv
-from batchenv.compiler import build
 from helpers.forged import forge
-
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
+from helpers.own_env import ONE_NUMBER
 
 # A lane counts in strides of `n`, up or down, and ends after `limit` steps; `size` is one value for all lanes.
-STRIDES = """
-#include "batchenv.h"
-enum { ACTION, OBSERVATION };
-static const be_port ports[] = {{"", BE_ACTION, BE_DISCRETE(2)}, {"", BE_OBSERVATION, BE_DISCRETE(1)}, {0}};
-static const be_field state[] = {{"count", BE_I64, 1, "counts"}, {0}};
+STRIDES = (
+    ONE_NUMBER
+    + r"""
 enum { N, DOWN, PACE, LIMIT };
 static const char *const paces[] = {"walk", "gallop", NULL};
 static const be_param params[] = {
@@ -32,17 +27,6 @@ static int prepare(be_setup *setup, be_error *error) {
     be_space_discrete(&setup->space[OBSERVATION], 1000);
     setup->space[OBSERVATION].low[0] = -1000;
     return BE_OK;
-}
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = ((int64_t *)b->state[0])[lanes[k]];
-    }
-    return BE_OK;
-}
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    for (int64_t k = 0; k < count; k++) ((int64_t *)b->state[0])[lanes[k]] = 0;
-    return observe(b, lanes, count, rows, error);
 }
 static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
@@ -59,6 +43,7 @@ static const be_id ids[] = {{"Strides-v0", 50}, {"StridesLong-v0", 50, .settings
 BE_ENV(strides) = {.abi = BE_ABI, .name = "Strides", .ids = ids, .ports = ports, .state = state, .params = params,
                    .prepare = prepare, .reset = reset, .observe = observe, .step = step};
 """
+)
 MIXED = {
     "n": np.arange(1, 71),
     "down": np.arange(70) % 3 == 0,
@@ -67,13 +52,9 @@ MIXED = {
 
 
 @pytest.fixture(scope="module")
-def strides(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("strides")
-    (folder / "strides.c").write_text(STRIDES)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BATCHENV_CACHE", str(folder))
-        patch.setenv("BATCHENV_ISA", "baseline")
-        yield batchenv.compile(folder / "strides.c").ids[0]
+def strides(cache):
+    (cache / "strides.c").write_text(STRIDES)
+    return batchenv.compile(cache / "strides.c").ids[0]
 
 
 def mixed():
@@ -181,8 +162,7 @@ def test_a_damaged_snapshot_is_refused(strides):
             env.restore(forge(env, **{name: wrong}))
 
 
-def test_shared_and_per_lane_at_once_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
+def test_shared_and_per_lane_at_once_are_refused(tmp_path):
     (tmp_path / "both.c").write_text(STRIDES.replace('"stride", .per_lane = 1', '"stride", .shared = 1, .per_lane = 1'))
     with pytest.raises(ValueError, match=r'row 0 of \.params \("n"\) has both \.shared and \.per_lane: leave out one'):
         batchenv.compile(tmp_path / "both.c")

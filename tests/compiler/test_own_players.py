@@ -1,17 +1,13 @@
 """C files for several players through make_parallel: examples/own_env/race.c against its rules in Python."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 
 import batchenv
-from batchenv.compiler import build
 from helpers.project import ROOT
-
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
 
 LANES = 9
 AGENTS = ["red", "blue"]
@@ -62,12 +58,8 @@ class Race:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BATCHENV_CACHE", str(tmp_path_factory.mktemp("race")))
-        patch.setenv("BATCHENV_ISA", "baseline")
-        batchenv.compile(RACE)
-        yield
+def compiled(cache):
+    batchenv.compile(RACE)
 
 
 def assert_same(ours, theirs):

@@ -1,7 +1,6 @@
 """Texts and paths as parameters of a C file."""
 
 import pickle
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,19 +10,15 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.compiler import build
+from helpers.own_env import ONE_NUMBER
 from helpers.project import ROOT
 
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
-
 # A walker on a line, `level`, whose letters are the rewards of its cells; `extra` names a file with one more letter.
-LINE = r"""
+LINE = (
+    ONE_NUMBER
+    + r"""
 #include <stdio.h>
 #include <string.h>
-#include "batchenv.h"
-enum { ACTION, OBSERVATION };
-static const be_port ports[] = {{"", BE_ACTION, BE_DISCRETE(2)}, {"", BE_OBSERVATION, BE_DISCRETE(1)}, {0}};
-static const be_field state[] = {{"cell", BE_I64, 1, "where the walker is"}, {0}};
 enum { GAIN, LEVEL, EXTRA };
 static const be_param params[] = {
     [GAIN] = {"gain", BE_PARAM_FLOAT, 1, 0, 10, NULL, "scales rewards"},
@@ -45,17 +40,6 @@ static int prepare(be_setup *setup, be_error *error) {
     be_space_discrete(&setup->space[OBSERVATION], (int64_t)strlen(level));
     return BE_OK;
 }
-static int observe(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    (void)error;
-    for (int64_t k = 0; k < count; k++) {
-        *BE_ROW(int64_t, rows->port[OBSERVATION], rows, lanes[k], 1) = ((int64_t *)b->state[0])[lanes[k]];
-    }
-    return BE_OK;
-}
-static int reset(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    for (int64_t k = 0; k < count; k++) ((int64_t *)b->state[0])[lanes[k]] = 0;
-    return observe(b, lanes, count, rows, error);
-}
 static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be_error *error) {
     for (int64_t i = begin, k = 0; i < end; i++, k++) {
         if (rows->skip[k]) continue;
@@ -71,17 +55,14 @@ static const be_id ids[] = {{"Line-v0", 50}, {"LineLong-v0", 50, .settings = {{"
 BE_ENV(line) = {.abi = BE_ABI, .name = "Line", .ids = ids, .ports = ports, .state = state, .params = params,
                 .prepare = prepare, .reset = reset, .observe = observe, .step = step};
 """
+)
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("line")
-    (folder / "line.c").write_text(LINE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BATCHENV_CACHE", str(folder))
-        patch.setenv("BATCHENV_ISA", "baseline")
-        batchenv.compile(folder / "line.c")
-        yield folder / "line.c"
+def source(cache):
+    (cache / "line.c").write_text(LINE)
+    batchenv.compile(cache / "line.c")
+    return cache / "line.c"
 
 
 def rewards(env, steps=4):

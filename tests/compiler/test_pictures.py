@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 import batchenv
-from batchenv.compiler import build
 from helpers.own_env import edit
 from helpers.project import ROOT
 
-pytestmark = [
-    pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler"),
-    pytest.mark.usefixtures("baseline"),
-]
 FIELD, WALKER, TREASURE = (235, 235, 225), (40, 90, 200), (220, 170, 30)
 
 

@@ -1,12 +1,8 @@
 """docs/envs/your-own-env.md shows the files of examples/own_env, and their two versions of one game agree."""
 
 import re
-import shutil
 import sys
 
-import pytest
-
-from batchenv.compiler import build
 from helpers.project import ROOT
 
 EXAMPLE = ROOT / "examples/own_env"
@@ -19,7 +15,6 @@ def test_the_page_shows_the_whole_file():
     assert shown == [line for line in (EXAMPLE / "treasure.c").read_text().splitlines() if line]
 
 
-@pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
 def test_c_and_python_agree(tmp_path, monkeypatch):
     monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
     monkeypatch.setattr(sys, "path", [str(EXAMPLE), *sys.path])
@@ -28,7 +23,6 @@ def test_c_and_python_agree(tmp_path, monkeypatch):
     assert treasure.compare(num_envs=9, steps=300) == 2700
 
 
-@pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="needs a C compiler")
 def test_what_the_page_does_with_it_works(tmp_path, monkeypatch):
     monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
     monkeypatch.chdir(EXAMPLE)
