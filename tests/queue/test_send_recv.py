@@ -1,7 +1,6 @@
 """`send`, `recv`, `step_async` and `step_wait`: what they take, what they return, and how long they wait."""
 
 import re
-import time
 
 import numpy as np
 import pytest
@@ -43,18 +42,16 @@ def test_a_slow_lane_delays_nobody():
 
 
 def test_lanes_that_become_slow_go_one_by_one():
-    """Cheap lanes are worked off several at a time: those of now costlier params not, which would all come late."""
+    """Cheap lanes are worked off several at a time: those of now costlier params not, or others would wait for one."""
     env = batchenv.make("Synthetic-v0", 32, batch_size=1, num_threads=2, cost_us=0.0, end_probability=0.0, wait=True)
     env.async_reset(seed=0)
     for _ in range(400):
         env.send([0], env.recv(10)[4]["env_id"])
     while env._backend.core.in_flight():
         env.recv(10)
-    env.set_params(cost_us=100_000.0)  # 1.6 s for all of them
-    start = time.perf_counter()
+    env.set_params(cost_us=np.where(np.arange(32) == 1, 3e6, 100.0))
     env.send(np.zeros(32, int), np.arange(32))
-    env.recv(10)
-    assert time.perf_counter() - start < 1.2, "only when all came"
+    assert 1 not in [int(env.recv()[4]["env_id"][0]) for _ in range(31)]
 
 
 def test_step_async_is_step():
