@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from harness import EFFORT, attack, note
-from means import clear
 
 import batchenv
 from batchenv.compiler import CompileError, build, template
+from helpers.hostile import clear
 
 
 def start(name="walk"):

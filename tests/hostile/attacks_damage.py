@@ -5,10 +5,10 @@ import random
 
 import numpy as np
 from harness import attack, note, rounds
-from means import clear, future, make, same, zeros
 
 import batchenv
 from helpers.forged import forge
+from helpers.hostile import clear, future, make, same, zeros
 
 
 def damaged(name, lanes=2, count=300, **options):

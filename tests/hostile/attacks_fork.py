@@ -8,7 +8,8 @@ import threading
 
 import numpy as np
 from harness import attack, note
-from means import Complaints, clear, forked, future, inside, make, same, slow, zeros
+
+from helpers.hostile import Complaints, clear, forked, future, inside, make, same, slow, zeros
 
 
 def new(env):

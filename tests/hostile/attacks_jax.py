@@ -5,9 +5,9 @@ import signal
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError
 from harness import EFFORT, attack
-from means import Background, Complaints, clear, make, signalled
 
 import batchenv
+from helpers.hostile import Background, Complaints, clear, make, signalled
 
 CPU = {"JAX_PLATFORMS": "cpu"}
 BAD = (TypeError, ValueError)

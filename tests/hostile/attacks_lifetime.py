@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 from harness import attack, note, rounds
-from means import Background, future, inside, make, same, signalled, slow, zeros
 
 import batchenv
+from helpers.hostile import Background, future, inside, make, same, signalled, slow, zeros
 
 # ---- lanes in flight ---------------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 from gymnasium.error import ResetNeeded
 from harness import EFFORT, attack, note, rounds
-from means import Complaints, FailingArrays, clear, future, little_memory, make, same, slow, zeros
 
 import batchenv
+from helpers.hostile import Complaints, FailingArrays, clear, future, little_memory, make, same, slow, zeros
 
 BIG = 400_000  # lanes of CartPole: arrays of megabytes, which come from the system one by one
 

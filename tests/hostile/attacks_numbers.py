@@ -9,9 +9,9 @@ import platform
 import gymnasium
 import numpy as np
 from harness import attack, note, rounds
-from means import Complaints, clear, future, inside, make, same, slow, zeros
 
 import batchenv
+from helpers.hostile import Complaints, clear, future, inside, make, same, slow, zeros
 
 # ---- transforms ----------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ import time
 import numpy as np
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError, ResetNeeded
 from harness import EFFORT, attack, note, rounds
-from means import Background, Complaints, at_line, future, inside, make, same, signalled, slow, zeros
 
 import batchenv
+from helpers.hostile import Background, Complaints, at_line, future, inside, make, same, signalled, slow, zeros
 
 REFUSALS = (RuntimeError, ClosedEnvironmentError, ResetNeeded, NoAsyncCallError, AlreadyPendingCallError)
 

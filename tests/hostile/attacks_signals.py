@@ -8,9 +8,9 @@ import time
 import numpy as np
 from gymnasium.error import ResetNeeded
 from harness import attack
-from means import Background, future, make, same, slow, zeros
 
 import batchenv
+from helpers.hostile import Background, future, make, same, slow, zeros
 
 SOON = 3  # seconds, of calls that take 6 and more; one is meant
 

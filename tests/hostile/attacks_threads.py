@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 from harness import attack, note
-from means import few_threads, future, make, same, slow, zeros
 
 import batchenv
 from batchenv.system import cgroup
+from helpers.hostile import few_threads, future, make, same, slow, zeros
 
 
 def works_with(more, *ids, lanes=65536):

@@ -9,9 +9,9 @@ import sys
 import gymnasium
 import numpy as np
 from harness import attack, note
-from means import Complaints, clear, future, make, same, slow, zeros
 
 import batchenv
+from helpers.hostile import Complaints, clear, future, make, same, slow, zeros
 
 BAD = (TypeError, ValueError)
 

@@ -9,9 +9,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from harness import attack, note, rounds
-from means import clear
 
 import batchenv
+from helpers.hostile import clear
 
 KINDS = ("serial", "threads", "processes", "asyncio") if sys.platform.startswith("linux") else ("serial", "threads")
 MODES = ("NextStep", "SameStep", "Disabled")
