@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from batchenv import _core
 
 NAMESPACE = "batchenv"
 FILE = re.compile(r"(?P<path>.+\.(?:c|so))(?::(?P<id>.+))?")  # "my_env.c", "my_env.c:MyEnv-v0"
+
+
+class OfFile(Protocol):
+    """The `compiler.Library` that has a type which is not built in."""
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """All that another process needs to load the same library."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Entry:
     kwargs: dict[str, Any] = field(default_factory=dict)
     listed: bool = True  # for users; the others are for tests and benchmarks
     family: str = "your own"
-    library: Any = None  # the `compiler.Library` of a type that is not built in
+    library: OfFile | None = None  # None: it is built in
 
     @property
     def extra(self) -> str | None:

@@ -8,35 +8,47 @@ how a lane is stepped.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from batchenv._core import LaneError, LanePendingError
 from batchenv.backend.snapshot import Snapshot
 
 __all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "Layout", "ResetNeeded", "Shortcuts"]
 
+# What calls take and return. Where a space has one part, observations are an array; else a dict or tuple of arrays. The
+# second half, Any, lets users take them for what they know they are.
+Observations: TypeAlias = NDArray[Any] | Any
+Rewards: TypeAlias = NDArray[np.floating[Any]]  # float64, or float32 with reward_dtype
+Flags: TypeAlias = NDArray[np.bool_]
+Step: TypeAlias = tuple[Observations, Rewards, Flags, Flags, dict[str, Any]]
+Actions: TypeAlias = ArrayLike | Mapping[str, Any] | tuple[Any, ...]
+Out: TypeAlias = Sequence[Any] | None  # four arrays to write into, each of which may be None
+Seeds: TypeAlias = int | list[int | None] | None
+EnvIds: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]  # the numbers of lanes, in this order
+Lanes: TypeAlias = int | np.integer[Any] | slice | EnvIds | Flags  # for `lanes.lane_indices`
+
 
 class Layout(NamedTuple):
     """The spaces of one lane."""
 
-    observation_space: spaces.Space
-    action_space: spaces.Space
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
 
 
 class Shortcuts(NamedTuple):
     """Functions of a backend that hold the lanes themselves, so that BatchEnv can call them directly for `step`, `send`
     and `recv`. If one is None, BatchEnv holds the lanes during the call."""
 
-    step: Callable[..., Any] | None = None
-    send: Callable[..., Any] | None = None
-    recv: Callable[..., Any] | None = None
+    step: Callable[[Actions, Out], Step] | None = None
+    send: Callable[[Actions, EnvIds | None], NDArray[np.int64]] | None = None
+    recv: Callable[[float | None], Step] | None = None
 
 
 class Drawer:
@@ -108,8 +120,8 @@ class Backend(Protocol):
 
     @abstractmethod
     def reset(
-        self, seeds: int | list[int | None] | None, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+        self, seeds: Seeds, mask: Flags | None, options: dict[str, Any] | None
+    ) -> tuple[Observations, dict[str, Any]]:
         """Starts new episodes. If all lanes are reset, lanes in flight are waited for, and their results are dropped.
 
         Args:
@@ -126,7 +138,7 @@ class Backend(Protocol):
         """
 
     @abstractmethod
-    def step(self, actions: Any, out: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Actions, out: Out) -> Step:
         """Takes one action per lane, and resets lanes as the autoreset mode says.
 
         Args:
@@ -142,20 +154,20 @@ class Backend(Protocol):
             ResetNeeded: before the first reset, or for a finished lane with autoreset disabled.
         """
 
-    def step_some(self, actions: Any, env_id: Any, out: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step_some(self, actions: Actions, env_id: EnvIds, out: Out) -> Step:
         """Like `step`, but only for the lanes listed in `env_id`; row k belongs to lane `infos["env_id"][k]`, in the
         order given."""
         raise self._lacks("step(actions, env_id)")
 
-    def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
+    def send(self, actions: Actions, env_id: EnvIds | None) -> NDArray[np.int64]:
         """Sends lanes to be stepped and returns their numbers. env_id: the numbers; None: the lanes last received."""
         raise self._lacks("send()")
 
-    def send_reset(self, seeds: int | list[int | None] | None, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Seeds, options: dict[str, Any] | None) -> None:
         """Sends all lanes to be reset. Lanes in flight are waited for, and their results are dropped."""
         raise self._lacks("async_reset()")
 
-    def recv(self, timeout: float | None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def recv(self, timeout: float | None) -> Step:
         """Like `step`, for the lanes that are finished first; row k belongs to lane `infos["env_id"][k]`.
 
         Raises:
@@ -172,7 +184,7 @@ class Backend(Protocol):
         """A file descriptor that is readable when `recv` would not wait."""
         raise self._lacks("fileno()")
 
-    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Out) -> tuple[Any, ...]:
         """`steps` steps of all lanes.
 
         Args:
@@ -192,7 +204,7 @@ class Backend(Protocol):
         """How many lanes a snapshot holds. Raises ValueError if it is damaged or belongs to another environment."""
         raise self._lacks("restore()")
 
-    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Observations:
         """Puts rows of a checked snapshot into as many lanes; returns observations (num_envs, ...)."""
         raise self._lacks("restore()")
 
@@ -212,7 +224,7 @@ class Backend(Protocol):
     def state(self) -> dict[str, NDArray[Any]]:
         """Copies of the state: {field: array (num_envs, ...)}, including "elapsed_steps"."""
 
-    def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
+    def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Observations:
         """Sets fields of the state of these lanes; `BatchEnv.set_state` says which forms values have. Returns
         observations (num_envs, ...)."""
         raise self._lacks("set_state()")
@@ -259,5 +271,5 @@ class Backend(Protocol):
             RuntimeError: another call is running; nothing has been closed.
         """
 
-    def _lacks(self, what: str) -> NotImplementedError:
+    def _lacks(self, what: str) -> RuntimeError:  # not NotImplementedError: checkers take its raisers for abstract
         return NotImplementedError(f"{what} is not possible here: {type(self).__name__} has nothing of the kind")

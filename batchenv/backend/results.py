@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -13,11 +13,18 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from batchenv._core import Infos, LaneError
 
+_Form = TypeVar("_Form")
+_Arguments = ParamSpec("_Arguments")
 Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
 _PLAIN = {int, float, bool, str, type(None), np.ndarray}  # of which no copies are needed, or have been made
 
 
-def converted(convert: Callable[..., Any], call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+def converted(
+    convert: Callable[..., _Form],
+    call: Callable[_Arguments, tuple[Any, ...]],
+    *arguments: _Arguments.args,
+    **keywords: _Arguments.kwargs,
+) -> _Form:
     """`convert(*result)` of what a call returns. If lanes fail, the LaneError's `result` is converted likewise."""
     try:
         result = call(*arguments, **keywords)

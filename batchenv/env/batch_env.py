@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gymnasium import logger, spaces
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
+from gymnasium import logger
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
 from batchenv.arguments.numbers import integer
-from batchenv.arguments.seeds import Seeder, adopt_stream, check_seed, read_seed
+from batchenv.arguments.seeds import check_seed, read_seed
 from batchenv.arguments.settings import MAX_ENVS, affinity, check_autoreset, check_env_id, check_options
 from batchenv.backend.lanes import lane_indices, result_of_lanes
 from batchenv.backend.origin import Origin
-from batchenv.backend.protocol import Backend, Drawer, Layout, Shortcuts
+from batchenv.backend.protocol import Actions, Backend, EnvIds, Flags, Lanes, Observations, Out, Seeds, Step
 from batchenv.backend.results import converted
-from batchenv.backend.transforms import DEFAULTS
-from batchenv.env import access, flight, rollout
+from batchenv.env.access import Access
+from batchenv.env.flight import Flights
 from batchenv.env.origin import CoreOrigin
-from batchenv.env.rollout import ActionStream
-from batchenv.env.waiting import Waiter
-from batchenv.normalize import Normalizer, RewardNormalizer
+from batchenv.env.rollout import Rollouts
 from batchenv.spaces.pytrees import tell_libraries
+
+if TYPE_CHECKING:
+    from batchenv.xla import Functions
 
 _DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MAX_THREADS = 1024
 
 
-class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+class BatchEnv(Flights, Rollouts, Access):
     """`num_envs` lanes (copies) of one environment, stepped together by C kernels.
 
     Lane i, reset with seed s, goes through exactly the episodes of `gymnasium.make(id)` reset with seed s + i. Results
@@ -100,9 +99,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         gymnasium.error.DependencyNotInstalled: render_mode needs pygame.
     """
 
-    _backend: Any = None  # None until it is made: then close() has nothing to do
-    _drawer: Drawer = Drawer()
-
     def __init__(
         self,
         env_id: str | Origin,
@@ -131,7 +127,20 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         thread_affinity: Any = None,
         **params: Any,
     ):
-        transforms = {name: value for name, value in locals().items() if name in DEFAULTS}
+        transforms = {
+            "record_episode_statistics": record_episode_statistics,
+            "reward_scale": reward_scale,
+            "clip_reward": clip_reward,
+            "action_repeat": action_repeat,
+            "rescale_observation": rescale_observation,
+            "time_aware": time_aware,
+            "observation_dtype": observation_dtype,
+            "frame_stack": frame_stack,
+            "normalize_observation": normalize_observation,
+            "clip_observation": clip_observation,
+            "normalize_reward": normalize_reward,
+            "reward_dtype": reward_dtype,
+        }
         origin = CoreOrigin(env_id) if isinstance(env_id, str) else env_id
         self._library = origin.library
         num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
@@ -218,38 +227,6 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         env._made_from_id = False
         return env
 
-    def _begin(
-        self,
-        id: str,
-        backend: Backend,
-        autoreset_mode: AutoresetMode,
-        batch_size: int,
-        seed: int | None,
-        render_mode: str | None,
-        metadata: dict[str, Any],
-        arguments: dict[str, Any],
-    ) -> None:
-        """Takes what was checked. arguments: these and other keywords, for `config`."""
-        self._id = id
-        self.num_envs, self.batch_size = backend.num_envs, batch_size
-        self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
-        self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
-        self.normalizer: Normalizer | None = None
-        self.reward_normalizer: RewardNormalizer | None = None
-        self._arguments = arguments
-        self._made_from_id = True
-        self._seeder = Seeder(self.num_envs, seed)
-        self._actions = ActionStream()
-        self._waiter = Waiter()
-        self._step_pending = False
-        self._layout: Any = None
-        self._backend = backend
-        self._set_spaces()
-        self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
-        # Functions that step the lanes directly; None if BatchEnv has something to do first.
-        ways = backend.shortcuts() if render_mode is None else Shortcuts()
-        self._step_alone, self._send_alone, self._recv_alone = ways
-
     @classmethod
     def _builtin_keywords(cls) -> list[str]:
         """Names of the keywords that every environment takes."""
@@ -261,70 +238,23 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         """What Gymnasium calls metadata, without the autoreset mode."""
         return CoreOrigin(env_id).metadata()
 
-    def _set_spaces(self) -> None:
-        """Takes over the backend's spaces if they have changed."""
-        layout, before = self._backend.layout(), self._layout
-        if layout is before:
-            return
-        new = {}
-        for part in Layout._fields:
-            single = getattr(layout, part)
-            if before is not None and single == getattr(before, part):
-                continue  # the present ones may be seeded, or the user's own
-            new["single_" + part], new[part] = single, batch_space(single, self.num_envs)
-            if part == "action_space" and isinstance(single, spaces.Discrete):
-                new[part].n = single.n  # EnvPool's training loops read it there
-        for name, space in new.items():
-            if before is not None:
-                adopt_stream(space, getattr(self, name))
-            setattr(self, name, space)
-        self._layout = layout
-
-    @property
-    def id(self) -> str:
-        """The environment's id, without a namespace: "CartPole-v1"."""
-        return self._id
-
-    @property
-    def backend(self) -> str:
-        """What steps the lanes: "C", or how environments written in Python are stepped: "serial", "threads",
-        "processes" or "asyncio"."""
-        return self._open().kind
-
-    def __len__(self) -> int:
-        return self.num_envs
-
-    @property
-    def all_env_ids(self) -> NDArray[np.int64]:
-        """0, 1, ..., num_envs - 1: every lane's number."""
-        return np.arange(self.num_envs)
-
-    @property
-    def is_async(self) -> bool:
-        """Whether `recv` gives fewer than all lanes: batch_size < num_envs."""
-        return self.batch_size < self.num_envs
-
-    @property
-    def num_threads(self) -> int:
-        """The most threads that a call may use."""
-        return self._open().num_threads
-
     @property
     def config(self) -> dict[str, Any]:
         """What this env was made with, {keyword: value}, defaults included; parameters as they are now."""
-        with self._hold(settle=False):
-            values = {**self._arguments, "batch_size": self.batch_size, **self._backend.keywords()}
+        backend = self._open()
+        with backend.hold(settle=False):
+            values = {**self._arguments, "batch_size": self.batch_size, **backend.keywords()}
         return {**values, "reward_threshold": None if self.spec is None else self.spec.reward_threshold}
 
     # ---- reset and step ---------------------------------------------------------------------------------------------
 
     def reset(
         self,
-        env_id: Any = None,
+        env_id: EnvIds | None = None,
         *,
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ):
+    ) -> tuple[Observations, dict[str, Any]]:
         """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
 
         Args:
@@ -351,18 +281,21 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             return self._reset_some(env_id, seed, options)
         return self._reset_lanes(seed, *check_options(options, self.num_envs))
 
-    def _reset_lanes(self, seed: Any, mask: NDArray[np.bool_] | None, values: dict[str, Any] | None):
+    def _reset_lanes(
+        self, seed: Any, mask: Flags | None, values: dict[str, Any] | None
+    ) -> tuple[Observations, dict[str, Any]]:
         """`reset` of the lanes of a mask (None: of all), with these options for the environment. It gets None where
         there are none, as from Gymnasium; a dict of options that has only a "reset_mask" leaves it an empty one."""
         seeds = check_seed(seed, self.num_envs)
         if mask is not None and mask.all():
             mask = None  # a mask of all lanes may come before the first full reset
-        with self._hold(settle=mask is not None):  # a full reset drops the lanes in flight
-            result = self._held_reset(seeds, mask, values)
+        backend = self._open()
+        with backend.hold(settle=mask is not None):  # a full reset drops the lanes in flight
+            result = self._held_reset(backend, seeds, mask, values)
         self._show()
         return result
 
-    def _reset_some(self, env_id: Any, seed: Any, options: Any):
+    def _reset_some(self, env_id: EnvIds, seed: Any, options: Any) -> tuple[Observations, dict[str, Any]]:
         """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
         lanes = check_env_id(env_id, options, self.num_envs)
         _, values = check_options(options, self.num_envs)
@@ -370,25 +303,27 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         mask[lanes] = True
         return converted(lambda *result: result_of_lanes(result, lanes), self._reset_lanes, seed, mask, values)
 
-    def _held_reset(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None):
+    def _held_reset(
+        self, backend: Backend, seeds: Seeds, mask: Flags | None, options: dict[str, Any] | None
+    ) -> tuple[Observations, dict[str, Any]]:
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")
         seeds = self._seeder.fill(seeds)
         tell_libraries()
 
-        def note(*result: Any):
+        def note(*result: Any) -> Any:
             self._seeder.note(seeds, mask)
             self._step_pending = self._step_pending and mask is not None
             return result
 
         try:
-            return converted(note, self._backend.reset, seeds, mask, options)
+            return converted(note, backend.reset, seeds, mask, options)
         except TypeError as refusal:
             # The error that Gymnasium's environments raise for an option of a wrong type as well.
             raise ValueError(str(refusal)) from None
 
-    def step(self, actions: Any, env_id: Any = None, *, out: tuple[NDArray[Any], ...] | None = None):
+    def step(self, actions: Actions, env_id: EnvIds | None = None, *, out: Out = None) -> Step:
         """Takes one action per lane.
 
         Args:
@@ -425,53 +360,40 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         step = self._step_alone
         return self._held_step(actions, out) if step is None else step(actions, out)
 
-    def _held_step(self, actions: Any, out: Any):
-        with self._hold(settle=False):
-            result = self._backend.step(actions, out)
+    def _held_step(self, actions: Actions, out: Out) -> Step:
+        backend = self._open()
+        with backend.hold(settle=False):
+            result = backend.step(actions, out)
             self._drawer.watch(actions)
         self._show()
         return result
 
-    def _step_some(self, actions: Any, env_id: Any, out: Any):
+    def _step_some(self, actions: Actions, env_id: EnvIds, out: Out) -> Step:
         if out is not None and self.is_async:
             raise ValueError("step(actions, env_id) takes no out: results come in arrays of batch_size rows")
-        with self._hold(settle=False):
+        backend = self._open()
+        with backend.hold(settle=False):
             if self.is_async:
-                self._refuse_starved_step(env_id)
-                self._held_send(actions, env_id)
-                result = self._backend.recv(None)
+                self._refuse_starved_step(backend, env_id)
+                self._held_send(backend, actions, env_id)
+                result = backend.recv(None)
             else:
-                result = self._backend.step_some(actions, env_id, out)
+                result = backend.step_some(actions, env_id, out)
                 self._drawer.watch(actions, result[4]["env_id"])
         self._show()
         return result
 
-    def _refuse_starved_step(self, env_id: Any) -> None:
+    def _refuse_starved_step(self, backend: Backend, env_id: EnvIds) -> None:
         """Raises RuntimeError if so few lanes would be in flight with these that no batch would come."""
         try:
             count = np.size(env_id)
         except ValueError:  # ragged: `send` says so
             count = 0
-        there = self._backend.in_flight() + count
-        if count and not self._backend.needs_reset and there < self.batch_size:
+        there = backend.in_flight() + count
+        if count and not backend.needs_reset and there < self.batch_size:
             raise _core.batch_starved(there, self.batch_size, "step(actions, env_id)")
 
-    def _held_send(self, actions: Any, env_id: Any) -> None:
-        self._drawer.watch(actions, self._backend.send(actions, env_id))
-
-    # These methods are in files of their own, one per topic.
-    rollout = rollout.rollout
-    async_reset, send, recv = flight.async_reset, flight.send, flight.recv
-    step_async, step_wait = flight.step_async, flight.step_wait
-    fileno, arecv, __aiter__ = flight.fileno, flight.arecv, flight.__aiter__
-    get_params, set_params, state = access.get_params, access.set_params, access.state
-    set_state = access.set_state
-    snapshot, restore = access.snapshot, access.restore
-    np_random, np_random_seed = access.np_random, access.np_random_seed
-    get_attr, set_attr, call = access.get_attr, access.set_attr, access.call
-    _lane_values, _apply = access._lane_values, access._apply
-
-    def xla(self):
+    def xla(self) -> Functions:
         """The lanes as functions for programs that `jax.jit` compiles: `handle, recv, send, step = env.xla()`, as
         EnvPool has it. See `batchenv.xla.Functions`.
 
@@ -486,7 +408,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
 
     # ---- pictures ---------------------------------------------------------------------------------------------------
 
-    def render(self, lanes: int | list[int] | slice | NDArray[np.bool_] | None = None) -> tuple[Any, ...] | None:
+    def render(self, lanes: Lanes | None = None) -> tuple[Any, ...] | None:
         """Pictures of lanes in their present state, pixel for pixel those of `gymnasium.make(id)`. The arrow that shows
         Pendulum's last action is left out where that is not known: after `restore`, and in a copy.
 
@@ -509,17 +431,13 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         if self.render_mode is None:
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None
-        with self._hold():
-            if self._backend.needs_reset:
+        backend = self._open()
+        with backend.hold():
+            if backend.needs_reset:
                 raise ResetNeeded(
                     "render() before the first reset, or after an interrupted call: call env.reset() first"
                 )
             return self._drawer.draw(chosen)
-
-    def _show(self) -> None:
-        """Draws the window anew, if there is one."""
-        if self.render_mode == "human":
-            self.render()
 
     # ---- pickling ---------------------------------------------------------------------------------------------------
 
@@ -528,11 +446,11 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             raise TypeError(f"{self!r} cannot be pickled or copied: it was made over a backend, not from an id")
         if self.closed:
             return {"closed": True, "id": self._id, "library": self._origin(), "arguments": self._arguments}
-        with self._hold(settle=False):
-            return self._held_state()
+        backend = self._open()
+        with backend.hold(settle=False):
+            return self._held_state(backend)
 
-    def _held_state(self) -> dict[str, Any]:
-        backend = self._backend
+    def _held_state(self, backend: Backend) -> dict[str, Any]:
         flying = backend.in_flight()
         if flying:
             raise RuntimeError(f"copying or pickling while {flying} lanes are in flight: recv() them first")
@@ -565,7 +483,7 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
             self.close()
             return
         if state["model"]:
-            self._backend.take_changes(state["model"])
+            self._open().take_changes(state["model"])
         if state["snapshot"] is not None:
             self.restore(state["snapshot"])
         for name, normalizer in state["normalizers"].items():
@@ -575,56 +493,3 @@ class BatchEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
         self._actions.position = state["action_stream"]
         for name, value in state["extra"].items():
             setattr(self, name, value)
-
-    # ---- one call at a time, and the end ----------------------------------------------------------------------------
-
-    def _open(self) -> Backend:
-        """The backend.
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: it is closed.
-        """
-        backend = self._backend
-        if backend is None:
-            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
-        return backend
-
-    def _hold(self, *, settle: bool = True) -> Any:
-        """A context manager that keeps other calls out; see `Backend.hold`. Every public method checks and acts inside
-        one, so that a call that is refused or fails has changed nothing."""
-        return self._open().hold(settle)
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` has ended the env."""
-        backend = self._backend
-        return backend is None or backend.closed
-
-    @closed.setter
-    def closed(self, value: bool) -> None:
-        if value and not self.closed:  # Gymnasium's wrappers set this attribute
-            self.close()
-
-    def close(self, **kwargs: Any) -> None:
-        """Releases the lanes and the window; arrays handed out stay valid. May be called again.
-
-        Raises:
-            RuntimeError: another call is running; nothing has been closed.
-        """
-        self.close_extras(**kwargs)
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Releases the lanes and the window; arrays handed out stay valid."""
-        # A signal handler may interrupt after any of these lines, or close the env itself. The next close() goes on.
-        backend = self._backend
-        if backend is not None:
-            backend.close()
-        self._step_alone = self._send_alone = self._recv_alone = None
-        self._backend = None
-        self._waiter.wake()
-        drawer, self._drawer = self._drawer, Drawer()
-        drawer.close()

@@ -7,162 +7,164 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
-from numpy.typing import NDArray
 
 from batchenv._core import LaneError
 from batchenv.arguments.numbers import number
 from batchenv.arguments.seeds import check_seed
 from batchenv.arguments.settings import check_options
+from batchenv.backend.protocol import Actions, Backend, EnvIds, Step
 from batchenv.backend.results import converted
+from batchenv.env.base import Base
 from batchenv.spaces.pytrees import tell_libraries
 
 
-def async_reset(
-    self: Any, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-) -> None:
-    """Sends all lanes to be reset; `recv` returns their first observations.
+class Flights(Base):
+    """`BatchEnv.send`, `recv` and their sisters."""
 
-    Lanes in flight are waited for, and their results are dropped.
+    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+        """Sends all lanes to be reset; `recv` returns their first observations.
 
-    Args:
-        seed, options: as in `reset`, but without "reset_mask".
+        Lanes in flight are waited for, and their results are dropped.
 
-    Raises:
-        TypeError, ValueError: a wrong seed or option.
-    """
-    self._check_open()
-    seeds = check_seed(seed, self.num_envs)
-    mask, values = check_options(options, self.num_envs)
-    if mask is not None and not mask.all():
-        raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
-    with self._hold(settle=False):
-        seeds = self._seeder.fill(seeds)
-        tell_libraries()
+        Args:
+            seed, options: as in `reset`, but without "reset_mask".
+
+        Raises:
+            TypeError, ValueError: a wrong seed or option.
+        """
+        self._check_open()
+        seeds = check_seed(seed, self.num_envs)
+        mask, values = check_options(options, self.num_envs)
+        if mask is not None and not mask.all():
+            raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
+        backend = self._open()
+        with backend.hold(settle=False):
+            seeds = self._seeder.fill(seeds)
+            tell_libraries()
+            try:
+                backend.send_reset(seeds, values)
+            except TypeError as refusal:
+                raise ValueError(str(refusal)) from None
+            self._seeder.note(seeds, None)
+            self._step_pending = False
+
+    def send(self, actions: Actions, env_id: EnvIds | None = None) -> None:
+        """Sends lanes to be stepped, and returns at once.
+
+        Args:
+            actions: one row per lane sent, in the form that `step` takes.
+            env_id: the lanes' numbers, int array or list; None: those last received, in their order.
+
+        Raises:
+            TypeError, ValueError: a wrong shape, an action out of range, an unknown or repeated env_id. Nothing was
+                sent.
+            RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
+            gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
+        """
+        send = self._send_alone
+        if send is not None:
+            send(actions, env_id)
+            return
+        backend = self._open()
+        with backend.hold(settle=False):
+            self._held_send(backend, actions, env_id)
+
+    def _held_send(self, backend: Backend, actions: Actions, env_id: EnvIds | None) -> None:
+        self._drawer.watch(actions, backend.send(actions, env_id))
+
+    def recv(self, timeout: float | None = None) -> Step:
+        """Waits for the first `batch_size` lanes to be finished.
+
+        Args:
+            timeout: seconds; None: wait forever. Ctrl-C is answered in both cases.
+
+        Returns:
+            observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
+            which lanes got finished: row k is lane `infos["env_id"][k]`. With batch_size == num_envs the rows are in
+            the order of the lanes.
+
+        Raises:
+            TimeoutError: the batch was not complete in time. Nothing is lost; call `recv` again.
+            LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
+            RuntimeError: fewer than batch_size lanes are in flight, so the batch would never be complete.
+        """
+        if timeout is not None:
+            timeout = number("timeout", timeout, "a number of seconds, or None")
+            if not timeout >= 0:
+                raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
+        recv = self._recv_alone
         try:
-            self._backend.send_reset(seeds, values)
-        except TypeError as refusal:
-            raise ValueError(str(refusal)) from None
-        self._seeder.note(seeds, None)
-        self._step_pending = False
+            if recv is not None:
+                result = recv(timeout)
+            else:
+                backend = self._open()
+                with backend.hold(settle=False):
+                    result = backend.recv(timeout)
+        except LaneError:
+            self._step_pending = False
+            raise
+        self._step_pending = False  # if a step was pending, these are its results
+        if self.render_mode == "human":
+            self.render()
+        return result
+
+    def step_async(self, actions: Actions) -> None:
+        """Sends all lanes to be stepped, so that other work can be done before `step_wait`.
+
+        Raises:
+            As `send`; gymnasium.error.AlreadyPendingCallError: a step is already pending.
+        """
+        self._check_open()
+        if self.is_async:
+            raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
+        if self._step_pending:
+            raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
+        self.send(actions, np.arange(self.num_envs))
+        self._step_pending = True
+
+    def step_wait(self, timeout: float | None = None) -> Step:
+        """Waits for the step that `step_async` has begun, and returns what `step` would.
+
+        Raises:
+            gymnasium.error.NoAsyncCallError: no step is pending.
+            TimeoutError: the step was not done after `timeout` seconds. Nothing is lost.
+            LaneError: as `step`.
+        """
+        self._check_open()
+        if not self._step_pending:
+            raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
+        return converted(_without_ids, self.recv, timeout)
+
+    def fileno(self) -> int:
+        """A file descriptor that is readable when `recv` would not wait, for selectors and event loops.
+
+        It belongs to the env: only wait on it, and do not use it after `close`.
+
+        Raises:
+            OSError: the system has no such descriptor.
+        """
+        backend = self._open()
+        with backend.hold(settle=False):
+            return backend.fileno()
+
+    async def arecv(self) -> Step:
+        """`recv` for asyncio: other tasks run while lanes are stepped. It needs no additional thread.
+
+        Raises:
+            As `recv`; RuntimeError: another task is waiting for this env.
+        """
+        self._check_open()
+        self._waiter.check_free()
+        return await self._waiter.wait(self.fileno(), self.recv)
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        """Yields batches of results as long as enough lanes are in flight: send the next actions inside the loop."""
+        self._check_open()
+        while not self.closed and self._open().in_flight() >= self.batch_size:
+            yield await self.arecv()
 
 
-def send(self: Any, actions: Any, env_id: Any = None) -> None:
-    """Sends lanes to be stepped, and returns at once.
-
-    Args:
-        actions: one row per lane sent, in the form that `step` takes.
-        env_id: the lanes' numbers, int array or list; None: those last received, in their order.
-
-    Raises:
-        TypeError, ValueError: a wrong shape, an action out of range, an unknown or repeated env_id. Nothing was
-            sent.
-        RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
-        gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
-    """
-    send = self._send_alone
-    if send is not None:
-        send(actions, env_id)
-        return
-    with self._hold(settle=False):
-        self._held_send(actions, env_id)
-
-
-def recv(self: Any, timeout: float | None = None):
-    """Waits for the first `batch_size` lanes to be finished.
-
-    Args:
-        timeout: seconds; None: wait forever. Ctrl-C is answered in both cases.
-
-    Returns:
-        observations, rewards, terminations, truncations, infos as from `step`, with batch_size rows in the order in
-        which lanes got finished: row k is lane `infos["env_id"][k]`. With batch_size == num_envs the rows are in
-        the order of the lanes.
-
-    Raises:
-        TimeoutError: the batch was not complete in time. Nothing is lost; call `recv` again.
-        LaneError: some of these lanes failed; its `result` is the batch, its `env_id` says which lanes.
-        RuntimeError: fewer than batch_size lanes are in flight, so the batch would never be complete.
-    """
-    if timeout is not None:
-        timeout = number("timeout", timeout, "a number of seconds, or None")
-        if not timeout >= 0:
-            raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-    recv = self._recv_alone
-    try:
-        if recv is not None:
-            result = recv(timeout)
-        else:
-            with self._hold(settle=False):
-                result = self._backend.recv(timeout)
-    except LaneError:
-        self._step_pending = False
-        raise
-    self._step_pending = False  # if a step was pending, these are its results
-    if self.render_mode == "human":
-        self.render()
-    return result
-
-
-def step_async(self: Any, actions: Any) -> None:
-    """Sends all lanes to be stepped, so that other work can be done before `step_wait`.
-
-    Raises:
-        As `send`; gymnasium.error.AlreadyPendingCallError: a step is already pending.
-    """
-    self._check_open()
-    if self.is_async:
-        raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
-    if self._step_pending:
-        raise AlreadyPendingCallError("step_async() while a step is pending: call step_wait() first", "step")
-    self.send(actions, np.arange(self.num_envs))
-    self._step_pending = True
-
-
-def step_wait(self: Any, timeout: float | None = None):
-    """Waits for the step that `step_async` has begun, and returns what `step` would.
-
-    Raises:
-        gymnasium.error.NoAsyncCallError: no step is pending.
-        TimeoutError: the step was not done after `timeout` seconds. Nothing is lost.
-        LaneError: as `step`.
-    """
-    self._check_open()
-    if not self._step_pending:
-        raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
-    return converted(_without_ids, self.recv, timeout)
-
-
-def _without_ids(*result: Any):
+def _without_ids(*result: Any) -> Any:
     """The result of `recv` in the form that `step` returns, without "env_id"."""
     del result[4]["env_id"]
     return result
-
-
-def fileno(self: Any) -> int:
-    """A file descriptor that is readable when `recv` would not wait, for selectors and event loops.
-
-    It belongs to the env: only wait on it, and do not use it after `close`.
-
-    Raises:
-        OSError: the system has no such descriptor.
-    """
-    with self._hold(settle=False):
-        return self._backend.fileno()
-
-
-async def arecv(self: Any):
-    """`recv` for asyncio: other tasks run while lanes are stepped. It needs no additional thread.
-
-    Raises:
-        As `recv`; RuntimeError: another task is waiting for this env.
-    """
-    self._check_open()
-    self._waiter.check_free()
-    return await self._waiter.wait(self.fileno(), self.recv)
-
-
-async def __aiter__(self: Any) -> AsyncIterator[tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]]:
-    """Yields batches of results as long as enough lanes are in flight: send the next actions inside the loop."""
-    self._check_open()
-    while not self.closed and self._backend.in_flight() >= self.batch_size:
-        yield await self.arecv()

@@ -6,7 +6,6 @@ from typing import Any
 
 from batchenv.backend.core import CoreBackend
 from batchenv.backend.origin import Origin
-from batchenv.backend.protocol import Backend
 from batchenv.catalog import lookup
 from batchenv.envs import translator
 from batchenv.envs.drawing import check_mode
@@ -15,7 +14,8 @@ from batchenv.envs.drawing import check_mode
 class CoreOrigin(Origin):
     """An id of a C type."""
 
-    threads, from_id = None, True
+    threads: int | None = None
+    from_id = True
 
     def __init__(self, env_id: str):
         self.name, self._entry = lookup(env_id)
@@ -27,11 +27,11 @@ class CoreOrigin(Origin):
             check_mode(self.name, render_mode, self._translator.render_modes(self.name), num_envs)
             self._translator.check_drawing(render_mode)
 
-    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> Backend:
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend:
         return CoreBackend(self.name, self._translator, num_envs, params={**self._entry.kwargs, **params}, **options)
 
-    def metadata(self, backend: Backend | None = None) -> dict[str, Any]:
+    def metadata(self, backend: CoreBackend | None = None) -> dict[str, Any]:
         return {"render_modes": self._translator.render_modes(self.name), "render_fps": self._entry.render_fps}
 
-    def render_mode(self, backend: Backend, asked: str | None) -> str | None:
+    def render_mode(self, backend: CoreBackend, asked: str | None) -> str | None:
         return asked

@@ -6,9 +6,12 @@ import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 _LONGEST = 1e-3  # seconds during which results that have come are taken without a turn for other tasks
+
+
+_Result = TypeVar("_Result")
 
 
 class Waiter:
@@ -23,7 +26,7 @@ class Waiter:
         if self._wake is not None:
             raise RuntimeError("another task is waiting for this env: let one task receive, and share what it gets")
 
-    async def wait(self, descriptor: int, recv: Callable[[float], Any]) -> Any:
+    async def wait(self, descriptor: int, recv: Callable[[float], _Result]) -> _Result:
         """Waits until `recv(0)` raises no TimeoutError, and returns its result. `descriptor` is readable when that may
         be so. Other tasks get a turn every millisecond at least, also where results are always there at once."""
         import asyncio  # only here: it takes a tenth of the time of `import batchenv`, and most programs never wait so

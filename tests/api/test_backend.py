@@ -247,7 +247,7 @@ def test_parameters_stay_where_the_spaces_cannot_follow(monkeypatch):
     def no_room(*arguments):
         raise MemoryError("no room for bounds")
 
-    monkeypatch.setattr(batchenv.env.batch_env, "batch_space", no_room)
+    monkeypatch.setattr(batchenv.env.base, "batch_space", no_room)
     with pytest.raises(MemoryError, match="no room"):
         env.set_params(x_threshold=5.0)
     assert env.get_params() == params and env.observation_space is space
