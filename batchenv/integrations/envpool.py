@@ -18,7 +18,8 @@ NO_GYM = (
     "EnvPool's 'gym' is Gymnasium's API, with five values from step: use make_gymnasium, or env_type='gymnasium'. For "
     "the API of gym before 0.26 (four values): batchenv.make(id, env_type='gym')"
 )
-_Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 def takes_env_type(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
