@@ -6,7 +6,7 @@ observations, infos = env.reset(seed=0)
 observations, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from batchenv.system import built, openmp
 from batchenv.system.built import build_info
@@ -52,11 +52,12 @@ if TYPE_CHECKING:
     from batchenv.check import check_vector_env as check_vector_env
     from batchenv.compiler import compile as compile
     from batchenv.compiler import load as load
+    from batchenv.integrations import jax as jax
 
 register_with_gymnasium()
 
 
-def __getattr__(name: str):
+def _late(name: str) -> Any:
     if name == "check_vector_env":  # imported when first asked for: most programs check nothing
         from batchenv.check import check_vector_env
 
@@ -74,6 +75,10 @@ def __getattr__(name: str):
 
         raise AttributeError(f"batchenv has no make_gym. {NO_GYM}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:  # checkers have these names from above, and report all others
+    __getattr__ = _late
 
 
 def __dir__() -> list[str]:

@@ -94,7 +94,7 @@ def print_build() -> None:
 
 
 def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from batchenv.cli import bench
+    from batchenv.cli import bench, report
 
     ids = [env_id for text in options.ids for env_id in environments(text, options.cflags)]
     for path in filter(None, (options.json, options.plot, options.report)):  # before minutes of measuring, not after
@@ -105,8 +105,6 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             parser.error(f"cannot write {path}: it is a folder; name a file in it")
     if options.plot and (problem := bench.plot_problem(options.plot)):
         parser.error(problem)
-    if options.report:
-        from batchenv.cli import report
     ids = ids or batchenv.list_envs(None)
     plan = []
     for env_id in dict.fromkeys(ids):
@@ -182,7 +180,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m batchenv", description=__doc__.split(": ", 1)[1])
+    parser = argparse.ArgumentParser(prog="python -m batchenv", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("--version", action="version", version=f"batchenv {batchenv.__version__}")
     commands = parser.add_subparsers(dest="command")
     command = commands.add_parser("list", help="the environments, by family")

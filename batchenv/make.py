@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from batchenv.backend.transforms import DEFAULTS
 from batchenv.catalog import is_own, lookup
@@ -18,16 +20,55 @@ from batchenv.env.envpool_keywords import COMMON
 from batchenv.envs import translator
 from batchenv.integrations import find_player_wrapper, find_wrapper, wrapped
 from batchenv.integrations.envpool import PoolSpec, takes_env_type
-from batchenv.registry import reserved
+from batchenv.registry import Entry, reserved
 
 if TYPE_CHECKING:
+    from batchenv.integrations.dm import DmBatchEnv
+    from batchenv.integrations.gym import GymBatchEnv, PoolBatchEnv
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
+    from batchenv.integrations.player_rows import PlayerVectorEnv
+    from batchenv.integrations.rl_games import RlGamesBatchEnv
+    from batchenv.integrations.sb3 import BatchVecEnv
+    from batchenv.integrations.sb3_players import PlayerVecEnv
+    from batchenv.integrations.tianshou import TianshouBatchEnv
+    from batchenv.integrations.torch import TorchBatchEnv
+    from batchenv.integrations.torchrl import TorchRLBatchEnv
 
+# What makes an environment written in Python: an id, a spec of Gymnasium's, a function, or a list of these, per lane.
+MakeEnv: TypeAlias = str | EnvSpec | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
+@overload
+def make(
+    env_id: str, num_envs: int = 1, *, env_type: Literal["gymnasium"] = "gymnasium", **kwargs: Any
+) -> BatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["gym"], **kwargs: Any) -> GymBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["envpool_gym"], **kwargs: Any) -> PoolBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["dm"], **kwargs: Any) -> DmBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["torch"], **kwargs: Any) -> TorchBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["torchrl"], **kwargs: Any) -> TorchRLBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["sb3"], **kwargs: Any) -> BatchVecEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["tianshou"], **kwargs: Any) -> TianshouBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: Literal["rl_games"], **kwargs: Any) -> RlGamesBatchEnv: ...
+@overload
+def make(env_id: str, num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
+@overload
+def make(env_id: str, env_type: Literal["gymnasium"], /, *, num_envs: int = 1, **kwargs: Any) -> BatchEnv: ...
+@overload
+def make(env_id: str, env_type: Literal["dm"], /, *, num_envs: int = 1, **kwargs: Any) -> DmBatchEnv: ...
+@overload
+def make(env_id: str, env_type: str, /, *, num_envs: int = 1, **kwargs: Any) -> Any: ...
 @takes_env_type
-def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any):
+def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwargs: Any) -> Any:
     """Makes `num_envs` lanes (copies) of an environment as one `gymnasium.vector.VectorEnv`, or with another API.
 
     Args:
@@ -65,9 +106,58 @@ def _taken() -> set[str]:
 reserved.update(_taken())
 
 
+@overload
 def make_mujoco(
-    xml: Any, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
-):
+    xml: str | os.PathLike[str],
+    num_envs: int = 1,
+    *,
+    frame_skip: int = 1,
+    observation: Sequence[str] = ("qpos", "qvel"),
+    env_type: Literal["gymnasium"] = "gymnasium",
+    **kwargs: Any,
+) -> BatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["gym"], **kwargs: Any
+) -> GymBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["envpool_gym"], **kwargs: Any
+) -> PoolBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["dm"], **kwargs: Any
+) -> DmBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["torch"], **kwargs: Any
+) -> TorchBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["torchrl"], **kwargs: Any
+) -> TorchRLBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["sb3"], **kwargs: Any
+) -> BatchVecEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["tianshou"], **kwargs: Any
+) -> TianshouBatchEnv: ...
+@overload
+def make_mujoco(
+    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["rl_games"], **kwargs: Any
+) -> RlGamesBatchEnv: ...
+@overload
+def make_mujoco(xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
+def make_mujoco(
+    xml: str | os.PathLike[str],
+    num_envs: int = 1,
+    *,
+    frame_skip: int = 1,
+    observation: Sequence[str] = ("qpos", "qvel"),
+    **kwargs: Any,
+) -> Any:
     """Makes `num_envs` lanes (copies) of a MuJoCo model of your own.
 
     The physics runs in C. Rewards are 0, and episodes end only at the time limit: compute rewards and ends of your own
@@ -91,8 +181,57 @@ def make_mujoco(
     return make("MuJoCo-v0", num_envs, xml_file=xml, frame_skip=frame_skip, observation=observation, **kwargs)
 
 
+@overload
 def make_python(
-    make_env: Any,
+    make_env: MakeEnv,
+    num_envs: int | None = None,
+    *,
+    workers: str = "processes",
+    num_workers: int | str | None = None,
+    start_method: str | None = None,
+    step_timeout: float | None = None,
+    on_failure: str = "raise",
+    snapshots: str | None = None,
+    env_kwargs: dict[str, Any] | None = None,
+    env_type: Literal["gymnasium"] = "gymnasium",
+    **kwargs: Any,
+) -> BatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["gym"], **kwargs: Any
+) -> GymBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["envpool_gym"], **kwargs: Any
+) -> PoolBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["dm"], **kwargs: Any
+) -> DmBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["torch"], **kwargs: Any
+) -> TorchBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["torchrl"], **kwargs: Any
+) -> TorchRLBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["sb3"], **kwargs: Any
+) -> BatchVecEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["tianshou"], **kwargs: Any
+) -> TianshouBatchEnv: ...
+@overload
+def make_python(
+    make_env: MakeEnv, num_envs: int | None = None, *, env_type: Literal["rl_games"], **kwargs: Any
+) -> RlGamesBatchEnv: ...
+@overload
+def make_python(make_env: MakeEnv, num_envs: int | None = None, *, env_type: str, **kwargs: Any) -> Any: ...
+def make_python(
+    make_env: MakeEnv,
     num_envs: int | None = None,
     *,
     workers: str = "processes",
@@ -104,7 +243,7 @@ def make_python(
     env_kwargs: dict[str, Any] | None = None,
     env_type: str = "gymnasium",
     **kwargs: Any,
-):
+) -> Any:
     """Makes lanes of an environment that is written in Python, with Gymnasium's API.
 
     Args:
@@ -152,14 +291,33 @@ def make_python(
     return wrapped(find_wrapper(env_type), kwargs, making)
 
 
+@overload
 def make_parallel(
-    env_id: Any,
+    env_id: MakeEnv,
+    num_envs: int | None = None,
+    *,
+    players: int | None = None,
+    env_type: Literal["pettingzoo"] = "pettingzoo",
+    **kwargs: Any,
+) -> ParallelBatchEnv: ...
+@overload
+def make_parallel(
+    env_id: MakeEnv, num_envs: int | None = None, *, env_type: Literal["gymnasium"], **kwargs: Any
+) -> PlayerVectorEnv: ...
+@overload
+def make_parallel(
+    env_id: MakeEnv, num_envs: int | None = None, *, env_type: Literal["sb3"], **kwargs: Any
+) -> PlayerVecEnv: ...
+@overload
+def make_parallel(env_id: MakeEnv, num_envs: int | None = None, *, env_type: str, **kwargs: Any) -> Any: ...
+def make_parallel(
+    env_id: MakeEnv,
     num_envs: int | None = None,
     *,
     players: int | None = None,
     env_type: str = "pettingzoo",
     **kwargs: Any,
-):
+) -> Any:
     """Makes `num_envs` lanes (copies) of an environment for several players, with PettingZoo's parallel API around
     them.
 
@@ -210,7 +368,7 @@ def _parallel_own(name: str, num_envs: int | None, **kwargs: Any) -> ParallelBat
 
 
 def _parallel_atari(
-    name: str, entry: Any, num_envs: int | None, players: int | None, **kwargs: Any
+    name: str, entry: Entry, num_envs: int | None, players: int | None, **kwargs: Any
 ) -> ParallelBatchEnv:
     """`make_parallel` of an Atari game."""
     from batchenv.envs.atari.players import MODES
@@ -246,12 +404,12 @@ def _parallel_python(make_env: Any, num_envs: int | None, **kwargs: Any) -> Para
     return ParallelBatchEnv(env, WorkerCast(env, env.metadata.pop(LAYOUT)))
 
 
-def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any):
+def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any) -> BatchEnv:
     """EnvPool's name for `batchenv.make`."""
     return make(env_id, num_envs, **kwargs)
 
 
-def make_dm(env_id: str, num_envs: int = 1, **kwargs: Any):
+def make_dm(env_id: str, num_envs: int = 1, **kwargs: Any) -> DmBatchEnv:
     """EnvPool's name for `batchenv.make(..., env_type="dm")`."""
     return make(env_id, num_envs, env_type="dm", **kwargs)
 

@@ -22,7 +22,8 @@ class Normalizer:
     def __init__(self, shape: tuple[int, ...], epsilon: float = 1e-8):
         from gymnasium.wrappers.utils import RunningMeanStd
 
-        self.obs_rms = RunningMeanStd(shape=shape, dtype=np.float32)
+        dtype: Any = np.float32  # RunningMeanStd takes any dtype, though its annotation names float64 alone
+        self.obs_rms = RunningMeanStd(shape=shape, dtype=dtype)
         self.update_running_mean = True
         self._shape = shape
         self._epsilon = epsilon

@@ -40,12 +40,14 @@ class Texts(tuple):
         return self
 
     def _items(self) -> tuple[Any, ...]:
-        if self._made is None:
+        made = self._made
+        if made is None:
             if self.codes.ndim > 1 + self._source.ndim:
-                self._made = tuple([Texts(codes, self._source) for codes in self.codes])
+                made = tuple([Texts(codes, self._source) for codes in self.codes])
             else:
-                self._made = self._source.texts(self.codes)
-        return self._made
+                made = self._source.texts(self.codes)
+            self._made = made
+        return made
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -122,11 +124,8 @@ def _plain(value: Any) -> Any:
     return value._items() if isinstance(value, Texts) else value
 
 
-class AnyText(spaces.Text):
-    """The space of all texts of printable characters."""
-
-    def __init__(self, seed: Any = None):
-        super().__init__(_LONGEST, charset=frozenset(string.printable), seed=seed)
+class _SharedText(spaces.Text):
+    """A space of texts whose copies share what does not change."""
 
     def __deepcopy__(self, memo: Any) -> Any:
         """A vector environment has a copy per lane. What does not change is the same in all of them."""
@@ -137,11 +136,8 @@ class AnyText(spaces.Text):
             made._np_random.bit_generator.state = self._np_random.bit_generator.state
         return made
 
-    def __repr__(self) -> str:
-        return "AnyText()"
 
-
-class TextSpace(AnyText):
+class TextSpace(_SharedText):
     """The space of one of the texts that are listed. It equals other such spaces of the same texts, and MiniGrid's
     MissionSpace where that has the same."""
 

@@ -53,7 +53,7 @@ class Functions:
             env,
             order,
             results.observations,
-            lambda *seed: env.reset(seed=seeds_of(*seed, ())[0] if seed else None)[0],
+            lambda *seed: env.reset(seed=seeds_of(seed[0], ())[0] if seed else None)[0],
             anew=True,
         )
         # The drawer of a render mode watches each step, which goes through the env for that.
@@ -250,7 +250,7 @@ def _as_numbers(leaf: Any, form: Any) -> Any:
         ValueError: an integer is too wide for JAX.
     """
     leaf, is_a = _as_jax(leaf, "actions"), jax.numpy.issubdtype
-    integer = is_a(leaf.dtype, np.integer) or (form.dtype in (np.int8, np.bool_) and leaf.dtype == np.bool_)
+    integer = is_a(leaf.dtype, np.integer) or (form.dtype.type in (np.int8, np.bool_) and leaf.dtype == np.bool_)
     if not integer and (form.dtype.kind in "iub" or not is_a(leaf.dtype, np.floating)):
         rule, example = ("integers", "int32") if form.dtype.kind in "iub" else ("numbers", form.dtype)
         raise TypeError(

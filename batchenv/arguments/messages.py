@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from batchenv.arguments import other_packages
 from batchenv.arguments.numbers import brief
@@ -109,7 +110,7 @@ def _gymnasiums() -> list[str]:
 def not_an_id(value: Any) -> str:
     """The message for something that is not a str where an id belongs."""
     head = f"id={value!r} must be a str such as 'CartPole-v1', not {type(value).__name__}"
-    if isinstance(value, gymnasium.envs.registration.EnvSpec):
+    if isinstance(value, EnvSpec):
         return f"{head}: pass its id, {value.id!r}"
     if callable(value) or isinstance(value, gymnasium.Env):
         return (

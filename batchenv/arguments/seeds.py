@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
@@ -10,10 +11,15 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.numbers import integer
 
+# Checked: an int s: lane i gets seed s + i; a list: one per lane, or None where its stream goes on; None: all go on.
+Seeds: TypeAlias = int | list[int | None] | None
+
 
 def entropy() -> int:
     """A seed from the operating system."""
-    return int(np.random.SeedSequence().entropy)
+    seed = np.random.SeedSequence().entropy
+    assert isinstance(seed, int)  # as of all that were given none
+    return seed
 
 
 FIX = "pass an int from 0 on, as large as you like"
@@ -29,7 +35,7 @@ def read_seed(seed: Any, name: str = "seed", fix: str = FIX) -> int:
     return integer(name, seed, 0, None, f": {fix}")
 
 
-def check_seed(seed: Any, count: int) -> Any:
+def check_seed(seed: Any, count: int) -> Seeds:
     """`seed` of `count` lanes: None, an int, or a list of ints and None, one per lane.
 
     Raises:
@@ -54,15 +60,15 @@ def lane_seeds(seed: Any, count: int) -> list[int | None]:
     return [None if seeds is None else seeds + lane for lane in range(count)]
 
 
-def adopt_stream(space: spaces.Space, before: spaces.Space) -> None:
+def adopt_stream(space: spaces.Space[Any], before: spaces.Space[Any]) -> None:
     """Has a space go on with the random stream of the space that it replaces, so that what was seeded stays so."""
     if type(space) is not type(before):
         return
     space._np_random = before._np_random
-    if isinstance(space, spaces.Dict):
+    if isinstance(space, spaces.Dict) and isinstance(before, spaces.Dict):
         for name in space.keys() & before.keys():
             adopt_stream(space[name], before[name])
-    elif isinstance(space, spaces.Tuple):
+    elif isinstance(space, spaces.Tuple) and isinstance(before, spaces.Tuple):
         for part, old in zip(space, before, strict=False):
             adopt_stream(part, old)
 
@@ -75,11 +81,11 @@ class Seeder:
     """
 
     def __init__(self, count: int, first: int | None):
-        self.known: Any = None
+        self.known: int | Sequence[int] | None = None
         self._count = count
         self._first = first
 
-    def fill(self, seeds: Any) -> Any:
+    def fill(self, seeds: Seeds) -> Seeds:
         """The checked `seeds` of a reset, completed with seeds for lanes that have none yet."""
         if self.known is not None:
             return seeds
@@ -90,22 +96,23 @@ class Seeder:
             return [base + i if s is None else s for i, s in enumerate(seeds)]
         return seeds
 
-    def note(self, seeds: Any, mask: NDArray[np.bool_] | None) -> None:
+    def note(self, seeds: Seeds, mask: NDArray[np.bool_] | None) -> None:
         """Notes that the lanes of `mask` (None: all) were reset with these seeds (None: their streams go on)."""
         if seeds is None:
             return
         if isinstance(seeds, int) and mask is None:
             self.known = seeds
             return
-        known = list(self.of_lanes()) if self.known is not None else [None] * self._count
+        known = [0] * self._count if self.known is None else list(self.of_lanes())  # 0: until the next lines
         chosen = range(self._count) if mask is None else np.flatnonzero(mask).tolist()
         for i in chosen:
             new = seeds + i if isinstance(seeds, int) else seeds[i]
-            known[i] = known[i] if new is None else new
+            if new is not None:
+                known[i] = new
         self.known = known
 
     def of_lanes(self) -> tuple[int, ...]:
         """One seed per lane, after the first reset."""
         if isinstance(self.known, int):
             return tuple(range(self.known, self.known + self._count))
-        return tuple(self.known)
+        return tuple(self.known or ())

@@ -117,17 +117,17 @@ class CoreBackend(Backend):
         self.normalizers = stage.normalizers() if stage is not None else {}
 
     @property
-    def num_threads(self) -> int:
+    def num_threads(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] BatchEnv only reads it
         """See `Backend`."""
         return self.core.num_threads
 
     @property
-    def closed(self) -> bool:
+    def closed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] likewise
         """See `Backend`."""
         return self.core.closed
 
     @property
-    def needs_reset(self) -> bool:
+    def needs_reset(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] likewise
         """See `Backend`."""
         return self.core.needs_reset
 
@@ -286,7 +286,7 @@ class CoreBackend(Backend):
     def attributes(self) -> Sequence[str]:
         return [*self.translator.names, *self.state(), "state"]
 
-    def attribute(self, name: str) -> Sequence[Any]:
+    def attribute(self, name: str) -> Sequence[Any] | NDArray[Any]:
         """See `Backend.attribute`. The attribute "state" is the fields of a lane's state as one array."""
         if name in self.translator.names:
             return self.translator.attribute(name, self.core)

@@ -18,6 +18,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import ArrayLike, NDArray
 
 from batchenv._core import LaneError, LanePendingError
+from batchenv.arguments.seeds import Seeds
 from batchenv.backend.snapshot import Snapshot
 
 __all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "Layout", "ResetNeeded", "Shortcuts"]
@@ -30,7 +31,6 @@ Flags: TypeAlias = NDArray[np.bool_]
 Step: TypeAlias = tuple[Observations, Rewards, Flags, Flags, dict[str, Any]]
 Actions: TypeAlias = ArrayLike | Mapping[str, Any] | tuple[Any, ...]
 Out: TypeAlias = Sequence[Any] | None  # four arrays to write into, each of which may be None
-Seeds: TypeAlias = int | list[int | None] | None
 EnvIds: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]  # the numbers of lanes, in this order
 Lanes: TypeAlias = int | np.integer[Any] | slice | EnvIds | Flags  # for `lanes.lane_indices`
 
@@ -233,7 +233,7 @@ class Backend(Protocol):
         """Names of the attributes of lanes other than parameters."""
         return ()
 
-    def attribute(self, name: str) -> Sequence[Any]:
+    def attribute(self, name: str) -> Sequence[Any] | NDArray[Any]:
         """The value of one of `attributes` in each lane."""
         raise KeyError(name)
 

@@ -142,9 +142,10 @@ class Transforms:
         """The last transforms of observations of this space and of rewards, or None if there are none."""
         if not self.normalize and self.gamma is None and self.clip is None:
             return None
+        shape = space.shape  # not None where it is needed: `space` has found a Box
         return Stage(
             num_envs,
-            Normalizer(space.shape) if self.normalize else None,
+            Normalizer(shape) if self.normalize and shape is not None else None,
             None if self.gamma is None else RewardNormalizer(num_envs, self.gamma, same_step),
             self.clip,
             space.dtype if self.normalize or self.clip is not None else None,
@@ -194,7 +195,7 @@ class Transforms:
                 made = [f"rescale_observation={brief(self._bounds)}"]
                 if not isinstance(raw, spaces.Box):
                     raise TypeError("it needs a Box")
-                low, high = self._ends(raw)
+                low, high = self._ends(raw, self._bounds)
                 env = wrappers.RescaleObservation(env, low, high)
             if self.core["time_aware"]:
                 env = wrappers.TimeAwareObservation(env)
@@ -219,12 +220,14 @@ class Transforms:
                     f"clip_observation={self.clip!r} needs Box observations of floats, not {space}: "
                     "observation_dtype='float32' makes them so"
                 )
-            space = spaces.Box(*(np.clip(end, *self.clip) for end in (space.low, space.high)), space.shape, space.dtype)
+            low, high = (np.clip(end, *self.clip) for end in (space.low, space.high))
+            space = spaces.Box(low, high, space.shape, space.dtype.type)
         return space
 
-    def _ends(self, raw: spaces.Box) -> Iterator[NDArray[Any]]:
+    @staticmethod
+    def _ends(raw: spaces.Box, bounds: tuple[Any, Any]) -> Iterator[NDArray[Any]]:
         """The bounds of rescaled observations, in the dtype of `raw` and of its shape."""
-        for end in self._bounds:
+        for end in bounds:
             try:
                 values = np.asarray(end)
             except ValueError:  # ragged
@@ -234,7 +237,7 @@ class Transforms:
             elif values.dtype.kind not in "iuf":
                 raise TypeError(f"{brief(end)} must be a number, or an array of numbers of shape {raw.shape}")
             if raw.dtype.kind in "iu":
-                range_ = np.iinfo(raw.dtype)
+                range_ = np.iinfo(raw.dtype.name)
                 if not ((values >= range_.min) & (values <= range_.max)).all():
                     raise ValueError(
                         f"they stay {raw.dtype}, so the bounds must be in {range_.min}..{range_.max}; rescale "
@@ -242,12 +245,12 @@ class Transforms:
                     )
             yield np.broadcast_to(values.astype(raw.dtype), raw.shape)
 
-    def coefficients(self, raw: spaces.Box) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    def coefficients(self, raw: spaces.Space[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """(gradient, intercept) of rescaled observations, rounded as in gymnasium.wrappers.utils.rescale_box:
         components with an unbounded side are only shifted, the others also scaled. None if nothing is rescaled."""
-        if self._bounds is None:
+        if self._bounds is None or not isinstance(raw, spaces.Box):
             return None
-        low, high = self._ends(raw)
+        low, high = self._ends(raw, self._bounds)
         bounded = np.isfinite(low) & np.isfinite(high)
         wide = getattr(np, "float128", np.float64)
         gradient = np.ones(raw.shape, raw.dtype)

@@ -33,7 +33,7 @@ def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
 )
 def next_step_is_the_reset(trial: Trial) -> None:
     for end in trial.ends():
-        for lane in np.flatnonzero(end.at.ended):
+        for lane in np.flatnonzero(end.at.ended).tolist():
             got = (
                 float(end.after.rewards[lane]),
                 *(bool(f[lane]) for f in (end.after.terminations, end.after.truncations)),
@@ -61,7 +61,7 @@ def next_step_ignores_the_action(trial: Trial) -> None:
         for earlier in taken:
             last = trial.step(env, earlier)
         results.append(trial.step(env, action))
-    for lane in np.flatnonzero(last.ended):
+    for lane in np.flatnonzero(last.ended).tolist():
         rows = [row(trial.obs_space, step.obs, lane) for step in results]
         for other in rows[1:]:
             if not same(rows[0], other):
@@ -79,9 +79,10 @@ def next_step_ignores_the_action(trial: Trial) -> None:
 def same_step_gives_final_obs(trial: Trial) -> None:
     for end in trial.ends():
         final = end.at.infos.get("final_obs")
-        require(final is not None, f"at an episode's end infos have only {sorted(end.at.infos)}")
+        if final is None:
+            raise Violation(f"at an episode's end infos have only {sorted(end.at.infos)}")
         require(len(final) == trial.num_envs, f"final_obs is {brief(final)}")
-        for lane in np.flatnonzero(end.at.ended):
+        for lane in np.flatnonzero(end.at.ended).tolist():
             one = row(trial.obs_space, final, lane) if isinstance(final, dict) else final[lane]
             require(
                 one is not None and same(np.shape(one), np.shape(row(trial.obs_space, end.at.obs, lane))),
@@ -136,7 +137,7 @@ def same_step_returns_the_new_episode(trial: Trial) -> None:
     pairs = []
     for end in trial.ends():
         final = end.at.infos.get("final_obs")
-        for lane in np.flatnonzero(end.at.ended):
+        for lane in np.flatnonzero(end.at.ended).tolist():
             if final is not None and not isinstance(final, dict) and final[lane] is not None:
                 pairs.append((final[lane], row(trial.obs_space, end.at.obs, lane)))
     if not pairs:

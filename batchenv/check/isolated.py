@@ -66,8 +66,8 @@ def run_isolated(
             for event in _events({**job, "parts": parts}, timeout):
                 if "parts" in event:
                     parts, report.target, report.notes = event["parts"], event["name"], event["notes"]
-                    report.modes = [part["mode"] for part in parts]
-                elif "status" in event:
+                    report.modes = [part["mode"] for part in event["parts"]]
+                elif "status" in event and parts:
                     tell(parts[0], event["status"], event["detail"])
                 parts = parts and [part for part in parts if part["checks"]]
             if parts is None or parts:
@@ -127,6 +127,7 @@ def _events(job: dict[str, Any], timeout: float) -> Iterator[dict[str, Any]]:
         reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
         reader.start()
         try:
+            assert process.stdin is not None  # it is a pipe
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(job).encode())
                 process.stdin.close()

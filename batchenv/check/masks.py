@@ -50,7 +50,7 @@ def _problem(trial: Trial) -> str:
 
 
 def need_masks(trial: Trial) -> None:
-    if not hasattr(trial, "mask_problem"):
+    if trial.mask_problem is None:
         trial.mask_problem = _problem(trial)
     if trial.mask_problem:
         raise NotApplicable("masked resets do not work, see masked_reset_is_for_the_masked")
@@ -170,7 +170,7 @@ def masked_reset_forgets_the_end(trial: Trial) -> None:
     obs = copy.deepcopy(obs)
     got = trial.step(env, action)
     compared = False
-    for lane in np.flatnonzero(ended):
+    for lane in np.flatnonzero(ended).tolist():
         if same(row(trial.obs_space, fresh, lane), row(trial.obs_space, obs, lane)):
             compared = True
             one, two = (_shown(trial, step, lane) for step in (wanted, got))

@@ -6,6 +6,8 @@ import copy
 import itertools
 from typing import Any
 
+import numpy as np
+
 from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
 from batchenv.check.trial import SEEDS, Trial, alike, difference, essence, row, same
 
@@ -187,7 +189,7 @@ def episodes_start_anew(trial: Trial) -> None:
     ends = trial.ends()
     starts = {lane: [row(trial.obs_space, trial.record.start, lane)] for lane in range(trial.num_envs)}
     for end in ends:
-        for lane in end.at.ended.nonzero()[0]:
+        for lane in np.flatnonzero(end.at.ended).tolist():
             source = {"NextStep": end.after.obs, "SameStep": end.at.obs, "Disabled": end.at.restart}[trial.mode]
             starts[lane].append(row(trial.obs_space, source, lane))
     known = [group for group in starts.values() if len(group) > 2]

@@ -5,7 +5,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from batchenv.check.rules import PRACTICE, NotApplicable, brief, check, require
+from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require
 from batchenv.check.trial import Trial
 
 FIRST = "first steps"
@@ -70,7 +70,7 @@ def _unlike(given: spaces.Space, wanted: spaces.Space, path: str = "") -> str:
     where = f" in {path[1:]}" if path else ""
     if type(given) is not type(wanted) or given.shape != wanted.shape or given.dtype != wanted.dtype:
         return f"{brief(given, 80)} instead of {brief(wanted, 80)}{where}"
-    if not isinstance(wanted, (spaces.Dict, spaces.Tuple)):
+    if not (isinstance(wanted, (spaces.Dict, spaces.Tuple)) and isinstance(given, (spaces.Dict, spaces.Tuple))):
         return ""
     ours, theirs = (dict(x.items() if isinstance(x, spaces.Dict) else enumerate(x.spaces)) for x in (given, wanted))
     if ours.keys() != theirs.keys():
@@ -86,8 +86,8 @@ def _unlike(given: spaces.Space, wanted: spaces.Space, path: str = "") -> str:
 def autoreset_mode_is_declared(trial: Trial) -> None:
     env = trial.make()
     metadata = getattr(env, "metadata", None)
-    require(isinstance(metadata, dict), f"metadata is {brief(metadata)}")
-    require("autoreset_mode" in metadata, f"metadata is {brief(metadata)}")
+    if not isinstance(metadata, dict) or "autoreset_mode" not in metadata:
+        raise Violation(f"metadata is {brief(metadata)}")
     mode = metadata["autoreset_mode"]
     require(isinstance(mode, AutoresetMode), f'metadata["autoreset_mode"] is {brief(mode)}, a {type(mode).__name__}')
 

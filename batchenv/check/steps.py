@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -35,7 +36,7 @@ def _misfit(space: spaces.Space, obs: object) -> str:
     return "" if space.contains(obs) else f"{brief(obs)} is not in {brief(space)}"
 
 
-def _outside(space: spaces.Space, obs: object, path: str = "") -> str:
+def _outside(space: spaces.Space, obs: Any, path: str = "") -> str:
     """Which part of one lane's observation is outside its space; "" if none."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
@@ -155,7 +156,7 @@ def step_before_reset_raises(trial: Trial) -> None:
     _must_raise(env, trial.actions(1)[0], "step(actions) before reset")
 
 
-def _must_raise(env: object, action: object, what: str) -> None:
+def _must_raise(env: Any, action: Any, what: str) -> None:
     try:
         result = env.step(action)
     except Exception:

@@ -31,7 +31,7 @@ class Target:
         self,
         name: str,
         reference: str | None,
-        make: Callable[..., Any] | None,
+        make: Callable[[dict[str, Any]], Any],
         lanes: int | None = None,
         instance: Any = None,
     ):
@@ -88,7 +88,7 @@ def resolve(target: Any, num_envs: int, vectorization_mode: str | None = None) -
         return _by_name(target, num_envs, vectorization_mode)
     steps = callable(getattr(target, "reset", None)) and callable(getattr(target, "step", None))
     if steps and not inspect.isclass(target):
-        return Target(type(target).__name__, None, None, instance=target)
+        return Target(type(target).__name__, None, lambda options: target, instance=target)
     if callable(target):
         return _factory(getattr(target, "__name__", brief(target, 60)), reference_of(target), target, num_envs)
     raise TypeError(
@@ -149,7 +149,7 @@ class _MakeVec:
             env = gymnasium.make_vec(self.id, **self.how)
             self.kind = type(env.unwrapped)
             env.close()
-        if options and issubclass(self.kind, (SyncVectorEnv, AsyncVectorEnv)):
+        if options and self.kind is not None and issubclass(self.kind, (SyncVectorEnv, AsyncVectorEnv)):
             options = {"vector_kwargs": options}
         return gymnasium.make_vec(self.id, **self.how, **options)
 

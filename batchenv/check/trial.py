@@ -145,6 +145,7 @@ class Trial:
         self.target, self.asked, self.mode = target, asked, mode
         self.max_steps, self.seconds = max_steps, seconds
         self.lost: set[str] = set()  # names of checks at which a process hung or died
+        self.mask_problem: str | None = None  # what is wrong with masked resets; None: they were not tried yet
         self._open: list[Any] = []
 
     # ---- envs ----------------------------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ class Trial:
             step.restart = copy.deepcopy(env.reset(options={"reset_mask": step.ended.copy()})[0])
         return step
 
-    def outcome(self, env: Any, seed: int) -> list[list[Any]]:
+    def outcome(self, env: Any, seed: int | list[int] | None) -> list[list[Any]]:
         """For each lane, everything that a reset with this seed and a few equal actions show."""
         obs = copy.deepcopy(env.reset(seed=seed)[0])
         steps = self.roll(env, self.equal_actions())

@@ -49,6 +49,7 @@ class Contestant:
 
     def run(self, calls: int) -> float:
         step, actions = self.env.step, islice(self._actions, calls)
+        result = None
         start = time.perf_counter()
         for action in actions:
             try:
@@ -169,7 +170,7 @@ def row(env_id: str, lanes: int, threads: int | None, seconds: float, compare: b
 
 def environment() -> dict[str, Any]:
     """The software and the machine on which the figures depend."""
-    versions = {"python": platform.python_version()}
+    versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)

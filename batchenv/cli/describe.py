@@ -16,6 +16,7 @@ from gymnasium.error import DependencyNotInstalled
 import batchenv
 from batchenv import _core
 from batchenv.arguments import messages
+from batchenv.backend.core import CoreBackend
 from batchenv.envs.atari import games
 from batchenv.registry import FAMILIES, TABLE, Entry, Family
 
@@ -142,8 +143,10 @@ def _many(family: str, ids: list[str]) -> Iterator[str]:
 
 
 def _wrapped(words: Iterable[str]) -> list[str]:
-    indent = {"initial_indent": "  ", "subsequent_indent": "  "}
-    return textwrap.wrap(", ".join(words), 110, break_long_words=False, break_on_hyphens=False, **indent)
+    text = ", ".join(words)
+    return textwrap.wrap(
+        text, 110, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _table(ids: list[str]) -> Iterator[str]:
@@ -177,6 +180,8 @@ def info_lines(env_id: str) -> Iterator[str]:
     tables = _core.type_info(entry.type_name)
     lanes = 64 if entry.extra else MANY
     env = batchenv.make(env_id, lanes)
+    backend = env._open()
+    assert isinstance(backend, CoreBackend)  # as of all ids of the table
     yield env_id
     yield f"observation space: {env.single_observation_space}"
     yield f"action space: {env.single_action_space}{_meanings(entry, env)}"
@@ -185,19 +190,19 @@ def info_lines(env_id: str) -> Iterator[str]:
     yield from _fields("state", tables["state"])
     if tables["info"]:
         yield from _fields("info", tables["info"])
-    if env._backend.translator.KEYWORDS:
+    if backend.translator.KEYWORDS:
         yield "keywords:"
-        for name, default, meaning in env._backend.translator.KEYWORDS:
+        for name, default, meaning in backend.translator.KEYWORDS:
             yield f"  {name} = {entry.kwargs.get(name, default)!r}: {meaning}"
     for row in tables["params"]:
         row["default"] = entry.kwargs.get(row["name"], row["default"])
     yield from _params("parameters", tables["params"])
-    names = env._backend.translator.fields
+    names = backend.translator.fields
     if names:
         yield "fields of MuJoCo's model, with their shapes; make() and set_params() take them, for single lanes too:"
-        yield from _wrapped(name + _shape(env._backend.translator.field_shape(name)) for name in names)
+        yield from _wrapped(name + _shape(backend.translator.field_shape(name)) for name in names)
     yield from _params("reset options", tables["options"])
-    yield f"bytes per lane: {env._backend.core.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}"
+    yield f"bytes per lane: {backend.core.nbytes / lanes:.1f}{', without the engine' if entry.extra else ''}"
 
 
 def _meanings(entry: Entry, env: Any) -> str:

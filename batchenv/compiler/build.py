@@ -269,6 +269,7 @@ def _made_before(job: _Job, folder: Path) -> Built | None:
 
 def _build_somewhere(job: _Job) -> Built | None:
     """Compiles in the first folder that has room. Returns None if a header changed meanwhile."""
+    full: Exception | None = None
     for folder in folders():
         try:
             with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
@@ -276,7 +277,7 @@ def _build_somewhere(job: _Job) -> Built | None:
         except CompileError as error:
             if "No space left on device" not in str(error):
                 raise CompileError(f"{job.source} does not compile:\n{error}") from None
-            full: Exception = error
+            full = error
         except OSError as error:
             full = error
     raise OSError(f"{job.source} cannot be compiled, since its library cannot be written: {full}")

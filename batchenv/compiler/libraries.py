@@ -173,6 +173,7 @@ def find(text: str, cflags: Sequence[str] = ()) -> tuple[str, Entry]:
         OSError: there is no such file.
     """
     match = FILE.fullmatch(text)
+    assert match is not None  # as `is_file` says
     path, env_id = str(Path(match["path"]).absolute()), match["id"]
     library = next((known for (file, _), known in _opened.items() if file == path and env_id in known.entries), None)
     if library is None:

@@ -152,14 +152,14 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
             return backend.generators()
 
     @property
-    def closed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] Gymnasium's is an attribute
+    def closed(self) -> bool:
         """Whether `close` has ended the env."""
         backend = self._backend
         return backend is None or backend.closed
 
     @closed.setter
-    def closed(self, value: bool) -> None:
-        if value and not self.closed:  # Gymnasium's wrappers set this attribute
+    def closed(self, value: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if value and not self.closed:  # Gymnasium's wrappers set this, which is an attribute in Gymnasium
             self.close()
 
     def close(self, **kwargs: Any) -> None:

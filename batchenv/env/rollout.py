@@ -66,7 +66,7 @@ class Rollouts(Base):
             if seed is not None:
                 raise ValueError(f"seed={seed!r} is for policy='random'")
             nesting = isinstance(self.single_action_space, (spaces.Dict, spaces.Tuple))
-            part = nested.any_leaf(actions) if nesting else actions
+            part: Any = nested.any_leaf(actions) if nesting else actions
             shape = f"({', '.join(map(str, ('T', *(self.action_space.shape or ()))))})"
             try:
                 steps = np.shape(part)[0] if np.ndim(part) else None

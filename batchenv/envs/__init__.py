@@ -17,7 +17,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 def translator(type_name: str) -> Translator:
     """A new translator for a C type. The module that has it is imported here."""
-    family = FAMILIES.get(type_info(type_name)["family"])
+    family = FAMILIES.get(type_info(type_name)["family"] or "")
     made = Translator()
     if family is not None and family.translators:
         with importing:

@@ -71,7 +71,7 @@ class LunarLander(Box2D):
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)
-        self.exhaust = {}  # of lanes that have been drawn
+        self.exhaust: dict[int, Exhaust] = {}  # of lanes that have been drawn
 
     def to_core(self, keywords):
         """See `Translator.to_core`. Gives Gymnasium's advice about the wind."""
@@ -91,10 +91,12 @@ class LunarLander(Box2D):
         ground = [(600 / 30.0 / 10 * i, float(y)) for i, y in enumerate(lane["terrain"])]
         env.sky_polys = [[a, b, (b[0], height), (a[0], height)] for a, b in itertools.pairwise(ground)]
         exhaust, steps = self.exhaust.get(lane["lane"]), int(lane["elapsed_steps"])
-        goes_on = exhaust is not None and exhaust.ground == ground and exhaust.steps in (steps, steps - 1)
-        if not goes_on:
-            exhaust = self.exhaust[lane["lane"]] = Exhaust(ground, float(params["gravity"]))
-        if not goes_on or exhaust.steps < steps:
+        if exhaust is None or exhaust.ground != ground or exhaust.steps not in (steps, steps - 1):
+            exhaust, blows = Exhaust(ground, float(params["gravity"])), True
+            self.exhaust[lane["lane"]] = exhaust
+        else:
+            blows = exhaust.steps < steps
+        if blows:
             exhaust.step(env, lane["exhaust"].reshape(2, 5).tolist())
         exhaust.steps, env.world, env.particles = steps, exhaust.world, exhaust.particles
 
@@ -117,7 +119,8 @@ class BipedalWalker(Box2D):
 
     def put(self, env, lane, params, action):
         """See `Drawn.put`. Gymnasium's class shows a ray of the lidar in 20 of 100 pictures: here, of 100 steps."""
-        if env.hull is None:
+        unmade = env.hull is None
+        if unmade:
             env.reset(seed=0)
         self.put_bodies([env.hull, *env.legs], lane["bodies"])
         x = env.hull.position
@@ -166,4 +169,4 @@ class BipedalWalker(Box2D):
                 start[1] - math.cos(1.5 * i / 10.0) * 160 / 30.0,
             )
             if fraction < 1:
-                ray.p2 = ((np.float32(1) - fraction) * begin + fraction * np.float32(ray.p2)).tolist()
+                ray.p2 = ((np.float32(1) - fraction) * begin + fraction * np.array(ray.p2, np.float32)).tolist()

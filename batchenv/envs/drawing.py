@@ -34,10 +34,11 @@ def _gymnasium_class(env_id: str) -> Any:
     """Gymnasium's class for `env_id`, or None where the installed Gymnasium has none, or a user has registered another
     environment under this id."""
     spec = gymnasium.registry.get(env_id)
-    if spec is None or not str(spec.entry_point).startswith("gymnasium.envs."):
+    entry_point = None if spec is None else spec.entry_point
+    if not isinstance(entry_point, str) or not entry_point.startswith("gymnasium.envs."):
         return None
     with importing:
-        return load_env_creator(spec.entry_point)
+        return load_env_creator(entry_point)
 
 
 class Drawn(Translator):

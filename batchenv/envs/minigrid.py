@@ -48,7 +48,7 @@ for _name in ("MiniGrid", "BabyAI"):
 
 def encoded(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """(..., 3): type, color and state of cells, as minigrid encodes them."""
-    return np.stack([TYPES[cells & 15], cells >> 4 & 7, STATES[cells & 15]], axis=-1)
+    return np.stack([TYPES[cells & 15], cells >> 4 & 7, STATES[cells & 15]], axis=-1, dtype=np.uint8)
 
 
 class MiniGrid(Translator):
@@ -67,8 +67,9 @@ class MiniGrid(Translator):
     def _params(self) -> dict[str, Any]:
         return {row["name"]: row for row in _core.type_info(self.type_name)["params"]}
 
+    # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
-    def KEYWORDS(self) -> list[tuple[str, Any, str]]:  # type: ignore[override]
+    def KEYWORDS(self) -> list[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """See `Translator`. They depend on the level."""
         params = self._params()
         pairs = []
@@ -125,6 +126,7 @@ class MiniGrid(Translator):
         if self._observation != "symbolic":
             return space
         image = space["image"] if isinstance(space, spaces.Dict) else space
+        assert isinstance(image, spaces.Box)
         width, height, _ = image.shape
         low, high = np.zeros(image.shape, np.int64), np.zeros(image.shape, np.int64)
         low[..., 2] = -1
@@ -134,7 +136,7 @@ class MiniGrid(Translator):
 
     # ---- lanes ---------------------------------------------------------------------------------------------------
 
-    def attribute(self, name, batch):
+    def attribute(self, name: str, batch: Any) -> list[Any]:
         """See `Translator.attribute`. "grid" is a `Grid`; "carrying" is None, or type, color and state as images have
         them."""
         state = batch.state()

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+_Limit = TypeVar("_Limit", int, float)
 
 
 def _read(path: Path) -> str:
@@ -42,9 +45,9 @@ def pids_limit(mount: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgro
     return _least("pids", _pids, mount, membership)
 
 
-def _least(name: str, read: Callable[[Path], float | None], mount: str, membership: str) -> float | None:
+def _least(name: str, read: Callable[[Path], _Limit | None], mount: str, membership: str) -> _Limit | None:
     """The least that the controller `name` has in the groups from the process's own to the topmost that can be seen."""
-    limits = []
+    limits: list[_Limit | None] = []
     for line in _read(Path(membership)).splitlines():
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")

@@ -11,11 +11,6 @@ from gymnasium.error import DependencyNotInstalled
 
 from batchenv.envs.atari import games
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
 _MISSING = "pip install 'batchenv[atari]'"
 
 
@@ -79,6 +74,8 @@ class Rom:
         file, content = _checked_rom(game)
         self.name = self.path = os.fsencode(file)
         try:
+            import fcntl
+
             self._copy = os.memfd_create(file.name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.write(self._copy, content)
             seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -86,7 +83,7 @@ class Rom:
             path = f"/proc/self/fd/{self._copy}"
             if Path(path).read_bytes() == content:
                 self.path = os.fsencode(path)
-        except (AttributeError, OSError):  # not Linux, or without /proc
+        except (AttributeError, ImportError, OSError):  # not Linux, or without /proc
             pass
 
     def __del__(self):

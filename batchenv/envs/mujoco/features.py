@@ -128,7 +128,7 @@ def explicit(model: Any, found: NDArray[np.int32]) -> NDArray[np.bool_]:
     return np.isin(codes(found), codes(np.column_stack([model.pair_geom1, model.pair_geom2])))
 
 
-def _by_type(model: Any, found: NDArray[np.int32]) -> NDArray[np.int32]:
+def _by_type(model: Any, found: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
     """The pairs, with the geom of the lower type first."""
     swap = (model.geom_type[found[:, 0]] > model.geom_type[found[:, 1]])[:, None]
     return np.where(swap, found[:, ::-1], found)

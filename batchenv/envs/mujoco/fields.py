@@ -120,7 +120,7 @@ def _check_values(model: Any, name: str, lane: int, array: NDArray[np.float64]) 
             raise ValueError(f"{name}{index} of lane {lane} must be {rule}, got {array[place]}")
 
 
-def _rules(model: Any, name: str) -> list[tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_]]]]:
+def _rules(model: Any, name: str) -> list[tuple[str, Callable[[NDArray[np.float64]], NDArray[np.bool_] | np.bool_]]]:
     """What a field's numbers must be, and for which numbers, or rows of numbers, this is wrong."""
     if name in _NOT_NEGATIVE:
         return [("0 or more", lambda values: values < 0)]

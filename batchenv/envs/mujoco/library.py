@@ -10,6 +10,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import importlib
 import os
 from collections.abc import Sequence
 from fractions import Fraction
@@ -58,7 +59,8 @@ def load() -> tuple[Any, dict[str, int]]:
         gymnasium.error.DependencyNotInstalled: mujoco is missing, broken, or of a version not supported.
     """
     try:
-        import mujoco
+        # By its name: a checker takes the package of this folder for it where MuJoCo is not installed.
+        mujoco: Any = importlib.import_module("mujoco")
     except Exception as error:  # a broken GL set-up raises other errors than ImportError
         raise DependencyNotInstalled(_why_not(error)) from error
     if _version(mujoco) < OLDEST:

@@ -282,9 +282,11 @@ def floats_of(lanes: Lanes, mujoco: Any, model: Any) -> tuple[NDArray[np.float64
     if lanes.plan is None:
         return None, lanes.alone
     why = [f"the lane's model has {name}" for name in reasons(mujoco, model)]
+    if why:
+        return None, why
     with np.errstate(all="ignore"):  # huge numbers become infinite, as they do in MuJoCo
-        plan = None if why else Plan(mujoco, model, lanes.plan)
-    why = plan.unlike(lanes.plan) if plan else why
+        plan = Plan(mujoco, model, lanes.plan)
+    why = plan.unlike(lanes.plan)
     return (None, why) if why else (plan.floats, [])
 
 

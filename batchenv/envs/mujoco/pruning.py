@@ -27,9 +27,9 @@ def tests(mujoco: Any, model: Any, found: NDArray[np.int32], compiled: Any) -> d
     tree = (model.body_geomnum[bodies] > 1).any(1)  # otherwise MuJoCo compares the two geoms, with their own margins
     wide = model.geom_margin[found].sum(1) <= model.body_margin[bodies].sum(1)
     return {
-        "geom_size": _bounded(mujoco, model)[found].all(1),
+        "geom_size": np.asarray(_bounded(mujoco, model)[found].all(1)),
         "geom_margin": wide | ~tree,
-        "body_ipos or body_iquat": _trees_fit(mujoco, model, compiled)[bodies].all(1) | ~tree,
+        "body_ipos or body_iquat": np.asarray(_trees_fit(mujoco, model, compiled)[bodies].all(1) | ~tree),
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from batchenv.backend.protocol import Drawer
-from batchenv.envs.mujoco.library import INSTALL
+from batchenv.envs.mujoco.library import INSTALL, load
 
 
 def _look_for_screen() -> None:
@@ -29,7 +29,7 @@ def _warn_of_software() -> None:
     try:
         from OpenGL import GL
 
-        name = GL.glGetString(GL.GL_RENDERER).decode()
+        name = GL.glGetString(GL.GL_RENDERER).decode()  # pyright: ignore[reportAttributeAccessIssue] bytes
     except Exception:  # PyOpenGL is missing, or does not know this context: then it is unknown what draws
         return
     if any(word in name.lower() for word in ("llvmpipe", "softpipe", "swrast", "software")):
@@ -48,13 +48,14 @@ class MuJoCoDrawer(Drawer):
 
     def __init__(self, lanes: Any, mode: str, settings: dict[str, Any], batch: Any):
         self._batch = batch
-        self._lanes = lanes
+        self._lanes: Any = lanes
         self._mode = mode
         self._settings = settings
         self._drawer: Any = None
         self._cameras: dict[int, Any] = {}
 
-    def _open(self) -> None:
+    def _open(self) -> Any:
+        """Makes the MujocoRenderer."""
         try:
             from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
         except ImportError as error:
@@ -62,8 +63,7 @@ class MuJoCoDrawer(Drawer):
                 f"pictures of MuJoCo need imageio beside mujoco: {INSTALL} imageio ({error})"
             ) from error
         model, settings = self._lanes.model, self._settings
-        import mujoco
-
+        mujoco, _ = load()
         self._data = mujoco.MjData(model)
         visual = model.vis.global_
         visual.offwidth = max(visual.offwidth, settings["width"])
@@ -97,15 +97,14 @@ class MuJoCoDrawer(Drawer):
             ) from error
         _warn_of_software()
         self._drawer = drawer
+        return drawer
 
     def draw(self, lanes: Iterable[int]) -> tuple[Any, ...] | None:
         """A picture per lane: uint8 (height, width, 3), or float32 (height, width) of depths, or both; None in
         mode "human"."""
-        import mujoco
-
-        if self._drawer is None:
-            self._open()
-        viewer, pictures, elapsed = self._drawer._get_viewer(self._mode), [], self._batch.elapsed()
+        mujoco, _ = load()
+        drawer = self._open() if self._drawer is None else self._drawer
+        viewer, pictures, elapsed = drawer._get_viewer(self._mode), [], self._batch.elapsed()
         for lane in map(int, lanes):
             viewer.model = self._lanes.source.model(lane)
             viewer.data = self._lanes.data(lane, elapsed[lane] > 0, self._data)
@@ -113,10 +112,10 @@ class MuJoCoDrawer(Drawer):
                 if lane not in self._cameras:  # looks at where the model is now, as in Gymnasium's first picture
                     viewer.cam = mujoco.MjvCamera()
                     viewer._init_camera()
-                    self._drawer._set_cam_config()
+                    drawer._set_cam_config()
                     self._cameras[lane] = viewer.cam
                 viewer.cam = self._cameras[lane]
-            picture = self._drawer.render(self._mode)
+            picture = drawer.render(self._mode)
             if self._mode == "rgbd_tuple":
                 pictures.append(tuple(np.ascontiguousarray(part) for part in picture))
             else:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,12 +36,13 @@ _RENDERING = (
 _EXCLUDE = ("exclude_current_positions_from_observation", True, "leave x (and y) out of observations")
 _INCLUDE = "include_{}_in_observation"
 _SIZE = 16384
+_WALKER_CAMERA = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
+_HUMANOID_CAMERA = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
 
 
 def assets() -> Path:
     """The folder of Gymnasium's own models."""
-    spec = importlib.util.find_spec("gymnasium")
-    return Path(spec.origin).parent / "envs" / "mujoco" / "assets"
+    return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 
 def model_path(name: Any) -> Path:
@@ -88,8 +89,9 @@ class Task(Translator):
     def __init__(self) -> None:
         self._changes: dict[int, Changes] = {}
 
+    # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
-    def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:
+    def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """See the class."""
         xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
@@ -162,12 +164,12 @@ class Task(Translator):
             return number
         return integer(keyword, name, 0, self._model.nbody - 1)
 
-    def engine(self, num_envs: int, num_threads: int) -> library.Lanes:
-        """The object that the C core gets for `num_envs` lanes of the model, stepped by `num_threads` threads."""
+    def engine(self, num_envs: int, threads: int) -> library.Lanes:
+        """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
         self.lanes = library.Lanes(
             self._model,
             num_envs,
-            num_threads,
+            threads,
             self.reads,
             self._own_flags,
             self._own_bodies,
@@ -274,7 +276,7 @@ class Walker2d(Runner):
 
     xml_file = "walker2d_v5.xml"
     ranges = ("healthy_z", "healthy_angle")
-    camera = {"trackbodyid": 2, "distance": 4.0, "lookat": np.array((0.0, 0.0, 1.15)), "elevation": -20.0}
+    camera = _WALKER_CAMERA
 
 
 class Walker2dV4(Walker2d):
@@ -288,7 +290,7 @@ class Hopper(Walker2d):
 
     xml_file = "hopper.xml"
     ranges = ("healthy_state", "healthy_z", "healthy_angle")
-    camera = {**Walker2d.camera, "distance": 3.0}
+    camera = {**_WALKER_CAMERA, "distance": 3.0}
 
 
 class Ant(Runner):
@@ -327,7 +329,7 @@ class Humanoid(Runner):
 
     xml_file = "humanoid.xml"
     ranges = ("healthy_z", "contact_cost")
-    camera = {"trackbodyid": 1, "distance": 4.0, "lookat": np.array((0.0, 0.0, 2.0)), "elevation": -20.0}
+    camera = _HUMANOID_CAMERA
     reads = ("xipos", "cinert", "cvel", "qfrc_actuator", "cfrc_ext", "ten_length", "ten_velocity")
     parts = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
     own = (_EXCLUDE, *((_INCLUDE.format(part), True, f"observe mjData's {part}") for part in parts))
@@ -352,7 +354,7 @@ class HumanoidStandup(Humanoid):
 
     xml_file = "humanoidstandup.xml"
     ranges = ("impact_cost",)
-    camera = {**Humanoid.camera, "lookat": np.array((0.0, 0.0, 0.8925))}
+    camera = {**_HUMANOID_CAMERA, "lookat": np.array((0.0, 0.0, 0.8925))}
 
 
 class HumanoidStandupV4(HumanoidV4):
@@ -428,14 +430,15 @@ class MuJoCo(Task):
     def _read(self, xml):
         if not isinstance(xml, (str, os.PathLike)):
             raise TypeError(f"xml={xml!r} must be the path of an XML file, or XML text, not {type(xml).__name__}")
-        text = isinstance(xml, str) and xml.lstrip().startswith("<")
-        return library.parse_model(xml) if text else library.read_model(Path(xml).expanduser())
+        if isinstance(xml, str) and xml.lstrip().startswith("<"):
+            return library.parse_model(xml)
+        return library.read_model(Path(xml).expanduser())
 
     def attribute(self, name, batch):
         if name != "observation_fields":
             return super().attribute(name, batch)
         slices, start = {}, 0
-        for field in self._observed:
+        for field in self._observed or ():
             size = self._sizes[field]
             slices[field] = slice(start, start + size)
             start += size
