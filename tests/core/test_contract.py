@@ -1,5 +1,7 @@
 """The gymnasium.vector.VectorEnv contract, against SyncVectorEnv where it says more than a document."""
 
+import copy
+import pickle
 import tracemalloc
 
 import gymnasium
@@ -155,6 +157,23 @@ def test_gymnasium_registration():
     again = gymnasium.make_vec(made.spec)
     assert again.spec == made.spec and again.get_attr("sutton_barto_reward") == (True,) * 4
     assert isinstance(gymnasium.make_vec("batchenv/Pendulum-v1", 2, vectorization_mode="sync"), SyncVectorEnv)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [copy.deepcopy, lambda spec: pickle.loads(pickle.dumps(spec)), lambda spec: type(spec).from_json(spec.to_json())],
+    ids=["deepcopy", "pickle", "JSON"],
+)
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake8x8-v1"])
+def test_copies_of_a_registered_spec(env_id, again):
+    spec = gymnasium.registry[f"batchenv/{env_id}"]
+    made = again(spec)
+    assert made == spec == batchenv.spec(env_id) and "env_id" not in made.kwargs
+    assert gymnasium.make_vec(made, num_envs=2).id == gymnasium.make(made).unwrapped.spec.id.split("/")[1] == env_id
+
+
+def test_gymnasium_prints_its_registry():
+    assert "batchenv/CartPole-v1" in gymnasium.pprint_registry(disable_print=True)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")

@@ -1,12 +1,12 @@
-"""batchenv's ids in Gymnasium's registry, and what Gymnasium calls when it makes one.
+"""batchenv's ids in Gymnasium's registry, and the entry points that Gymnasium imports to make one.
 
-An entry point such as "batchenv.integrations.gymnasium.registration:vector CartPole-v1" is an attribute that is made
-when it is asked for, so that a registered id needs no keyword that would show up in its spec.
+An entry point names the id: "batchenv.integrations.gymnasium.registration:vector CartPole-v1". It is a text, since
+`EnvSpec.to_json` refuses callables, and copies of `functools.partial` are not equal. A keyword in the spec could name
+the id as well, but users would see it there, and Gymnasium would pass it on to `env.spec`.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -16,15 +16,27 @@ from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.gymnasium.single_env import SingleEnv
 from batchenv.registry import TABLE, watchers
 
-_MAKERS = {"single": SingleEnv, "vector": BatchEnv}
+
+class EntryPoint:
+    """What Gymnasium calls to make an env of one id: its class, with the id as first argument."""
+
+    def __init__(self, made: type[SingleEnv] | type[BatchEnv], env_id: str):
+        self._made, self._id = made, env_id
+
+    def __call__(self, **keywords: Any) -> gymnasium.Env | gymnasium.vector.VectorEnv:
+        return self._made(self._id, **keywords)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Gymnasium reads here which render modes there are, before it makes the env."""
+        return BatchEnv.class_metadata(self._id)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> EntryPoint:
+    """What entry points name in this module: "single <id>" and "vector <id>", of every id that there is now."""
     kind, _, env_id = name.partition(" ")
-    if kind in _MAKERS and env_id in TABLE:
-        maker = partial(_MAKERS[kind], env_id)
-        maker.metadata = BatchEnv.class_metadata(env_id)
-        return maker
+    if kind in ("single", "vector") and env_id in TABLE:
+        return EntryPoint(SingleEnv if kind == "single" else BatchEnv, env_id)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
