@@ -78,9 +78,9 @@ def make(env_id: str, num_envs: int = 1, *, env_type: str = "gymnasium", **kwarg
         num_envs: number of lanes, at least 1. A str in its place is the env_type, as in EnvPool's calls:
             make("Pong-v5", "gymnasium", num_envs=8).
         env_type: "gymnasium": a `BatchEnv`. "gym": one with gym's old API, see `batchenv.integrations.gym.GymBatchEnv`.
-            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. Likewise "envpool_gym", "torch",
-            "torchrl", "sb3", "tianshou" and "rl_games": docs/learners/README.md says what they give, and which further
-            keywords they take. They wrap a BatchEnv.
+            "dm": one with dm_env's, see `batchenv.integrations.dm.DmBatchEnv`. There are others for learners, such as
+            "sb3" and "torch": docs/learners/README.md says what they give, and which further keywords they take. They
+            wrap a BatchEnv.
         **kwargs: see `BatchEnv`: num_threads, autoreset_mode, seed, max_episode_steps, render_mode, copy, clip_actions,
             and the environment's own parameters (`python -m batchenv info ID` lists them). EnvPool's keywords are
             understood where they can be honoured (docs/reference/from-envpool.md). For an id in Python, all others go

@@ -19,6 +19,8 @@ try:
 except ImportError as error:
     raise ImportError("env_type='dm' needs the package dm_env: pip install 'batchenv[dm]'") from error
 
+ENV_TYPES = {"dm": "DmBatchEnv"}
+
 
 class State(NamedTuple):
     """`TimeStep.observation`, with the two fields of EnvPool's that code reads; the specs have the same form.

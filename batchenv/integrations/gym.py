@@ -18,6 +18,8 @@ from batchenv.backend.transforms import flag
 from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 
+ENV_TYPES = {"gym": "GymBatchEnv", "envpool_gym": "PoolBatchEnv"}
+
 
 class GymBatchEnv(Wrapper):
     """A BatchEnv as old gym code expects it; `.env` is the BatchEnv, and attributes not found here are looked up there.

@@ -16,6 +16,8 @@ from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
 from batchenv.workers.players import ARRAYS
 
+PARALLEL_ENV_TYPES = {"gymnasium": "PlayerVectorEnv"}
+
 
 class PlayerVectorEnv(VectorEnv):
     """A ParallelBatchEnv as a `gymnasium.vector.VectorEnv` that has a row for each agent of each lane; `.parallel` is

@@ -24,6 +24,8 @@ try:
 except ImportError as error:
     raise ImportError("env_type='rl_games' needs the package rl_games: pip install 'batchenv[rl-games]'") from error
 
+ENV_TYPES = {"rl_games": "RlGamesBatchEnv"}
+
 
 class RlGamesBatchEnv(Wrapper, IVecEnv):
     """A BatchEnv as rl_games expects it; `.env` is the BatchEnv.

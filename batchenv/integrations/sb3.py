@@ -27,6 +27,7 @@ try:
 except ImportError as error:
     raise ImportError("env_type='sb3' needs the package stable_baselines3: pip install 'batchenv[sb3]'") from error
 
+ENV_TYPES = {"sb3": "BatchVecEnv"}
 _TRUNCATED, _MASK, _MASKS = "TimeLimit.truncated", "action_mask", "action_masks"
 
 

@@ -23,6 +23,7 @@ try:
 except ImportError as error:
     raise ImportError("env_type='sb3' needs the package stable_baselines3: pip install 'batchenv[sb3]'") from error
 
+PARALLEL_ENV_TYPES = {"sb3": "PlayerVecEnv"}
 _NOT_NOW = ("active", "final_obs", "final_info")  # of the step that ended an episode, not of what has begun then
 
 

@@ -23,6 +23,8 @@ try:
 except ImportError as error:
     raise ImportError("env_type='tianshou' needs the package tianshou: pip install 'batchenv[tianshou]'") from error
 
+ENV_TYPES = {"tianshou": "TianshouBatchEnv"}
+
 
 class TianshouBatchEnv(Wrapper, BaseVectorEnv):
     """A BatchEnv as Tianshou expects it; `.env` is the BatchEnv.

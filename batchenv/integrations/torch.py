@@ -17,6 +17,8 @@ from batchenv.integrations.transfer import Ferry, Streams
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.spaces import nested
 
+ENV_TYPES = {"torch": "TorchBatchEnv"}
+
 
 class TorchBatchEnv(TensorSteps, Wrapper):
     """A BatchEnv that takes tensors and returns tensors; `.env` is the BatchEnv, and attributes not found here are

@@ -28,6 +28,7 @@ from batchenv.integrations.tensors import arrays
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
 
+ENV_TYPES = {"torchrl": "TorchRLBatchEnv"}
 _DONE = ("done", "terminated", "truncated")
 
 

@@ -45,13 +45,6 @@ def test_unknown_reset_options_are_refused(env_type):
         env.reset(options={"hihg": 0.1})
 
 
-def test_unknown_env_type():
-    assert isinstance(batchenv.make("CartPole-v1", 2, env_type="gymnasium"), batchenv.BatchEnv)
-    for wrong in ("Gym", "envpool", None, 1, ["gym"], np.zeros(3)):
-        with pytest.raises(ValueError, match="must be 'gymnasium', 'gym', "):
-            batchenv.make("CartPole-v1", 2, env_type=wrong)
-
-
 def test_spec_knows_no_env_type():
     for env_type in ("gymnasium", "gym"):
         env = batchenv.make("CartPole-v1", 3, env_type=env_type, gravity=3.7)

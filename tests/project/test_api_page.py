@@ -8,6 +8,7 @@ import gymnasium
 import pytest
 
 import batchenv
+from batchenv.integrations import env_types
 from helpers.project import ROOT
 
 # In code, a name may stand alone, be called, or be looked up: `recv(timeout)`, `s.nbytes`, `batchenv.make`.
@@ -38,28 +39,20 @@ def test_attributes_of_an_env():
 
 
 @pytest.mark.parametrize(
-    "where",
+    "module, name",
     [
-        "batchenv.integrations.gym:GymBatchEnv",
-        "batchenv.integrations.gym:PoolBatchEnv",
-        "batchenv.integrations.dm:DmBatchEnv",
-        "batchenv.integrations.torch:TorchBatchEnv",
-        "batchenv.integrations.torchrl:TorchRLBatchEnv",
-        "batchenv.integrations.sb3:BatchVecEnv",
-        "batchenv.integrations.ray:RaySampler",
-        "batchenv.integrations.ray:Fragment",
-        "batchenv.integrations.ray:Loss",
-        "batchenv.integrations.rl_games:RlGamesBatchEnv",
-        "batchenv.integrations.tianshou:TianshouBatchEnv",
-        "batchenv.integrations.envpool:PoolSpec",
-        "batchenv.integrations.pettingzoo:ParallelBatchEnv",
-        "batchenv.normalize:Normalizer",
-        "batchenv.check:Report",
-        "batchenv:Snapshot",
+        *env_types().values(),
+        ("batchenv.integrations.ray", "RaySampler"),
+        ("batchenv.integrations.ray", "Fragment"),
+        ("batchenv.integrations.ray", "Loss"),
+        ("batchenv.integrations.envpool", "PoolSpec"),
+        ("batchenv.integrations.pettingzoo", "ParallelBatchEnv"),
+        ("batchenv.normalize", "Normalizer"),
+        ("batchenv.check", "Report"),
+        ("batchenv", "Snapshot"),
     ],
 )
-def test_methods_of_other_classes(where):
-    module, _, name = where.partition(":")
+def test_methods_of_other_classes(module, name):
     try:
         owner = getattr(importlib.import_module(module), name)
     except ImportError as error:
