@@ -146,8 +146,8 @@ def result_of_lanes(result: tuple[Any, dict[str, Any]], lanes: NDArray[Any]) -> 
     return rows_of(observations, lanes), infos
 
 
-def rows_of(value: Any, lanes: NDArray[Any]) -> Any:
-    """The rows of these lanes, also for arrays in tuples and dicts."""
+def rows_of(value: Any, lanes: Any) -> Any:
+    """The rows of these lanes (any index of an array), also for arrays in tuples and dicts."""
     return nested.each(lambda part: part[lanes], value)
 
 

@@ -89,9 +89,48 @@ def parted(infos: dict[str, Any]) -> tuple[dict[str, Any], Notes, Notes]:
     return (infos.known, infos.told, infos.finals) if isinstance(infos, Apart) else (infos, [], [])
 
 
-def tell_notes(dicts: list[dict[str, Any]], notes: Notes) -> None:
-    """Puts what envs have said into the dicts of their rows, beside what is there."""
-    for row, info in notes:
+def infos_into_dicts(infos: dict[str, Any], dicts: list[dict[str, Any]], but: Collection[str] = ()) -> None:
+    """Puts infos into a dict per row, except those of the names `but`. What envs have said stays as each has said it.
+
+    With autoreset "SameStep", infos of rows whose episodes have ended are those of the next episode's beginning; those
+    of the ended one are in "final_info", which `final_infos_into_dicts` takes.
+    """
+    known, said, _ = parted(infos)
+    _known_into_dicts(known, dicts, but)
+    _said_into_dicts(said, dicts)
+
+
+def final_infos_into_dicts(infos: dict[str, Any], dicts: list[dict[str, Any]], but: Collection[str] = ()) -> None:
+    """Puts infos of the episodes that have ended in a step into the dicts of their rows; see `infos_into_dicts`."""
+    known, _, finals = parted(infos)
+    if "final_info" in known:
+        _known_into_dicts(known["final_info"], dicts, but)
+        _said_into_dicts(finals, dicts)
+
+
+def _known_into_dicts(infos: dict[str, Any], dicts: list[dict[str, Any]], but: Collection[str] = ()) -> None:
+    """`infos_into_dicts` of infos in Gymnasium's form."""
+    for name in infos:
+        if name in but or (isinstance(name, str) and name[:1] == "_" and name[1:] in infos):
+            continue
+        values, mask = infos[name], infos.get(f"_{name}")  # the parts of "episode" have none
+        if isinstance(values, dict):
+            inner: list[dict[str, Any]] = [{} for _ in dicts]
+            _known_into_dicts(values, inner)
+            values = inner
+        elif values.dtype == object:
+            values = copy.deepcopy(values)  # the environment may have kept what it has said
+        if mask is None or mask.all():
+            for one, value in zip(dicts, values, strict=True):
+                one[name] = value
+        else:
+            for row in np.flatnonzero(mask).tolist():
+                dicts[row][name] = values[row]
+
+
+def _said_into_dicts(said: Notes, dicts: list[dict[str, Any]]) -> None:
+    """Puts what envs have said into the dicts of their rows, unless the key is there already."""
+    for row, info in said:
         mine = dicts[row]
         for key, value in info.items():
             if key not in mine:
@@ -104,26 +143,6 @@ def _own(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:
         return value
-
-
-def tell_infos(dicts: list[dict[str, Any]], infos: dict[str, Any], but: Collection[str] = ()) -> None:
-    """Puts infos in Gymnasium's form, except those of the names `but`, into a dict per row."""
-    for name in infos:
-        if name in but or (isinstance(name, str) and name[:1] == "_" and name[1:] in infos):
-            continue
-        values, mask = infos[name], infos.get(f"_{name}")  # the parts of "episode" have none
-        if isinstance(values, dict):
-            inner: list[dict[str, Any]] = [{} for _ in dicts]
-            tell_infos(inner, values)
-            values = inner
-        elif values.dtype == object:
-            values = copy.deepcopy(values)  # the environment may have kept what it has told
-        if mask is None or mask.all():
-            for one, value in zip(dicts, values, strict=True):
-                one[name] = value
-        else:
-            for row in np.flatnonzero(mask).tolist():
-                dicts[row][name] = values[row]
 
 
 def final_rows(space: spaces.Space, infos: dict[str, Any]) -> Any:

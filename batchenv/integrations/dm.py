@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from numpy.typing import NDArray
 
 from batchenv.backend.results import converted
 from batchenv.env.batch_env import BatchEnv
@@ -33,7 +32,7 @@ class State(NamedTuple):
     obs: Any
 
 
-def _spec(space: spaces.Space, name: str) -> Any:
+def _spec(space: Any, name: str) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(_spec(part, f"{name}[{i}]") for i, part in enumerate(space))
     if isinstance(space, spaces.Dict):
@@ -80,7 +79,7 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
         super().__init__(env)
         self._env_id = np.arange(env.num_envs, dtype=np.int32)
         self._env_id.flags.writeable = False
-        self._done: NDArray[np.bool_] | None = None
+        self._done: Any = None  # (num_envs,) bool: of the last step; None before the first reset
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -155,6 +154,10 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
         step_type -= self._done[env_id]
         self._done[env_id] = done
         return dm_env.TimeStep(step_type, rewards, 1.0 - terminations, State(env_id, observations))
+
+    def render(self, lanes: Any = None) -> tuple[Any, ...] | None:
+        """Pictures of lanes, as `BatchEnv.render`."""
+        return self.env.render(lanes)
 
     def observation_spec(self) -> State:
         """The specs of one lane's observation, in the form of `TimeStep.observation`."""

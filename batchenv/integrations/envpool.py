@@ -26,6 +26,8 @@ def takes_env_type(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
     """`make(env_id, num_envs, ...)`, which may also be called as EnvPool's is, with the env_type by position:
     make("Pong-v5", "gymnasium", num_envs=8)."""
 
+    any_make: Callable[..., Any] = make
+
     @functools.wraps(make)
     def call(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) == 2 and isinstance(arguments[1], str):
@@ -34,8 +36,8 @@ def takes_env_type(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
                 raise ValueError(NO_GYM)
             if "env_type" in keywords:
                 raise TypeError(f"env_type is given twice: {env_type!r} and {keywords['env_type']!r}")
-            return make(env_id, env_type=env_type, **keywords)
-        return make(*arguments, **keywords)
+            return any_make(env_id, env_type=env_type, **keywords)
+        return any_make(*arguments, **keywords)
 
     return call
 
@@ -53,7 +55,7 @@ class PoolSpec:
         self.observation_space: spaces.Space = env.single_observation_space
         self.action_space: spaces.Space = env.single_action_space
         config = env.config
-        self.config = namedtuple("Config", config)(**config)
+        self.config: Any = namedtuple("Config", list(config))(**config)
         self.reward_threshold = config["reward_threshold"]
 
     def observation_spec(self) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from batchenv.backend.lanes import rows_of
 from batchenv.backend.results import final_rows, parted
 from batchenv.backend.snapshot import Snapshot
+from batchenv.env import wrapping
 
 
 class Fragment(NamedTuple):
@@ -91,10 +92,10 @@ class FragmentMaker:
         env = self.make_env()
         if env.autoreset_mode is AutoresetMode.DISABLED:
             raise ValueError("fragments need autoreset: pass autoreset_mode='NextStep' or 'SameStep'")
-        env._open().tell_apart()  # fragments have nothing of what envs say, so that it need not fit together
+        wrapping.keep_infos_apart(env)  # fragments have no infos of single environments, which need not fit together
         self.same_step = env.autoreset_mode is AutoresetMode.SAME_STEP
         self.nested = isinstance(env.single_observation_space, (spaces.Dict, spaces.Tuple))
-        self.observations = create_empty_array(env.observation_space, self.steps + 1)
+        self.observations: Any = create_empty_array(env.observation_space, self.steps + 1)
         self.flags = np.empty((2, self.steps, env.num_envs), np.bool_)
         self.rewards: Any = None  # these three are made when dtypes and shapes are known
         self.actions: Any = None
@@ -120,9 +121,22 @@ class FragmentMaker:
             self.start(number)
         put(self.observations, 0, rows_of(self.observations, self.steps))
         key = self.key(number)
-        ends = self.rollout(key) if self.policy is None else self.follow_policy(np.random.default_rng(key), weights)
-        arrays = (self.observations, self.actions, self.rewards, *self.flags, ends, self.extras)
-        return Fragment(*arrays, self.actor, number, version)
+        ends = (
+            self.rollout(key) if self.policy is None else self.follow(self.policy, np.random.default_rng(key), weights)
+        )
+        terminations, truncations = self.flags
+        return Fragment(
+            self.observations,
+            self.actions,
+            self.rewards,
+            terminations,
+            truncations,
+            ends,
+            self.extras,
+            self.actor,
+            number,
+            version,
+        )
 
     def rollout(self, key: np.random.SeedSequence) -> Any:
         """All steps with random actions."""
@@ -143,11 +157,11 @@ class FragmentMaker:
             rows = concatenate(space, list(rows), create_empty_array(space, len(rows)))
         return (*ends, rows)
 
-    def follow_policy(self, rng: np.random.Generator, weights: Any) -> Any:
+    def follow(self, policy: Callable[..., Any], rng: np.random.Generator, weights: Any) -> Any:
         """All steps with the policy's actions."""
         found = []
         for t in range(self.steps):
-            chosen = self.policy(weights, rows_of(self.observations, t), rng)
+            chosen = policy(weights, rows_of(self.observations, t), rng)
             actions, extras = chosen if isinstance(chosen, tuple) else (chosen, {})
             self.keep(t, actions, extras)
             rewards = None if self.rewards is None else self.rewards[t]

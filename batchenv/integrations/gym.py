@@ -153,19 +153,10 @@ class PoolBatchEnv(GymBatchEnv):
         self._lives_end_episodes = bool(env.config.get("episodic_life", False))
         self._spaces: dict[str, Any] = {}  # kept, since their random numbers go on
 
-    @property
-    def num_envs(self) -> int:
-        """Number of lanes.
-
-        Raises:
-            ValueError: another number is assigned.
-        """
-        return self.env.num_envs
-
-    @num_envs.setter
-    def num_envs(self, value: int) -> None:
-        if value != self.env.num_envs:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "num_envs" and value != self.env.num_envs:
             raise ValueError(f"num_envs={value!r} must be {self.env.num_envs}: pass another number to batchenv.make")
+        super().__setattr__(name, value)
 
     @property
     def observation_space(self) -> Any:

@@ -13,6 +13,8 @@ from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
 from batchenv.arguments.seeds import FIX, lane_seeds
+from batchenv.backend.core import CoreBackend
+from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.env.factory import make_env
 from batchenv.xla import Actions, Results, Tree, jax, seed_leaf, seeds_of, trace
@@ -64,7 +66,8 @@ class FunctionalEnv:
 
     def __init__(self, env_id: str, num_envs: int = 1, **options: Any):
         env = make_env(env_id, num_envs, **options)
-        if not isinstance(env, BatchEnv) or env.backend != "C":
+        backend = wrapping.backend_of(env)
+        if not isinstance(backend, CoreBackend) or backend.has_envs:
             raise TypeError(f"{env_id} is stepped in Python here, so its state is no array: use env.xla() instead")
         if env.normalizer is not None or env.reward_normalizer is not None:
             raise TypeError("running means belong to all lanes, not to a state: normalize in JAX, or use env.xla()")
@@ -76,12 +79,12 @@ class FunctionalEnv:
         self._mode, self._rolled = env.autoreset_mode, None
         # The lock may be taken again by the thread that has it: a signal handler may call methods.
         self._envs, self._lock, self._closed = {num_envs: env}, threading.RLock(), False
-        self._alike = env._backend.is_alike(options)
+        self._alike = backend.is_alike(options)
         self._actions, self._results = Actions(env, num_envs), Results(env, num_envs)
-        self._sizes = env._backend.core.column_sizes()
+        self._sizes = backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
         self._init_call = _core.XlaCall(self, None, self._serve_init)
-        steps = _core.XlaSteps(env._backend.core, self._results.taken, self._lock) if self._actions.plain else None
+        steps = _core.XlaSteps(backend.core, self._results.taken, self._lock) if self._actions.plain else None
         self._rollout_call = _core.XlaCall(self, None, self._serve_rollout)
         self._step_call = _core.XlaCall(self, None, self._serve_step, steps=steps)
 
@@ -223,7 +226,7 @@ class FunctionalEnv:
         seeds = [seed for state in states for seed in lane_seeds(state, self.num_envs)]
 
         def work(env: BatchEnv, part: slice) -> list[Any]:
-            return self._results.observations.leaves(env._held_reset(seeds[part], None, None)[0])
+            return self._results.observations.leaves(wrapping.reset_while_held(env, seeds[part])[0])
 
         self._serve(len(seeds), [], results, self._results.observations.forms, work)
 
@@ -235,7 +238,7 @@ class FunctionalEnv:
 
         def work(env: BatchEnv, part: slice) -> list[Any]:
             action = self._actions.built([leaf[part] for leaf in actions])
-            return self._results.leaves(env._backend.step(action, None))
+            return self._results.leaves(wrapping.backend_of(env).step(action, None))
 
         self._serve(total, arguments[:count], results, self._results.forms, work)
 
@@ -246,10 +249,11 @@ class FunctionalEnv:
             with self._lock:
                 self._check_open()
                 env = self._envs[self.num_envs]
-                with env._hold(settle=False):
-                    env._backend.core.load_columns(columns)
-                    found = env._backend.rollout(self._actions.nest(actions), len(actions[0]), 0, 0, None)
-                    env._backend.core.save_columns([column[place] for column in results[:count]])
+                with wrapping.held(env):
+                    core = wrapping.core_of(env)
+                    core.load_columns(columns)
+                    found = wrapping.backend_of(env).rollout(self._actions.nest(actions), len(actions[0]), 0, 0, None)
+                    core.save_columns([column[place] for column in results[:count]])
                 leaves = jax.tree_util.tree_leaves(tuple(found[:5]))
                 for target, leaf in zip(results[count:], leaves, strict=True):
                     _core.put_for_xla(target[place], leaf)
@@ -269,8 +273,8 @@ class FunctionalEnv:
         others = [leaf.reshape(total, *form.shape[1:]) for leaf, form in zip(others, forms, strict=True)]
         with self._lock:
             for env, part in self._lanes(total):
-                with env._hold(settle=False):
-                    core = env._backend.core
+                core = wrapping.core_of(env)
+                with wrapping.held(env):
                     if before:
                         core.load_columns([column[part] for column in flat[0]])
                     found = work(env, part)

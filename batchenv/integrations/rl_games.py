@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from batchenv._core import dones_and_rewards
 from batchenv.arguments.seeds import check_seed
 from batchenv.backend.results import converted, parted
-from batchenv.env import factory
+from batchenv.env import factory, wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations import wrapped
 from batchenv.integrations.wrapper import Wrapper, check_env
@@ -51,7 +51,7 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
             together="with rl_games, which steps all lanes together",
         )
         super().__init__(env)
-        env._open().tell_apart()  # what envs say beside it, nobody reads
+        wrapping.keep_infos_apart(env)  # nobody reads those of single environments
         self._next_seed: Any = None
 
     def seed(self, seed: int | list[int | None] | None) -> None:
@@ -84,16 +84,18 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
         Raises:
             As `BatchEnv.step`.
         """
-        return converted(self._four, self.env.step, np.asarray(actions))
+        return converted(self._step_result, self.env.step, np.asarray(actions))
 
     @staticmethod
-    def _four(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]) -> Any:
+    def _step_result(
+        observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]
+    ) -> Any:
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
-        told = {"time_outs": truncations > terminations}
+        info = {"time_outs": truncations > terminations}
         infos, _, _ = parted(infos)
         if "episode" in infos:
-            told["scores"] = infos["episode"]["r"]
-        return _narrow(observations), rewards, dones, told
+            info["scores"] = infos["episode"]["r"]
+        return _narrow(observations), rewards, dones, info
 
     def render(self, mode: str = "human", lanes: Any = None) -> tuple[Any, ...] | None:
         """As `BatchEnv.render`. What is drawn was chosen by render_mode, and not by this mode, which players pass."""

@@ -9,17 +9,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from batchenv._core import Infos, LaneError, OwnDicts, dones_and_rewards, put_ends, type_info
+from batchenv._core import Infos, OwnDicts, dones_and_rewards, put_ends, type_info
 from batchenv.arguments.seeds import read_seed
-from batchenv.backend.env_calls import call_env, get_attribute, has_attribute, is_wrapped, set_attribute
+from batchenv.backend.env_calls import has_attribute, is_wrapped
 from batchenv.backend.lanes import lane_indices, rows_of
 from batchenv.backend.protocol import ResetNeeded
-from batchenv.backend.results import Notes, parted, tell_infos, tell_notes
+from batchenv.backend.results import converted, final_infos_into_dicts, infos_into_dicts, parted
+from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
-from batchenv.integrations.wrapper import check_env
+from batchenv.integrations.wrapper import Wrapper, check_env
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -28,10 +30,123 @@ except ImportError as error:
     raise ImportError("env_type='sb3' needs the package stable_baselines3: pip install 'batchenv[sb3]'") from error
 
 ENV_TYPES = {"sb3": "BatchVecEnv"}
-_TRUNCATED, _MASK, _MASKS = "TimeLimit.truncated", "action_mask", "action_masks"
+TRUNCATED, LAST = "TimeLimit.truncated", "terminal_observation"  # what Stable-Baselines3 reads in infos
+_MASK, _MASKS = "action_mask", "action_masks"
+# Infos of a step that it reads otherwise; "episode" only if the BatchEnv counts.
+_READ = {TRUNCATED, LAST, "final_obs", "_final_obs", "final_info", "_final_info"}
 
 
-class BatchVecEnv(VecEnv):
+class LanesVecEnv(Wrapper, VecEnv):
+    """A `VecEnv` over the lanes of a BatchEnv. A lane has one row of observations, or one for each of its players.
+
+    Args:
+        env: the BatchEnv.
+        rows: what has the rows: the BatchEnv itself, or a vector env around it that has a row for each player.
+    """
+
+    def __init__(self, env: BatchEnv, rows: VectorEnv):
+        Wrapper.__init__(self, env)
+        self._rows_per_lane = rows.num_envs // env.num_envs
+        wrapping.keep_infos_apart(env)
+        VecEnv.__init__(self, rows.num_envs, rows.single_observation_space, rows.single_action_space)
+        self.metadata = {name: value for name, value in rows.metadata.items() if name != "autoreset_mode"}
+
+    def reset(self) -> Any:
+        """Starts new episodes in all lanes, with the seeds and options that `seed` and `set_options` have been told
+        since the last reset.
+
+        Returns:
+            observations (num_envs, ...). The attribute `reset_infos` has a dict per row.
+
+        Raises:
+            ValueError: rows of one lane have different options.
+        """
+        seeds, options = self._seeds[:: self._rows_per_lane], self._lane_options()
+        given = seeds if any(seed is not None for seed in seeds) else None
+        observations = _reset_by_options(self.env, self._reset_lanes, given, options, self._note_reset)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def _reset_lanes(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None) -> Any:
+        """`wrapping.reset_lanes`, whose results have a row for each row of this env."""
+        return wrapping.reset_lanes(self.env, seeds, mask, options)
+
+    def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int]) -> None:
+        """Keeps infos of a reset of these lanes."""
+        dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        infos_into_dicts(infos, dicts)
+        for lane in lanes:
+            rows = slice(lane * self._rows_per_lane, (lane + 1) * self._rows_per_lane)
+            self.reset_infos[rows] = dicts[rows]
+
+    def _lane_options(self) -> list[dict[str, Any]]:
+        """The options of each lane, which are those of its rows."""
+        if len(self._options) != self.num_envs:
+            raise ValueError(
+                f"set_options() got {len(self._options)} dicts, but must get one for all, or one for each of "
+                f"{self.num_envs}"
+            )
+        count = self._rows_per_lane
+        for row, options in enumerate(self._options):
+            first = row - row % count
+            if row != first and not data_equivalence(options, self._options[first]):
+                raise ValueError(
+                    f"set_options() got {options!r} for row {row} and {self._options[first]!r} for row {first}, which "
+                    f"are agents of one environment: give rows {first}..{first + count - 1} the same options"
+                )
+        return self._options[::count]
+
+    def step_async(self, actions: Any) -> None:
+        """Takes one action per row, for `step_wait`."""
+        self._actions = actions
+
+    # ---- single environments ----------------------------------------------------------------------------------------
+
+    def _lanes(self, indices: Any) -> list[int]:
+        """The lane of each of these rows (None: of all)."""
+        rows = lane_indices(indices if indices is None or isinstance(indices, int) else list(indices), self.num_envs)
+        return (rows // self._rows_per_lane).tolist()
+
+    def _of_rows(self, ask: Callable[[list[int]], list[Any]], indices: Any) -> list[Any]:
+        """What `ask` returns of the lanes of these rows, for each row. Lanes that rows share are asked once."""
+        lanes = self._lanes(indices)
+        if self._rows_per_lane == 1:
+            return ask(lanes)
+        once = sorted(set(lanes))
+        answers = dict(zip(once, ask(once), strict=True))
+        return [answers[lane] for lane in lanes]
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the environments of these rows (None: of all). Those in C have parameters, state variables,
+        and what `BatchEnv.get_attr` finds.
+
+        Raises:
+            AttributeError: they have no such attribute.
+        """
+        return self._of_rows(partial(wrapping.attributes_of, self.env, attr_name), indices)
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute of the environments of these rows (None: of all) to one value; of those in C, a parameter.
+        Rows of one lane share it.
+
+        Raises:
+            AttributeError: there is no such parameter.
+            ValueError: a wrong value.
+        """
+        wrapping.set_attribute_of(self.env, attr_name, value, list(dict.fromkeys(self._lanes(indices))))
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Calls a method once in the environment of each of these rows (None: of all); rows of one lane have the same
+        result.
+
+        Raises:
+            AttributeError: they have no such method.
+        """
+        return self._of_rows(partial(wrapping.call_of, self.env, method_name, method_args, method_kwargs), indices)
+
+
+class BatchVecEnv(LanesVecEnv):
     """A BatchEnv as Stable-Baselines3 expects it; `.env` is the BatchEnv.
 
     Observations, rewards, dones and infos are those of `make_vec_env(id, n_envs)`, which is a DummyVecEnv of
@@ -51,7 +166,6 @@ class BatchVecEnv(VecEnv):
         "clip_actions": True,
         "record_episode_statistics": True,
     }
-    KEYWORDS: tuple[str, ...] = ()
 
     def __init__(self, env: BatchEnv):
         if not isinstance(env, BatchEnv):
@@ -63,45 +177,31 @@ class BatchVecEnv(VecEnv):
             together="with Stable-Baselines3, which steps all lanes together",
             copy="with Stable-Baselines3, which keeps what steps return",
         )
-        self.env = env
         self._statistics = bool(env.config.get("record_episode_statistics"))
         self._start = time.time()
-        self._ours = {_TRUNCATED, "terminal_observation", "final_obs", "final_info"}
-        if self._statistics:
-            self._ours.add("episode")
-        self._says_masks = any(info["name"] == _MASK for info in _infos_of(env))
+        self._read = _READ | {"episode", "_episode"} if self._statistics else _READ
+        core = wrapping.core_of(env)
+        self._says_masks = core is not None and any(info["name"] == _MASK for info in type_info(core.type_name)["info"])
         self._action_masks: NDArray[Any] | None = None
+        super().__init__(env, env)
         self._make_dicts()
-        env._open().tell_apart()
-        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
-        self.metadata = {name: value for name, value in env.metadata.items() if name != "autoreset_mode"}
         if env.config["seed"] is not None:
             self.action_space.seed(env.config["seed"])
 
     def _make_dicts(self) -> None:
-        self._dicts = OwnDicts(self.env.num_envs, _TRUNCATED, False)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.env!r})"
-
-    def __len__(self) -> int:
-        return self.num_envs
+        self._dicts = OwnDicts(self.num_envs, TRUNCATED, False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_dicts"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        vars(self).update(state)
         self._make_dicts()
 
     @property
     def spec(self) -> Any:
         """Gymnasium's `EnvSpec` of the environment, or None."""
         return self.env.spec
-
-    def close(self) -> None:
-        """Releases the lanes and the window."""
-        self.env.close()
 
     # ---- reset and step ---------------------------------------------------------------------------------------------
 
@@ -116,29 +216,9 @@ class BatchVecEnv(VecEnv):
         """
         return super().seed(None if seed is None else read_seed(seed))
 
-    def reset(self) -> Any:
-        """Starts new episodes in all lanes, with the seeds and options that `seed` and `set_options` have been told
-        since the last reset.
-
-        Returns:
-            observations (num_envs, ...). The attribute `reset_infos` has a dict per lane.
-        """
-        check_options(self._options, self.num_envs)
-        seeds = self._seeds if any(seed is not None for seed in self._seeds) else None
-        observations = reset_by_options(self.env, self.env._reset_lanes, seeds, self._options, self._note_reset)
-        self._reset_seeds()
-        self._reset_options()
-        return observations
-
     def _note_reset(self, infos: dict[str, Any], lanes: Iterable[int]) -> None:
-        """Keeps infos of a reset of these lanes."""
-        dicts: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        infos, told, _ = parted(infos)
-        tell_infos(dicts, infos)
-        tell_notes(dicts, told)
-        for lane in lanes:
-            self.reset_infos[lane] = dicts[lane]
-        self._note_masks(infos)
+        super()._note_reset(infos, lanes)
+        self._note_masks(parted(infos)[0])
 
     def _note_masks(self, infos: dict[str, Any]) -> None:
         if _MASK in infos:
@@ -146,10 +226,6 @@ class BatchVecEnv(VecEnv):
             if self._action_masks is not None and not present.all():
                 masks = np.where(present[:, None], masks, self._action_masks)
             self._action_masks = masks
-
-    def step_async(self, actions: Any) -> None:
-        """Takes one action per lane, for `step_wait`."""
-        self._actions = actions
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Steps all lanes.
@@ -164,106 +240,56 @@ class BatchVecEnv(VecEnv):
         Raises:
             As `BatchEnv.step`.
         """
-        try:
-            result = self.env.step(self._actions)
-        except LaneError as error:
-            error.result = self._told(*error.result)
-            raise
-        return self._told(*result)
+        return converted(self._step_result, self.env.step, self._actions)
 
-    def _told(self, *result: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """The results of `BatchEnv.step` as Stable-Baselines3 has them."""
-        observations, rewards, terminations, truncations, infos = result
+    def _step_result(
+        self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]
+    ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """What `BatchEnv.step` has returned, as Stable-Baselines3 has it."""
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
-        infos, told, finals = parted(infos)
-        if not (infos or told):
-            return observations, rewards, dones, self._dicts.take()
-        episodes = infos["episode"] if self._statistics and "episode" in infos else None
-        known = 0 if episodes is None else 2
-        final_info = None
-        if "final_info" in infos:
-            known, final_info = known + 4, infos["final_info"]
-        own = len(infos) > known or bool(final_info or told or finals)
-        dicts = [{_TRUNCATED: False} for _ in range(self.num_envs)] if own else self._dicts.take()
+        dicts = self._step_dicts(terminations, truncations, infos) if infos else self._dicts.take()
+        return observations, rewards, dones, dicts
+
+    def _step_dicts(self, terminations: Any, truncations: Any, infos: dict[str, Any]) -> list[dict[str, Any]]:
+        """The infos of a step as a dict per lane."""
+        known, said, finals = parted(infos)
+        ends = "final_info" in known
+        own = bool(said or finals or (ends and known["final_info"])) or not self._read.issuperset(known)
+        dicts = [{TRUNCATED: False} for _ in range(self.num_envs)] if own else self._dicts.take()
         ended: list[int] = []
-        if final_info is not None:
-            lanes, rows = _final_rows(infos)
+        if ends:
+            lanes, rows = _final_rows(known)
+            episodes = known["episode"] if self._statistics and "episode" in known else None
             put_ends(dicts, lanes, rows, terminations, truncations, episodes, time.time() - self._start)
             ended = lanes.tolist()
             for lane in ended:
                 self.reset_infos[lane] = {}
         if own:
-            self._tell_own(dicts, infos, ended, told, finals)
-        return observations, rewards, dones, dicts
-
-    def _tell_own(
-        self, dicts: list[dict[str, Any]], infos: dict[str, Any], ended: list[int], told: Notes, finals: Notes
-    ) -> None:
-        """What environments say. Where an episode has ended, the infos are those of the next one's beginning."""
-        now = dicts.copy()
-        for lane in ended:
-            now[lane] = self.reset_infos[lane]
-        tell_infos(now, infos, self._ours)
-        tell_notes(now, told)
-        if ended:
-            tell_infos(dicts, infos["final_info"], self._ours)
-            tell_notes(dicts, finals)
-        self._note_masks(infos)
+            now = dicts.copy()
+            for lane in ended:  # where an episode has ended, infos are those of the next one's beginning
+                now[lane] = self.reset_infos[lane]
+            infos_into_dicts(infos, now, self._read)
+            final_infos_into_dicts(infos, dicts, self._read)
+            self._note_masks(known)
+        return dicts
 
     # ---- single environments ----------------------------------------------------------------------------------------
 
-    def _ask(self, function: Any, *arguments: Any, indices: Any) -> list[Any]:
-        """`function(env, *arguments)` of these environments, which are written in Python."""
-        with self.env._hold():
-            return self.env._apply(function, *arguments, lanes=self._lanes(indices))
-
-    def _lanes(self, indices: Any) -> list[int]:
-        return lane_indices(
-            indices if indices is None or isinstance(indices, int) else list(indices), self.num_envs
-        ).tolist()
-
-    def _of_lanes(self, values: Sequence[Any], indices: Any) -> list[Any]:
-        return [values[lane] for lane in self._lanes(indices)]
-
     @property
     def _has_envs(self) -> bool:
-        return self.env._open().has_envs
+        return wrapping.backend_of(self.env).has_envs
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether `get_attr` finds it in every environment."""
         if self._has_envs:
-            return all(self._ask(has_attribute, attr_name, indices=None))
+            return all(wrapping.ask_envs(self.env, has_attribute, attr_name, lanes=range(self.num_envs)))
         return super().has_attr(attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of these environments (None: of all). Those in C have parameters, state variables, and what
-        `BatchEnv.get_attr` finds.
-
-        Raises:
-            AttributeError: they have no such attribute.
-        """
-        if self._has_envs:
-            return self._ask(get_attribute, attr_name, indices=indices)
+        """As `LanesVecEnv.get_attr`; environments in C whose infos have an "action_mask" have `action_masks`."""
         if attr_name == _MASKS and self._says_masks:
-            return self._of_lanes([partial(self._action_mask, lane) for lane in range(self.num_envs)], indices)
-        return self._of_lanes(self.env.get_attr(attr_name), indices)
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Sets an attribute of these environments (None: of all) to one value; of those in C, a parameter.
-
-        Raises:
-            AttributeError: there is no such parameter.
-            ValueError: a wrong value.
-        """
-        if self._has_envs:
-            self._ask(set_attribute, attr_name, value, indices=indices)
-            return
-        values = [value] * self.num_envs
-        if indices is not None:
-            values = list(self.env.get_attr(attr_name))
-            for lane in self._lanes(indices):
-                values[lane] = value
-        self.env.set_attr(attr_name, values)
+            return [partial(self._action_mask, lane) for lane in self._lanes(indices)]
+        return super().get_attr(attr_name, indices)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Calls a method of these environments (None: of all). Those in C have `render` and, if their infos have an
@@ -272,14 +298,12 @@ class BatchVecEnv(VecEnv):
         Raises:
             AttributeError: they have no such method.
         """
-        if self._has_envs:
-            return self._ask(call_env, method_name, method_args, method_kwargs, indices=indices)
         if method_name == _MASKS and self._says_masks:
             return [self._action_mask(lane) for lane in self._lanes(indices)]
-        if method_name == "render":
+        if method_name == "render" and not self._has_envs:
             lanes = self._lanes(indices)
             return list(self.env.render(lanes) or [None] * len(lanes))
-        return self._of_lanes(self.env.call(method_name, *method_args, **method_kwargs), indices)
+        return super().env_method(method_name, *method_args, indices=indices, **method_kwargs)
 
     def _action_mask(self, lane: int) -> NDArray[np.bool_]:
         if self._action_masks is None:
@@ -292,7 +316,8 @@ class BatchVecEnv(VecEnv):
         if self._statistics and issubclass(Monitor, wrapper_class):
             return [True] * len(self._lanes(indices))
         if self._has_envs:
-            return self._ask(is_wrapped, f"{wrapper_class.__module__}.{wrapper_class.__qualname__}", indices=indices)
+            name = f"{wrapper_class.__module__}.{wrapper_class.__qualname__}"
+            return wrapping.ask_envs(self.env, is_wrapped, name, lanes=self._lanes(indices))
         return [False] * len(self._lanes(indices))
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
@@ -303,13 +328,7 @@ class BatchVecEnv(VecEnv):
         return list(self.env.render() or ())
 
 
-def check_options(options: Sequence[dict[str, Any]], rows: int) -> None:
-    """Raises ValueError unless `set_options` has been given a dict for each of these rows."""
-    if len(options) != rows:
-        raise ValueError(f"set_options() got {len(options)} dicts, but must get one for all, or one for each of {rows}")
-
-
-def reset_by_options(
+def _reset_by_options(
     env: BatchEnv,
     reset: Callable[..., Any],
     seeds: Any,
@@ -332,9 +351,11 @@ def reset_by_options(
         observations, infos = reset(seeds, None, options[0] or None)
         note(infos, range(env.num_envs))
         return observations
-    if env._open().needs_reset:  # only then lanes can be reset by themselves
+    if wrapping.backend_of(env).needs_reset:  # only then lanes can be reset by themselves
         reset(seeds, None, None)
-        seeds = list(env.np_random_seed)  # each begins once more with what it has begun with
+        present: Any = env.np_random_seed
+        seeds = list(present)  # each begins once more with what it has begun with
+    observations: Any = None
     for own, lanes in groups.values():
         mask = np.zeros(env.num_envs, np.bool_)
         mask[lanes] = True
@@ -343,13 +364,7 @@ def reset_by_options(
     return observations
 
 
-def _infos_of(env: BatchEnv) -> list[dict[str, Any]]:
-    """What the C core knows of an env's infos."""
-    core = getattr(env._open(), "core", None)
-    return [] if core is None else type_info(core.type_name)["info"]
-
-
-def _final_rows(infos: dict[str, Any]) -> tuple[NDArray[np.int64], Sequence[Any]]:
+def _final_rows(infos: dict[str, Any]) -> tuple[NDArray[np.int64], Any]:
     """The lanes whose episodes have ended in a step, and the last observation of each."""
     if not isinstance(infos, Infos):  # they come from several processes
         lanes = np.flatnonzero(infos["_final_obs"])

@@ -12,9 +12,9 @@ from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import check_seed, lane_seeds
-from batchenv.backend.env_calls import get_attribute, set_attribute
 from batchenv.backend.lanes import lane_indices, rows_of
-from batchenv.backend.results import converted, parted, tell_infos, tell_notes
+from batchenv.backend.results import converted, infos_into_dicts, parted
+from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
 
@@ -52,7 +52,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
                 "wrapper of one in Python, with an array or a dict"
             )
         super().__init__(env)
-        env._open().tell_apart()
+        wrapping.keep_infos_apart(env)
         # Each lane has a space of its own, as collectors sample from them, and `seed` seeds each with another number.
         self._action_spaces = [copy.deepcopy(env.single_action_space) for _ in range(env.num_envs)]
         self._flying = np.zeros(env.num_envs, np.bool_)  # lanes that have actions, and whose results nobody has got
@@ -127,11 +127,11 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         Raises:
             As `BatchEnv.reset`.
         """
-        seed = check_seed(seed, self.num_envs)
-        if isinstance(seed, int):
-            seed = [seed] * self.num_envs
+        seeds = check_seed(seed, self.num_envs)
+        if isinstance(seeds, int):
+            seeds = [seeds] * self.num_envs
         lanes = None if env_id is None else np.atleast_1d(env_id)
-        result = converted(self._started, self.env.reset, lanes, seed=seed, options=options)
+        result = converted(self._reset_result, self.env.reset, lanes, seed=seeds, options=options)
         self._flying[slice(None) if lanes is None else lanes] = False
         return result
 
@@ -158,25 +158,29 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
             if action is None:
                 raise ValueError("action=None must be one action per lane: this env is not asynchronous")
             if lanes is None or np.array_equal(lanes, self.all_env_ids):
-                return converted(self._stepped, self.env.step, np.asarray(action))
-            return converted(self._stepped, self.env.step, np.asarray(action), lanes)
+                return converted(self._step_result, self.env.step, np.asarray(action))
+            return converted(self._step_result, self.env.step, np.asarray(action), lanes)
         if action is not None:
             self.env.send(np.asarray(action), lanes)
             self._flying[slice(None) if lanes is None else lanes] = True
         elif np.count_nonzero(self._flying) < self.wait_num:
             none = create_empty_array(self.env.single_observation_space, 0)
-            return self._stepped(none, np.empty(0), np.empty(0, bool), np.empty(0, bool), {"env_id": np.empty(0, int)})
-        return converted(self._stepped, self.env.recv)
+            return self._step_result(
+                none, np.empty(0), np.empty(0, bool), np.empty(0, bool), {"env_id": np.empty(0, int)}
+            )
+        return converted(self._step_result, self.env.recv)
 
-    def _started(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, NDArray[Any]]:
+    def _reset_result(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, NDArray[Any]]:
         lanes = self._lanes_of(infos)
         return self._rows(observations, len(lanes)), self._dicts(infos, len(lanes))
 
-    def _stepped(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]) -> Any:
+    def _step_result(
+        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
+    ) -> Any:
         lanes = self._lanes_of(infos)
         dicts = self._dicts(infos, len(lanes))
-        for told, lane in zip(dicts, lanes.tolist(), strict=True):
-            told["env_id"] = lane
+        for info, lane in zip(dicts, lanes.tolist(), strict=True):
+            info["env_id"] = lane
         self._flying[lanes] = False
         return self._rows(observations, len(lanes)), rewards, terminated, truncated, dicts
 
@@ -192,9 +196,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
 
     def _dicts(self, infos: dict[str, Any], count: int) -> NDArray[Any]:
         dicts: list[dict[str, Any]] = [{} for _ in range(count)]
-        infos, told, _ = parted(infos)
-        tell_infos(dicts, infos, ("env_id",))
-        tell_notes(dicts, told)
+        infos_into_dicts(infos, dicts, ("env_id",))
         return _objects(dicts)
 
     # ---- single environments ----------------------------------------------------------------------------------------
@@ -209,11 +211,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         lanes = lane_indices(id, self.num_envs).tolist()
         if key == "action_space":
             return [self._action_spaces[lane] for lane in lanes]
-        if self.env._open().has_envs:
-            with self.env._hold():
-                return self.env._apply(get_attribute, key, lanes=lanes)
-        values = self.env.get_attr(key)
-        return [values[lane] for lane in lanes]
+        return wrapping.attributes_of(self.env, key, lanes)
 
     def set_env_attr(self, key: str, value: Any, id: Any = None) -> None:
         """Sets an attribute of these environments (None: of all) to one value; of those in C, a parameter.
@@ -222,15 +220,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
             AttributeError: environments in C have no such parameter.
             TypeError, ValueError: a wrong value.
         """
-        lanes = lane_indices(id, self.num_envs).tolist()
-        if self.env._open().has_envs:
-            with self.env._hold():
-                self.env._apply(set_attribute, key, value, lanes=lanes)
-            return
-        values = list(self.env.get_attr(key))
-        for lane in lanes:
-            values[lane] = value
-        self.env.set_attr(key, values)
+        wrapping.set_attribute_of(self.env, key, value, lane_indices(id, self.num_envs).tolist())
 
     def render(self, **keywords: Any) -> list[Any]:
         """A picture of each lane, as `BatchEnv.render`, which takes the keywords; None without a render_mode."""

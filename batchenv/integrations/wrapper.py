@@ -36,6 +36,10 @@ class Wrapper:
 
     DEFAULTS: keywords of the BatchEnv that have other defaults with this API than with `make`.
     KEYWORDS: names of keywords of `make` that this class takes, and not the BatchEnv.
+
+    Attributes:
+        env: the BatchEnv.
+        num_envs: number of lanes.
     """
 
     DEFAULTS: dict[str, Any] = {}
@@ -43,17 +47,13 @@ class Wrapper:
 
     def __init__(self, env: BatchEnv):
         self.env = env
+        self.num_envs = env.num_envs
 
     def __len__(self) -> int:
-        return len(self.env)
+        return self.num_envs
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
-
-    @property
-    def num_envs(self) -> int:
-        """Number of lanes."""
-        return self.env.num_envs
 
     @property
     def all_env_ids(self) -> NDArray[np.int64]:
@@ -64,10 +64,6 @@ class Wrapper:
     def config(self) -> dict[str, Any]:
         """As `BatchEnv.config`."""
         return self.env.config
-
-    def render(self, lanes: Any = None) -> tuple[Any, ...] | None:
-        """Pictures of lanes, as `BatchEnv.render`."""
-        return self.env.render(lanes)
 
     def close(self) -> None:
         """Releases the lanes and the window."""
