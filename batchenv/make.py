@@ -356,12 +356,12 @@ def make_parallel(
 
 def _parallel_own(name: str, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
     """`make_parallel` of a C file."""
-    from batchenv.integrations.agent_views import PortCast
+    from batchenv.integrations.agent_views import PortViews
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
 
     env = make(name, 1 if num_envs is None else num_envs, **kwargs)
     try:
-        return ParallelBatchEnv(env, PortCast(env))
+        return ParallelBatchEnv(env, PortViews(env))
     except BaseException:
         env.close()
         raise
@@ -385,7 +385,7 @@ def _parallel_atari(
 
 def _parallel_python(make_env: Any, num_envs: int | None, **kwargs: Any) -> ParallelBatchEnv:
     """`make_parallel` of environments written in Python."""
-    from batchenv.integrations.agent_views import WorkerCast
+    from batchenv.integrations.agent_views import WorkerViews
     from batchenv.integrations.pettingzoo import ParallelBatchEnv
     from batchenv.workers.players import LAYOUT, Maker
 
@@ -401,7 +401,7 @@ def _parallel_python(make_env: Any, num_envs: int | None, **kwargs: Any) -> Para
             "the path of a module that has a parallel_env, or a list of callables"
         )
     env = make_python([Maker(one) for one in make_env] if several else Maker(make_env), num_envs, **kwargs)
-    return ParallelBatchEnv(env, WorkerCast(env, env.metadata.pop(LAYOUT)))
+    return ParallelBatchEnv(env, WorkerViews(env, env.metadata.pop(LAYOUT)))
 
 
 def make_gymnasium(env_id: str, num_envs: int = 1, **kwargs: Any) -> BatchEnv:

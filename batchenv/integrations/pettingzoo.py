@@ -10,13 +10,16 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from batchenv.backend.results import converted
+from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
-from batchenv.integrations.agent_views import Cast, cast_of
+from batchenv.integrations.agent_views import AgentViews, views_of
+from batchenv.integrations.wrapper import Wrapper
+from batchenv.workers.players import ARRAYS
 
 _ENDING = "no lane has been stepped"
 
 
-class ParallelBatchEnv:
+class ParallelBatchEnv(Wrapper):
     """Lanes that several agents play, in the form of PettingZoo's ParallelEnv: dicts by agent of arrays over lanes.
 
     `.env` is the BatchEnv below; lanes are to be stepped and reset through this object only.
@@ -32,17 +35,17 @@ class ParallelBatchEnv:
     Args:
         env: a BatchEnv of an Atari game, made with players=2 or more; of a C file for several players; or of
             environments in workers.
-        cast: who plays in its lanes; None: those of an Atari game or of a C file.
+        views: who plays in its lanes; None: those of an Atari game or of a C file.
 
     Raises:
         ValueError: its lanes have one player.
     """
 
-    def __init__(self, env: BatchEnv, cast: Cast | None = None):
-        self.env = env
-        self._cast = cast or cast_of(env)
-        self.possible_agents = list(self._cast.agents)
-        self.observation_spaces, self.action_spaces = self._cast.observation_spaces, self._cast.action_spaces
+    def __init__(self, env: BatchEnv, views: AgentViews | None = None):
+        super().__init__(env)
+        self._views = views or views_of(env)
+        self.possible_agents = list(self._views.agents)
+        self.observation_spaces, self.action_spaces = self._views.observation_spaces, self._views.action_spaces
         self._clips = env.config.get("clip_actions", False)
         self.metadata = {"name": env.id, **env.metadata, "is_parallelizable": True}
 
@@ -53,11 +56,6 @@ class ParallelBatchEnv:
     def agents(self) -> list[Any]:
         """The agents that play: all, until the env is closed."""
         return [] if self.env.closed else list(self.possible_agents)
-
-    @property
-    def num_envs(self) -> int:
-        """Number of lanes."""
-        return self.env.num_envs
 
     @property
     def num_agents(self) -> int:
@@ -103,11 +101,11 @@ class ParallelBatchEnv:
         Raises:
             As `BatchEnv.reset`.
         """
-        return converted(self._cast.started, self.env.reset, seed=seed, options=options)
+        return converted(self._views.reset_result, self.env.reset, seed=seed, options=options)
 
     def _reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> Any:
         """As `reset`, of the lanes of a mask (None: of all), whose environments get these options, or None."""
-        return converted(self._cast.started, self.env._reset_lanes, seed, mask, options)
+        return converted(self._views.reset_result, wrapping.reset_lanes, self.env, seed, mask, options)
 
     def step(self, actions: dict[Any, Any]) -> tuple[dict[Any, Any], ...]:
         """Takes one action of every agent in every lane.
@@ -126,7 +124,9 @@ class ParallelBatchEnv:
                 no lane has been stepped.
             Otherwise as `BatchEnv.step`.
         """
-        return converted(self._cast.told, self.env.step, self._cast.actions(self._checked(actions, self.num_envs)))
+        return converted(
+            self._views.step_result, self.env.step, self._views.actions(self._checked(actions, self.num_envs))
+        )
 
     def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
         """Sends all lanes to be reset, as `BatchEnv.async_reset`."""
@@ -145,7 +145,7 @@ class ParallelBatchEnv:
         """
         self._check_flight()
         rows = self.env.batch_size if env_id is None else np.size(env_id)
-        self.env.send(self._cast.actions(self._checked(actions, rows)), env_id)
+        self.env.send(self._views.actions(self._checked(actions, rows)), env_id)
 
     def recv(self, timeout: float | None = None) -> tuple[dict[Any, Any], ...]:
         """Waits for the first `batch_size` lanes to be finished, as `BatchEnv.recv`.
@@ -157,10 +157,10 @@ class ParallelBatchEnv:
             As `BatchEnv.recv`.
         """
         self._check_flight()
-        return converted(self._cast.told, self.env.recv, timeout)
+        return converted(self._views.step_result, self.env.recv, timeout)
 
     def _check_flight(self) -> None:
-        if not self._cast.flies:
+        if not self._views.can_send:
             raise NotImplementedError(
                 f"lanes of {self.env.id} cannot be sent and received by agent, because who is out is known here only "
                 "after each step of all lanes: use step()"
@@ -193,15 +193,11 @@ class ParallelBatchEnv:
         Raises:
             NotImplementedError: the env has none.
         """
-        return self._cast.state()
+        return self._views.state()
 
     def render(self, lanes: Any = None) -> tuple[Any, ...] | None:
         """Pictures of lanes, as `BatchEnv.render`."""
         return self.env.render(lanes)
-
-    def close(self) -> None:
-        """Releases the lanes and the window."""
-        self.env.close()
 
 
 def _checked(space: spaces.Space, value: Any, rows: int, what: str, clips: bool) -> Any:
@@ -220,13 +216,17 @@ def _checked(space: spaces.Space, value: Any, rows: int, what: str, clips: bool)
         if not isinstance(value, (tuple, list)) or len(value) != len(space.spaces):
             raise TypeError(f"{what} must be a tuple of {len(space.spaces)} parts; {_ENDING}")
         return tuple([_checked(part, value[k], rows, f"{what}[{k}]", clips) for k, part in enumerate(space.spaces)])
-    bounds = _bounds(space)
-    if bounds is None:  # texts and the like: the BatchEnv looks at them
+    if not isinstance(space, ARRAYS):  # texts and the like: the BatchEnv checks them
         return value
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{what} cannot be read as an array: {error}") from None
+    return _checked_array(space, array, rows, what, clips)
+
+
+def _checked_array(space: Any, array: NDArray[Any], rows: int, what: str, clips: bool) -> NDArray[Any]:
+    """`_checked` of an array."""
     shape = (rows, *space.shape)
     if array.shape != shape:
         raise ValueError(f"{what} have shape {array.shape}, but {rows} lanes need {shape}; {_ENDING}")
@@ -237,21 +237,22 @@ def _checked(space: spaces.Space, value: Any, rows: int, what: str, clips: bool)
     if real:
         array = array.astype(space.dtype)  # first: the bounds have been rounded, too
     if not (clips and real):
-        wrong = ~((array >= bounds[0]) & (array <= bounds[1]))
+        low, high = _bounds(space)
+        wrong = ~((array >= low) & (array <= high))
         if wrong.any():
             index = tuple(np.argwhere(wrong)[0].tolist())
-            least, most = (np.broadcast_to(bound, space.shape)[index[1:]] for bound in bounds)
+            least, most = (np.broadcast_to(bound, space.shape)[index[1:]] for bound in (low, high))
             place = ", ".join(map(str, index))
             raise ValueError(f"{what}[{place}]={array[index]} is not in {least}..{most}; {_ENDING}")
     return array.astype(space.dtype, copy=False)
 
 
-def _bounds(space: spaces.Space) -> tuple[Any, Any] | None:
-    """The least and the greatest of an array's values, or None: the space's values are no arrays."""
+def _bounds(space: spaces.Space) -> tuple[Any, Any]:
+    """The least and the greatest values of an array of this space."""
     if isinstance(space, spaces.Box):
         return space.low, space.high
     if isinstance(space, spaces.Discrete):
         return space.start, space.start + space.n - 1
     if isinstance(space, spaces.MultiDiscrete):
         return space.start, space.start + space.nvec - 1
-    return (0, 1) if isinstance(space, spaces.MultiBinary) else None
+    return 0, 1

@@ -93,13 +93,13 @@ class PlayerVectorEnv(VectorEnv):
         """
         if options and "reset_mask" in options:
             raise ValueError("options['reset_mask'] cannot be used where players are rows: lanes reset themselves")
-        return converted(self._started, self.parallel.reset, seed=seed, options=options)
+        return converted(self._reset_result, self.parallel.reset, seed=seed, options=options)
 
     def reset_lanes(
         self, seed: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """As `reset`, of the lanes of a mask (None: of all): rows of the others have their present observations."""
-        return converted(self._started, self.parallel._reset_lanes, seed, mask, options)
+        return converted(self._reset_result, self.parallel._reset_lanes, seed, mask, options)
 
     def step(
         self, actions: Any
@@ -116,7 +116,7 @@ class PlayerVectorEnv(VectorEnv):
         Raises:
             As `ParallelBatchEnv.step`. TypeError, ValueError: the actions have a wrong form or length.
         """
-        return converted(self._stepped, self.parallel.step, self._by_agent(actions))
+        return converted(self._step_result, self.parallel.step, self._by_agent(actions))
 
     def _by_agent(self, actions: Any) -> dict[Any, Any]:
         return {agent: self._own(self.single_action_space, actions, k) for k, agent in enumerate(self.agents)}
@@ -135,10 +135,12 @@ class PlayerVectorEnv(VectorEnv):
             )
         return array[k :: len(self.agents)]
 
-    def _started(self, observations: dict[Any, Any], infos: dict[Any, dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
-        return self._seen(observations), self._told([infos[agent] for agent in self.agents])
+    def _reset_result(
+        self, observations: dict[Any, Any], infos: dict[Any, dict[str, Any]]
+    ) -> tuple[Any, dict[str, Any]]:
+        return self._observations(observations), self._infos([infos[agent] for agent in self.agents])
 
-    def _stepped(
+    def _step_result(
         self,
         observations: dict[Any, Any],
         rewards: dict[Any, Any],
@@ -150,28 +152,28 @@ class PlayerVectorEnv(VectorEnv):
         done, truncated = np.repeat(ended, len(self.agents)), self._joined(truncations)
         truncated &= ~self._joined(terminations)
         return (
-            self._seen(observations),
+            self._observations(observations),
             self._joined(rewards),
             done & ~truncated,
             done & truncated,
-            self._told([infos[agent] for agent in self.agents]),
+            self._infos([infos[agent] for agent in self.agents]),
         )
 
-    def _seen(self, observations: dict[Any, Any]) -> Any:
+    def _observations(self, observations: dict[Any, Any]) -> Any:
         return _rows(self.single_observation_space, [observations[agent] for agent in self.agents])
 
     def _joined(self, by_agent: dict[Any, NDArray[Any]]) -> NDArray[Any]:
         """{agent: an array over lanes} as an array over rows."""
         return _interleaved(*[by_agent[agent] for agent in self.agents])
 
-    def _told(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def _infos(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """The infos of all rows, in Gymnasium's form, from those of each agent."""
         if isinstance(infos[0], Apart):
-            known, told, finals = zip(*map(parted, infos), strict=True)
+            known, said, finals = zip(*map(parted, infos), strict=True)
             return Apart(
-                self._told(known), self._of_rows(told), self._of_rows(finals), lambda: self._told([*map(dict, infos)])
+                self._infos(known), self._of_rows(said), self._of_rows(finals), lambda: self._infos([*map(dict, infos)])
             )
-        told: dict[str, Any] = {}
+        joined: dict[str, Any] = {}
         for name in dict.fromkeys(name for info in infos for name in info):
             if name[:1] == "_" and any(name[1:] in info for info in infos):
                 continue
@@ -182,11 +184,11 @@ class PlayerVectorEnv(VectorEnv):
                 for value, info in zip(values, infos, strict=True)
             ]
             if isinstance(given, dict):
-                told[name] = self._told([value or {} for value in values])
+                joined[name] = self._infos([value or {} for value in values])
             else:
-                told[name] = _interleaved(*[_or_nothing(value, given) for value in values])
-            told[f"_{name}"] = _interleaved(*masks)
-        return told
+                joined[name] = _interleaved(*[_or_nothing(value, given) for value in values])
+            joined[f"_{name}"] = _interleaved(*masks)
+        return joined
 
     def _of_rows(self, by_agent: Sequence[Notes]) -> Notes:
         """What each agent has said in which lane, by row."""
@@ -215,7 +217,7 @@ def _rows(space: spaces.Space, values: Sequence[Any]) -> Any:
 def _interleaved(*values: NDArray[Any]) -> NDArray[Any]:
     """Arrays of all lanes as one array, in which the rows of a lane follow one another."""
     alike = len({(value.shape, value.dtype) for value in values}) == 1
-    if not alike:  # agents have told things of different kinds under one name
+    if not alike:  # agents say things of different kinds under one name
         values = tuple([_objects(value) for value in values])
     return np.stack(values, axis=1).reshape(-1, *values[0].shape[1:])
 
