@@ -10,10 +10,11 @@ from gymnasium import spaces
 from batchenv._core import Tensors, TensorSteps
 from batchenv.backend.protocol import LaneError
 from batchenv.backend.results import converted, final_rows
+from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.env.rollout import Rollout
 from batchenv.integrations.tensors import arrays, counted, device_of, renew, tensor, tensors, torch
-from batchenv.integrations.transfer import Ferry, Streams
+from batchenv.integrations.transfer import Streams, Transfer
 from batchenv.integrations.wrapper import Wrapper
 from batchenv.spaces import nested
 
@@ -51,7 +52,7 @@ class TorchBatchEnv(TensorSteps, Wrapper):
     def __init__(self, env: BatchEnv, device: Any = "cpu"):
         super().__init__(env)
         self.device = device_of(device)
-        self._ferry = None if self.device.type == "cpu" else Ferry(env, self.device, Streams(self.device))
+        self._transfer = None if self.device.type == "cpu" else Transfer(env, self.device, Streams(self.device))
         action_spaces = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
         reads_tensors = isinstance(env.single_action_space, action_spaces) and env.backend == "C"
         step = env.step if reads_tensors else lambda actions: env.step(arrays(actions))
@@ -59,9 +60,9 @@ class TorchBatchEnv(TensorSteps, Wrapper):
         again = not env.config.get("copy", True)
         # The drawer of a render mode watches each step, which goes through the env for that.
         direct = counted and reads_tensors and env.render_mode is None and not again
-        batch = env._backend.core if direct else None
+        batch = wrapping.core_of(env) if direct else None
         self._tensors = Tensors(torch.Tensor, tensor, rows_of, again, step, batch, renew)
-        if self._ferry is None:
+        if self._transfer is None:
             self._step_by(self._tensors)
 
     def __reduce__(self) -> Any:
@@ -75,7 +76,7 @@ class TorchBatchEnv(TensorSteps, Wrapper):
     def tell_finals_only(self) -> None:
         """Leaves out infos other than "final_rows", for whoever reads no others: they take time, and some cannot be put
         together."""
-        self.env._open().tell_apart()
+        wrapping.keep_infos_apart(self.env)
         self._tensors.finals_only = True
 
     def reset(
@@ -88,41 +89,43 @@ class TorchBatchEnv(TensorSteps, Wrapper):
         """
         if isinstance(options, dict):
             options = {name: arrays(value) for name, value in options.items()}
-        return converted(self._told, self.env.reset, arrays(env_id), seed=seed, options=options)
+        return converted(self._result, self.env.reset, arrays(env_id), seed=seed, options=options)
+
+    def _reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """`wrapping.reset_lanes`, with tensors."""
+        return converted(self._result, wrapping.reset_lanes, self.env, seed, arrays(mask), options)
 
     def _step(self, actions: Any, env_id: Any, out: Any) -> Any:
         """`step` of some lanes, with `out`, or on a GPU; others are TensorSteps' own."""
-        if self._ferry is not None:
-            return self._step_away(actions, env_id, out)
+        if self._transfer is not None:
+            return self._step_on_gpu(self._transfer, actions, env_id, out)
         return self._step_into(arrays(actions), arrays(env_id), out)
 
     def _step_into(self, actions: Any, env_id: Any, out: Any) -> Any:
         """`step` of some lanes, or with `out`."""
         if out is None:
-            return converted(self._told, self.env.step, actions, env_id)
+            return converted(self._result, self.env.step, actions, env_id)
         out = tuple(out)
 
-        def told(*result: Any) -> Any:
+        def result_in(*result: Any) -> Any:
             mine = [array if given is None else given for given, array in zip(out, result[:-1], strict=True)]
             return (*map(tensors, mine), self._infos(result[-1]))
 
-        return converted(told, self.env.step, actions, env_id, out=arrays(out))
+        return converted(result_in, self.env.step, actions, env_id, out=arrays(out))
 
-    def _step_away(self, actions: Any, env_id: Any, out: Any) -> Any:
+    def _step_on_gpu(self, transfer: Transfer, actions: Any, env_id: Any, out: Any) -> Any:
         """`step` on another device than the CPU."""
-        ferry = self._ferry
-        actions = ferry.fetch(actions)
-        if env_id is not None:  # rows of some lanes, which have no place in pinned memory
+        actions = transfer.to_cpu(actions)
+        if env_id is not None:  # rows of some lanes, which have no place in the buffers
             if out is not None:
                 raise ValueError("step(actions, env_id) takes no out on a GPU: leave out one of them")
-            return converted(self._told, self.env.step, actions, arrays(env_id))
-        out = ferry.check_out(out)
-        room = ferry.room()
+            return converted(self._result, self.env.step, actions, arrays(env_id))
+        out = transfer.check_out(out)
 
-        def shipped(*result: Any) -> Any:
-            return (*ferry.ship(result[:-1], out), self._infos(result[-1]))
+        def sent(*result: Any) -> Any:
+            return (*transfer.to_device(result[:-1], out), self._infos(result[-1]))
 
-        return converted(shipped, self.env.step, actions, out=room)
+        return converted(sent, self.env.step, actions, out=transfer.buffers())
 
     def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends lanes to be stepped, as `BatchEnv.send`."""
@@ -130,16 +133,16 @@ class TorchBatchEnv(TensorSteps, Wrapper):
 
     def recv(self, timeout: float | None = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """The lanes that are finished first, as `BatchEnv.recv`; `infos["env_id"]` says which."""
-        return converted(self._told, self.env.recv, timeout)
+        return converted(self._result, self.env.recv, timeout)
 
     async def arecv(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """As `BatchEnv.arecv`."""
         try:
             result = await self.env.arecv()
         except LaneError as error:
-            error.result = self._told(*error.result)
+            error.result = self._result(*error.result)
             raise
-        return self._told(*result)
+        return self._result(*result)
 
     def step_async(self, actions: Any) -> None:
         """Sends all lanes to be stepped, as `BatchEnv.step_async`."""
@@ -147,25 +150,25 @@ class TorchBatchEnv(TensorSteps, Wrapper):
 
     def step_wait(self, timeout: float | None = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """What `step` would return, after `step_async`."""
-        return converted(self._told, self.env.step_wait, timeout)
+        return converted(self._result, self.env.step_wait, timeout)
 
     def rollout(self, actions: Any, **keywords: Any) -> Rollout:
         """Many steps in one call, as `BatchEnv.rollout`, but without `out`."""
-        return converted(self._rolled, self.env.rollout, arrays(actions), **keywords)
+        return converted(self._rollout, self.env.rollout, arrays(actions), **keywords)
 
     def set_state(self, values: Any, lanes: Any = None) -> Any:
         """Sets fields of the state of lanes, as `BatchEnv.set_state`."""
         given = {name: arrays(value) for name, value in values.items()}
-        return self._sent(self.env.set_state(given, arrays(lanes)))
+        return self._on_device(self.env.set_state(given, arrays(lanes)))
 
     def restore(self, snapshot: Any, lanes: Any = None, *, rows: Any = None) -> Any:
         """Puts lanes of a snapshot into lanes, as `BatchEnv.restore`."""
-        return self._sent(self.env.restore(snapshot, arrays(lanes), rows=arrays(rows)))
+        return self._on_device(self.env.restore(snapshot, arrays(lanes), rows=arrays(rows)))
 
     @property
     def state(self) -> dict[str, Any]:
         """Each lane's state, as `BatchEnv.state`; tensors that may be written, as they are copies."""
-        return self._sent(self.env.state)
+        return self._on_device(self.env.state)
 
     def __enter__(self) -> TorchBatchEnv:
         return self
@@ -175,23 +178,23 @@ class TorchBatchEnv(TensorSteps, Wrapper):
 
     # ---- from arrays to tensors --------------------------------------------------------------------------------------
 
-    def _sent(self, value: Any) -> Any:
+    def _on_device(self, value: Any) -> Any:
         """`value` with tensors on the env's device."""
-        return self._away(tensors(value))
+        return self._moved(tensors(value))
 
-    def _away(self, value: Any) -> Any:
+    def _moved(self, value: Any) -> Any:
         """Tensors of the CPU, on the env's device."""
-        if self._ferry is None:
+        if self._transfer is None:
             return value
         return nested.each(lambda part: part.to(self.device) if isinstance(part, torch.Tensor) else part, value)
 
-    def _told(self, *result: Any) -> Any:
+    def _result(self, *result: Any) -> Any:
         """A result that ends with infos."""
-        return (*map(self._sent, result[:-1]), self._infos(result[-1]))
+        return (*map(self._on_device, result[:-1]), self._infos(result[-1]))
 
-    def _rolled(self, *result: Any) -> Rollout:
-        return Rollout(*map(self._sent, result))
+    def _rollout(self, *result: Any) -> Rollout:
+        return Rollout(*map(self._on_device, result))
 
     def _infos(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Infos of any call, with tensors."""
-        return self._away(self._tensors.of_infos(infos)) if infos else infos
+        return self._moved(self._tensors.of_infos(infos)) if infos else infos

@@ -23,8 +23,6 @@ except ImportError as error:
     ) from error
 
 from batchenv.arguments.seeds import read_seed
-from batchenv.backend.results import converted
-from batchenv.integrations.tensors import arrays
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
 
@@ -49,10 +47,10 @@ def spec_of(space: spaces.Space, lanes: int, device: torch.device | None) -> Ten
         spec = Binary(space.shape[0], dtype=_dtype(space), device=device)
     elif isinstance(space, spaces.Box):
         if np.isinf(space.low).all() and np.isinf(space.high).all():
-            spec = Unbounded(shape=space.shape, dtype=_dtype(space), device=device)
+            spec = Unbounded(shape=torch.Size(space.shape), dtype=_dtype(space), device=device)
         else:
             bounds = torch.from_numpy(space.low.copy()), torch.from_numpy(space.high.copy())
-            spec = Bounded(*bounds, shape=space.shape, dtype=_dtype(space), device=device)
+            spec = Bounded(*bounds, shape=torch.Size(space.shape), dtype=_dtype(space), device=device)
     else:
         raise ValueError(
             f"TorchRL has no spec for the space {space}: env_type='torchrl' takes Box, Discrete from 0 on, "
@@ -130,19 +128,18 @@ class TorchRLBatchEnv(EnvBase):
         count = env.num_envs
         observation = spec_of(env.single_observation_space, count, device)
         self._named = isinstance(observation, Composite)
+        if not isinstance(observation, Composite):
+            observation = Composite(observation=observation, shape=(count,), device=device)
         action = spec_of(env.single_action_space, count, device)
         if not isinstance(action, Composite):
             action = Actions(action=action, shape=(count,), device=device)
         _check_keys("observations", observation if self._named else (), {"reward", "next", *_DONE, *action.keys()})
-        seen = observation.keys() if self._named else ("observation",)
-        _check_keys("actions", action, {"reward", "next", *_DONE, *seen})
-        self.observation_spec = (
-            observation if self._named else Composite(observation=observation, shape=(count,), device=device)
-        )
+        _check_keys("actions", action, {"reward", "next", *_DONE, *observation.keys()})
+        self.observation_spec = observation
         self.action_spec = action
         dtype = torch.float32 if np.dtype(env.config.get("reward_dtype", "float64")) == np.float32 else torch.float64
-        self.reward_spec = Unbounded(shape=(count, 1), dtype=dtype, device=device)
-        flag = Categorical(2, shape=(count, 1), dtype=torch.bool, device=device)
+        self.reward_spec = Unbounded(shape=torch.Size((count, 1)), dtype=dtype, device=device)
+        flag = Categorical(2, shape=torch.Size((count, 1)), dtype=torch.bool, device=device)
         self.done_spec = Composite({name: flag.clone() for name in _DONE}, shape=(count,), device=device)
         self._seed_of_reset: int | None = None
         self._present = Present()
@@ -180,18 +177,22 @@ class TorchRLBatchEnv(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._seed_of_reset = seed
 
-    def _reset(
+    def _reset(self, tensordict: TensorDictBase | None = None, **kwargs: Any) -> TensorDictBase:
+        """What `reset` does, of which the keywords are those of `BatchEnv.reset`. "_reset" in the TensorDict is the
+        mask, so `options` has none."""
+        self._reset_masked(None if tensordict is None else tensordict.get("_reset", None), **kwargs)
+        return self._tensordict(self._by_name(self._present.observations), device=self.device, **self._not_done())
+
+    def _reset_masked(
         self,
-        tensordict: TensorDictBase | None = None,
+        mask: torch.Tensor | None,
         *,
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> TensorDictBase:
-        """What `reset` does, of which the keywords are those of `BatchEnv.reset`. "_reset" in the TensorDict is the
-        mask, so `options` has none."""
+    ) -> None:
+        """Resets the lanes of a mask (None: all) that have not begun an episode already."""
         if options and "reset_mask" in options:
             raise ValueError("options['reset_mask'] says what \"_reset\" of the TensorDict says: leave it out")
-        mask = None if tensordict is None else tensordict.get("_reset", None)
         if mask is None or self._present.observations is None:
             seed = self._seed_of_reset if seed is None else seed
             everything = ~self._not_done()["done"].squeeze(-1)
@@ -202,11 +203,9 @@ class TorchRLBatchEnv(EnvBase):
             # A lane that has just ended has begun its next episode already.
             waiting = mask if self._present.begun is None else mask & ~self._present.begun
             if waiting.any():
-                given = (seed, arrays(waiting), options or None)
-                self._reset_lanes(waiting, converted, self._lanes._told, self.env._reset_lanes, *given)
+                self._reset_lanes(waiting, self._lanes._reset_lanes, seed, waiting, options or None)
             if self._present.begun is not None:
                 self._present.begun = self._present.begun & ~mask
-        return self._tensordict(self._told(self._present.observations), device=self.device, **self._not_done())
 
     def _reset_lanes(self, asked: torch.Tensor, reset: Callable[..., Any], *args: Any, **keywords: Any) -> None:
         """Resets these lanes, by a function that returns observations and infos as tensors."""
@@ -239,7 +238,7 @@ class TorchRLBatchEnv(EnvBase):
         tensordict.set("next", result)
         following = self._step_mdp(tensordict)
         if ended:
-            first = self._told(self._present.observations) | self._not_done()
+            first = self._by_name(self._present.observations) | self._not_done()
             if any(isinstance(part, dict) for part in first.values()):
                 first = dict(self._tensordict(first, device=following.device).items())
             for name, part in first.items():
@@ -293,9 +292,9 @@ class TorchRLBatchEnv(EnvBase):
             self._present.begun = done
         flags = {"done": done, "terminated": terminated, "truncated": truncated}
         columns = {name: flag.unsqueeze(-1) for name, flag in flags.items()}
-        return self._tensordict(self._told(last), device=device, reward=rewards.unsqueeze(-1), **columns), ended
+        return self._tensordict(self._by_name(last), device=device, reward=rewards.unsqueeze(-1), **columns), ended
 
-    def _told(self, observations: Any) -> dict[str, Any]:
+    def _by_name(self, observations: Any) -> dict[str, Any]:
         """Observations by name."""
         return observations if self._named else {"observation": observations}
 
@@ -312,7 +311,7 @@ class TorchRLBatchEnv(EnvBase):
         return TensorDict._new_unsafe({**observations, **values}, batch_size=self.batch_size, device=device)
 
 
-def _check_keys(what: str, keys: Any, others: set[str]) -> None:
+def _check_keys(what: str, keys: Any, others: set[Any]) -> None:
     """Raises ValueError where parts of observations or actions have a key that means something else."""
     taken = others & set(keys)
     if taken:

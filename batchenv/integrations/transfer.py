@@ -1,4 +1,4 @@
-"""The way of actions and results between a GPU and the CPU, which steps the lanes."""
+"""Transfers actions from a GPU to the CPU, which steps the lanes, and results from the CPU to the GPU."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class Streams:
             tensor.record_stream(current)
 
 
-class Ferry:
-    """Brings actions from a device to the CPU, and results from the CPU to a device, by way of pinned memory.
+class Transfer:
+    """Copies actions from a device to the CPU, and results from the CPU to a device, through pinned buffers.
 
-    There is room for two results: while one is copied, lanes are stepped into the other. Room is written again only
-    when its copy has ended.
+    There are buffers for two results: while one is copied, lanes are stepped into the other. Buffers are written again
+    only when their copy has ended.
 
     Args:
         env: what is stepped.
-        device: where to.
+        device: the GPU.
         streams: see `Streams`.
     """
 
@@ -66,7 +66,7 @@ class Ferry:
         plain = _is_plain(env.single_observation_space)
         rewards = np.dtype(env.config.get("reward_dtype", "float64")).name
         lanes = (env.num_envs,)
-        self._rooms = [
+        self._buffers = [
             (
                 self._of_space(env.observation_space) if plain else None,
                 self._pinned(lanes, getattr(torch, rewards)),
@@ -75,7 +75,7 @@ class Ferry:
             )
             for _ in range(2)
         ]
-        self._arrays = [tuple(map(arrays, room)) for room in self._rooms]
+        self._arrays = [tuple(map(arrays, buffers)) for buffers in self._buffers]
         self._marks: list[Any] = [None, None]
         self._turn = 0
         self._actions: dict[Any, torch.Tensor] = {}
@@ -88,25 +88,25 @@ class Ferry:
     def _pinned(self, shape: Any, dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, pin_memory=self._streams.pinned)
 
-    def fetch(self, actions: Any) -> Any:
+    def to_cpu(self, actions: Any) -> Any:
         """Actions as arrays, when they have arrived; they stay as they are until the next call."""
         places = iter(range(2**31))  # the part's number, where there are several
         away = [False]
 
-        def fetched(part: Any) -> Any:
+        def copied(part: Any) -> Any:
             if not isinstance(part, torch.Tensor) or part.device.type != self._device.type:
                 return arrays(part)
             place = (next(places), part.dtype)
-            room = self._actions.get(place)
-            if room is None or room.shape != part.shape:
-                room = self._actions[place] = self._pinned(part.shape, part.dtype)
+            buffer = self._actions.get(place)
+            if buffer is None or buffer.shape != part.shape:
+                buffer = self._actions[place] = self._pinned(part.shape, part.dtype)
             with self._streams.own():
-                room.copy_(part.detach(), non_blocking=True)
+                buffer.copy_(part.detach(), non_blocking=True)
             self._streams.taken(part)
             away[0] = True
-            return room.numpy()
+            return buffer.numpy()
 
-        result = nested.each(fetched, actions)
+        result = nested.each(copied, actions)
         if away[0]:
             self._streams.mark().synchronize()
         return result
@@ -124,7 +124,7 @@ class Ferry:
                 f"out={type(out).__name__} must be a tuple of four tensors, or None for one of them: "
                 "(observations, rewards, terminations, truncations)"
             )
-        for name, given, own in zip(_NAMES, out, self._rooms[0], strict=True):
+        for name, given, own in zip(_NAMES, out, self._buffers[0], strict=True):
             if given is None:
                 continue
             if isinstance(given, dict) or own is None or isinstance(own, dict):
@@ -137,18 +137,18 @@ class Ferry:
                 raise ValueError(f"out's {name} must be {wanted}, not {have}; no lane has been stepped")
         return tuple(out)
 
-    def room(self) -> tuple[Any, ...]:
+    def buffers(self) -> tuple[Any, ...]:
         """Arrays over pinned memory, for `out` of the next step. None: results come in arrays of their own."""
         if self._marks[self._turn] is not None:
             self._marks[self._turn].synchronize()
         return self._arrays[self._turn]
 
-    def ship(self, result: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Four results of a step into `room`, as tensors of the device: those of `out`, or new ones."""
+    def to_device(self, result: tuple[Any, ...], out: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Four results of a step into `buffers`, as tensors of the device: those of `out`, or new ones."""
         turn, self._turn = self._turn, 1 - self._turn
         made: list[torch.Tensor] = []
 
-        def shipped(part: Any, into: Any = None) -> Any:
+        def sent(part: Any, into: Any = None) -> Any:
             if not isinstance(part, torch.Tensor):
                 return part
             if into is None:
@@ -158,9 +158,9 @@ class Ferry:
 
         done = []
         with self._streams.own():
-            for pinned, array, into in zip(self._rooms[turn], result, out, strict=True):
+            for pinned, array, into in zip(self._buffers[turn], result, out, strict=True):
                 here = tensors(array) if pinned is None else pinned
-                done.append(nested.each(shipped, here) if into is None else shipped(here, into))
+                done.append(nested.each(sent, here) if into is None else sent(here, into))
         mark = self._marks[turn] = self._streams.mark()
         self._streams.given(made, mark)
         return tuple(done)

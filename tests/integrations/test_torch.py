@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 from batchenv.integrations.tensors import device_of, tensors  # noqa: E402
 from batchenv.integrations.torch import TorchBatchEnv  # noqa: E402
-from batchenv.integrations.transfer import Ferry  # noqa: E402
+from batchenv.integrations.transfer import Transfer  # noqa: E402
 
 IDS = ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1", "Catch-v0"]
 
@@ -481,18 +481,18 @@ class Mark:
         self.calls.append(f"wait for {self.number}")
 
 
-def ferried(env_id, lanes=5, **keywords):
+def transferring(env_id, lanes=5, **keywords):
     """An env that goes the way of a GPU's, whose device is the CPU, and one of arrays."""
     ours, plain = pair(env_id, lanes, **keywords)
     streams = Watched()
-    ours._ferry = Ferry(ours.env, torch.device("cpu"), streams)
+    ours._transfer = Transfer(ours.env, torch.device("cpu"), streams)
     ours._step_by(None)
     return ours, plain, streams
 
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_way_of_a_gpu(env_id):
-    ours, plain, _ = ferried(env_id)
+    ours, plain, _ = transferring(env_id)
     equal(ours.reset(seed=3), plain.reset(seed=3))
     assert same_steps(ours, plain)
     equal(ours.state, plain.state)
@@ -500,7 +500,7 @@ def test_the_way_of_a_gpu(env_id):
 
 def test_the_order_of_copies():
     """Actions are waited for; room for results is written again only after its copy has ended."""
-    ours, _, streams = ferried("CartPole-v1")
+    ours, _, streams = transferring("CartPole-v1")
     ours.reset(seed=0)
     actions = torch.zeros(5, dtype=torch.int64)
     for _ in range(3):
@@ -514,7 +514,7 @@ def test_the_order_of_copies():
 
 
 def test_the_way_of_a_gpu_leaves_results_alone():
-    ours, _, _ = ferried("CartPole-v1")
+    ours, _, _ = transferring("CartPole-v1")
     ours.reset(seed=0)
     results = [ours.step(torch.zeros(5, dtype=torch.int64))[:4] for _ in range(6)]
     copies = [[part.clone() for part in result] for result in results]
@@ -525,7 +525,7 @@ def test_the_way_of_a_gpu_leaves_results_alone():
 
 
 def test_out_on_the_way_of_a_gpu():
-    ours, plain, _ = ferried("CartPole-v1", 4)
+    ours, plain, _ = transferring("CartPole-v1", 4)
     ours.reset(seed=0), plain.reset(seed=0)
     out = torch.empty(4, 4), torch.empty(4), torch.empty(4, dtype=torch.bool), None
     actions = torch.zeros(4, dtype=torch.int64)
@@ -549,11 +549,11 @@ def test_out_on_the_way_of_a_gpu():
 
 
 def test_some_lanes_and_python_on_the_way_of_a_gpu():
-    ours, plain, _ = ferried("CartPole-v1")
+    ours, plain, _ = transferring("CartPole-v1")
     ours.reset(seed=0), plain.reset(seed=0)
     equal(ours.step(torch.tensor([1, 0]), torch.tensor([4, 2]))[:4], plain.step(np.array([1, 0]), [4, 2])[:4])
     env = batchenv.make_python(Pairs, 3, workers="serial", env_type="torch", autoreset_mode="SameStep")
-    env._ferry = Ferry(env.env, torch.device("cpu"), Watched())
+    env._transfer = Transfer(env.env, torch.device("cpu"), Watched())
     env._step_by(None)
     env.reset(seed=0)
     for step in range(1, 7):
