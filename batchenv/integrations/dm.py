@@ -40,7 +40,7 @@ def _spec(space: Any, name: str) -> Any:
     if isinstance(space, spaces.Text):
         return specs.StringArray((), name=name)
     if isinstance(space, spaces.Discrete) and space.start == 0:
-        return specs.DiscreteArray(int(space.n), space.dtype, name)
+        return specs.DiscreteArray(int(space.n), space.dtype, name)  # pyright: ignore[reportArgumentType] it takes all
     if isinstance(space, spaces.Discrete):
         return specs.BoundedArray((), space.dtype, space.start, space.start + space.n - 1, name)
     if isinstance(space, spaces.MultiBinary):
@@ -159,10 +159,11 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
         """Pictures of lanes, as `BatchEnv.render`."""
         return self.env.render(lanes)
 
-    def observation_spec(self) -> State:
+    # Those of dm_env have no annotation, so that pyright takes them to return None.
+    def observation_spec(self) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The specs of one lane's observation, in the form of `TimeStep.observation`."""
         return observation_spec(self.env.single_observation_space, self.num_envs)
 
-    def action_spec(self) -> specs.Array:
+    def action_spec(self) -> specs.Array:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The spec of one lane's action."""
         return action_spec(self.env.single_action_space)

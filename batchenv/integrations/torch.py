@@ -73,7 +73,7 @@ class TorchBatchEnv(TensorSteps, Wrapper):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.env, name)
 
-    def tell_finals_only(self) -> None:
+    def _keep_finals_only(self) -> None:
         """Leaves out infos other than "final_rows", for whoever reads no others: they take time, and some cannot be put
         together."""
         wrapping.keep_infos_apart(self.env)

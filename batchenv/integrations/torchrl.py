@@ -121,7 +121,7 @@ class TorchRLBatchEnv(EnvBase):
             copy="with env_type='torchrl': collectors keep what steps return",
         )
         lanes = TorchBatchEnv(env, "cpu" if device is None else device)
-        lanes.tell_finals_only()
+        lanes._keep_finals_only()
         device = None if device is None else lanes.device
         super().__init__(device=device, batch_size=torch.Size([env.num_envs]))
         self.env, self._lanes = env, lanes
