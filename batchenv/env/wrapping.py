@@ -49,7 +49,7 @@ def reset_lanes(
 
 def reset_while_held(env: BatchEnv, seeds: Sequence[int | None]) -> tuple[Any, dict[str, Any]]:
     """Resets all lanes of an env that is held, with a seed each; returns observations and infos."""
-    return env._held_reset(seeds, None, None)
+    return env._held_reset(env._open(), list(seeds), None, None)
 
 
 def ask_envs(env: BatchEnv, function: Callable[..., Any], *arguments: Any, lanes: Sequence[int]) -> list[Any]:
