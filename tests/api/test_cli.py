@@ -136,13 +136,7 @@ def test_build_says_what_a_bug_report_needs(command):
 def test_info(env_id):
     result = run("info", env_id)
     assert result.returncode == 0, result.stderr
-    for text in (
-        "theta_dot float64",
-        "gravity = 9.8",
-        "'semi-implicit euler'",
-        "step limit: 500",
-        "bytes per lane: ",
-    ):
+    for text in ("theta_dot float64", "gravity = 9.8", "'semi-implicit euler'", "step limit: 500", "bytes per lane: "):
         assert text in result.stdout
     assert "isa: " not in result.stdout  # `build` says it
     assert "high = 0.05" in result.stdout.split("reset options")[1]

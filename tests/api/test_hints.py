@@ -43,15 +43,7 @@ def test_near_misses(wrong, right, monkeypatch):
     assert "batchenv new" not in text  # it is a slip, not another environment
 
 
-FOREIGN = [
-    "dm_controls/cartpole-swingup-v0",
-    "HumanoidMaze-v0",
-    "merged",
-    "Nope-v3",
-    "",
-    "Synthetic-v1",
-    "synthetic",
-]
+FOREIGN = ["dm_controls/cartpole-swingup-v0", "HumanoidMaze-v0", "merged", "Nope-v3", "", "Synthetic-v1", "synthetic"]
 
 
 @pytest.mark.parametrize("env_id", FOREIGN)

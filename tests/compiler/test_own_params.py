@@ -44,11 +44,7 @@ BE_ENV(strides) = {.abi = BE_ABI, .name = "Strides", .ids = ids, .ports = ports,
                    .prepare = prepare, .reset = reset, .observe = observe, .step = step};
 """
 )
-MIXED = {
-    "n": np.arange(1, 71),
-    "down": np.arange(70) % 3 == 0,
-    "pace": np.array(["walk", "gallop"])[np.arange(70) % 2],
-}
+MIXED = {"n": np.arange(1, 71), "down": np.arange(70) % 3 == 0, "pace": np.array(["walk", "gallop"])[np.arange(70) % 2]}
 
 
 @pytest.fixture(scope="module")

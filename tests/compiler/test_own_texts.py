@@ -1,8 +1,6 @@
 """Texts and paths as parameters of a C file."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import gymnasium
@@ -11,6 +9,7 @@ import pytest
 
 import batchenv
 from helpers.own_env import ONE_NUMBER
+from helpers.processes import command_line, succeeded
 from helpers.project import ROOT
 
 # A walker on a line, `level`, whose letters are the rewards of its cells; `extra` names a file with one more letter.
@@ -172,11 +171,5 @@ def test_tables_that_are_wrong(source, old, new, text, tmp_path):
 
 
 def test_info_names_them(source):
-    shown = subprocess.run(
-        [sys.executable, "-m", "batchenv", "info", f"{source}:Line-v0"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=True,
-    )
-    assert "level = 'abc' (a text or a path): the cells" in shown.stdout
+    shown = succeeded(command_line("info", f"{source}:Line-v0"))
+    assert "level = 'abc' (a text or a path): the cells" in shown

@@ -74,12 +74,7 @@ def test_spaces_at_the_limits_of_their_dtypes(walk):
 def test_a_tuple_of_actions_has_ports_of_its_own(walk):
     """One array of a row per lane, and a tuple of a part's values per lane, are of one shape with as many lanes."""
     tuples = '{"", BE_ACTION, BE_TUPLE(2, 3)}'
-    refused(
-        walk,
-        ACTION,
-        tuples,
-        r'row 0 of \.ports \(""\) has BE_TUPLE, which is only for a whole observation',
-    )
+    refused(walk, ACTION, tuples, r'row 0 of \.ports \(""\) has BE_TUPLE, which is only for a whole observation')
     edit(walk, tuples, '{"0", BE_ACTION, BE_DISCRETE(2)}')
     assert made(walk).single_action_space.spaces
 
@@ -94,10 +89,7 @@ def test_a_tuple_of_actions_has_ports_of_its_own(walk):
             '{"x", BE_INFO, .doc = "x"}, {"_x", BE_INFO, .doc = "x"}',
             "'_x' is the mask of the info 'x', which says the lanes that have it",
         ),
-        (
-            '{"x/y", BE_INFO, .doc = "x"}, {"_x/z", BE_INFO, .doc = "x"}',
-            "'_x' is the mask of the info 'x'",
-        ),
+        ('{"x/y", BE_INFO, .doc = "x"}, {"_x/z", BE_INFO, .doc = "x"}', "'_x' is the mask of the info 'x'"),
         ('{"env_id", BE_INFO, .doc = "x"}', r'row 2 of \.ports \("env_id"\) has the name of what batchenv itself puts'),
         ('{"_final_obs", BE_INFO, .doc = "x"}', r'row 2 of \.ports \("_final_obs"\) has the name of what batchenv'),
         ('{"final_info/x", BE_INFO, .doc = "x"}', r'row 2 of \.ports \("final_info/x"\) has the name of what'),

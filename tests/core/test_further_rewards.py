@@ -5,6 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from helpers.lockstep import actions_of
 
 LANES = 5
 
@@ -37,11 +38,6 @@ each_mode = pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 
 def make(env_id, lanes=LANES, **keywords):
     return batchenv.make(env_id, lanes, **{**CASES[env_id][0], **keywords})
-
-
-def actions_of(env, steps, seed=3):
-    env.action_space.seed(seed)
-    return [env.action_space.sample() for _ in range(steps)]
 
 
 def part_of(value, rows):

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 
 import batchenv
+from helpers.lockstep import actions_of
 
 LANES = 7
 LIMIT = 30  # of steps: episodes end by truncation too
@@ -26,11 +27,6 @@ def reference(env_id, mode):
 
 def ours(env_id, mode, **keywords):
     return batchenv.make(env_id, LANES, autoreset_mode=mode, max_episode_steps=LIMIT, **keywords)
-
-
-def actions_of(env, steps):
-    env.action_space.seed(4)
-    return [env.action_space.sample() for _ in range(steps)]
 
 
 @needs_new_wrapper

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import iterate
 import batchenv
 from batchenv.backend import core
 from batchenv.spaces import nested
+from helpers.lockstep import actions_of
 
 LANES = 5
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
@@ -140,11 +141,6 @@ def make_theirs(env_id, mode):
         return gymnasium.wrappers.TimeLimit(CASES[env_id](), 40)
 
     return SyncVectorEnv([make] * LANES, autoreset_mode=mode)
-
-
-def actions_of(env, steps, seed=3):
-    env.action_space.seed(seed)
-    return [env.action_space.sample() for _ in range(steps)]
 
 
 @ids

@@ -36,8 +36,7 @@ def under_a_limit(env_id, lanes, megabytes, checked=True, threads=1):
 
 
 @pytest.mark.parametrize(
-    "env_id, needs, lanes, threads",
-    [("Pong-v5", "multi_agent_ale_py", 2000, 1), ("Hopper-v5", "mujoco", 100, 80)],
+    "env_id, needs, lanes, threads", [("Pong-v5", "multi_agent_ale_py", 2000, 1), ("Hopper-v5", "mujoco", 100, 80)]
 )
 def test_lanes_that_do_not_fit_under_a_limit(env_id, needs, lanes, threads):
     pytest.importorskip(needs)

@@ -56,11 +56,7 @@ CASES = {
     "Acrobot-v1": Case("Acrobot-v1", ends=False),
     "Acrobot-nips": Case("Acrobot-v1", physics={"book_or_nips": "nips"}, ends=False),
     "Acrobot-noise": Case("Acrobot-v1", physics={"torque_noise_max": 0.4}, ends=False),
-    "Acrobot-short": Case(
-        "Acrobot-v1",
-        both={"max_episode_steps": 20},
-        physics={"torque_noise_max": 0.4},
-    ),
+    "Acrobot-short": Case("Acrobot-v1", both={"max_episode_steps": 20}, physics={"torque_noise_max": 0.4}),
     "Acrobot-links": Case(
         "Acrobot-v1",
         physics={"LINK_MASS_1": 1.2, "LINK_MASS_2": 0.7, "LINK_LENGTH_1": 0.9, "LINK_COM_POS_1": 0.45, "dt": 0.1},

@@ -106,10 +106,7 @@ def test_repeated_actions(case, mode):
 STACKED = {
     "frame_stack": ({"frame_stack": 3}, lambda env: FrameStackObservation(env, 3)),
     "time_aware": ({"time_aware": True}, TimeAwareObservation),
-    "both": (
-        {"time_aware": True, "frame_stack": 2},
-        lambda env: FrameStackObservation(TimeAwareObservation(env), 2),
-    ),
+    "both": ({"time_aware": True, "frame_stack": 2}, lambda env: FrameStackObservation(TimeAwareObservation(env), 2)),
     "float32": ({"observation_dtype": np.float32}, lambda env: DtypeObservation(env, np.float32)),
     "int64": ({"observation_dtype": np.int64}, lambda env: DtypeObservation(env, np.int64)),
 }

@@ -13,14 +13,7 @@ multi_agent_ale_py = pytest.importorskip("multi_agent_ale_py", reason="libale_c:
 # Games from their first frame on, that do what they are told.
 PLAIN = {"noop_max": 0, "use_fire_reset": False, "repeat_action_probability": 0.0}
 # Besides, the screen as the console draws it, after every frame.
-RAW = {
-    **PLAIN,
-    "obs_type": "rgb",
-    "img_height": None,
-    "img_width": None,
-    "stack_num": None,
-    "frameskip": 1,
-}
+RAW = {**PLAIN, "obs_type": "rgb", "img_height": None, "img_width": None, "stack_num": None, "frameskip": 1}
 # The references do not count frames from where ours do, and do not have the others.
 COUNTS = ("frame_number", "episode_frame_number", "life_lost", "players")
 

@@ -42,3 +42,9 @@ def lockstep(ours, theirs, steps, where="", options=None, every=0):
         if disabled:
             mask = done
     return ends, result
+
+
+def actions_of(env, steps, seed=3):
+    """Random actions for so many steps of all lanes."""
+    env.action_space.seed(seed)
+    return [env.action_space.sample() for _ in range(steps)]

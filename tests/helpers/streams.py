@@ -59,10 +59,7 @@ class Rng:
         stream = self._stream
         return {
             "bit_generator": "PCG64",
-            "state": {
-                "state": stream.state_hi << 64 | stream.state_lo,
-                "inc": stream.inc_hi << 64 | stream.inc_lo,
-            },
+            "state": {"state": stream.state_hi << 64 | stream.state_lo, "inc": stream.inc_hi << 64 | stream.inc_lo},
             "has_uint32": stream.has_buffered,
             "uinteger": stream.buffered,
         }

@@ -87,11 +87,7 @@ def resets_that_fail():
                 options = {"reset_mask": mask, "fail": True}
                 clear(lambda env=env, options=options: env.reset(options=options), batchenv.LaneError, "on purpose")
                 if mode == "Disabled":
-                    clear(
-                        lambda env=env: env.step(one(0)),
-                        batchenv._core.LanePendingError,
-                        f"lane {LANES - 1}",
-                    )
+                    clear(lambda env=env: env.step(one(0)), batchenv._core.LanePendingError, f"lane {LANES - 1}")
             env.reset(options={"reset_mask": mask})
             observations = env.step(one(0))[0]
             assert observations[:, 0].tolist() == [2.0] * (LANES - 1) + [1.0], observations

@@ -225,8 +225,5 @@ def test_kernels_are_compiled_for_every_instruction_set():
 
 
 def test_one_version_everywhere():
-    for name, pattern in (
-        ("CITATION.cff", r"^version: (.*)$"),
-        ("CHANGELOG.md", r"^## ([0-9.]+)"),
-    ):
+    for name, pattern in (("CITATION.cff", r"^version: (.*)$"), ("CHANGELOG.md", r"^## ([0-9.]+)")):
         assert re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[1] == built.VERSION, name

@@ -126,12 +126,7 @@ class Machine(RuleBasedStateMachine):
     def make(self):
         common = {**self.options, **self.params}
         self.env = batchenv.make(
-            self.env_id,
-            self.lanes,
-            batch_size=self.batch_size,
-            num_threads=self.threads,
-            seed=SEED,
-            **common,
+            self.env_id, self.lanes, batch_size=self.batch_size, num_threads=self.threads, seed=SEED, **common
         )
         self.model = [
             Lane(batchenv.make(self.env_id, 1, num_threads=1, seed=SEED + i, **common)) for i in range(self.lanes)

@@ -5,13 +5,7 @@ import pytest
 
 import batchenv
 
-ALL = {
-    "record_episode_statistics": True,
-    "frame_stack": 2,
-    "time_aware": True,
-    "reward_scale": 0.5,
-    "action_repeat": 2,
-}
+ALL = {"record_episode_statistics": True, "frame_stack": 2, "time_aware": True, "reward_scale": 0.5, "action_repeat": 2}
 
 
 def action_for(env, lane, t):

@@ -383,12 +383,7 @@ def test_pictures():
 @pytest.mark.parametrize(
     "env_id, keywords, error, told",
     [
-        (
-            "Pong-v5",
-            {"players": 3},
-            ValueError,
-            "players=3 cannot play pong, which has players=1: mode 0, 1; pl",
-        ),
+        ("Pong-v5", {"players": 3}, ValueError, "players=3 cannot play pong, which has players=1: mode 0, 1; pl"),
         ("Pong-v5", {"players": 0}, ValueError, "players=0 must be at least 1"),
         ("Pong-v5", {"players": 5}, ValueError, "players=5 must be at most 4"),
         ("Pong-v5", {"players": True}, TypeError, "players=True"),

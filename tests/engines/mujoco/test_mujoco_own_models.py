@@ -224,8 +224,7 @@ OTHERS = {
         top=TOP.replace('timestep="0.005"/>', '><flag fwdinv="enable"/></option>')
     ),
     "a sensor of kinetic energy, which shows that of the step before": xml(
-        more="<sensor><e_kinetic/></sensor>",
-        top=TOP.replace('timestep="0.005"/>', '><flag energy="enable"/></option>'),
+        more="<sensor><e_kinetic/></sensor>", top=TOP.replace('timestep="0.005"/>', '><flag energy="enable"/></option>')
     ),
     "flags in <option><flag>: something smooth is disabled": xml(
         top=TOP.replace('timestep="0.005"/>', '><flag spring="disable"/></option>')
