@@ -41,7 +41,8 @@ class _Actor:
     """The actor: makes fragments, and snapshots after them."""
 
     def __init__(self, recipe: list[Any], steps: int, seed: int, actor: int, snapshots: bool, saved: Snapshot | None):
-        self.maker = FragmentMaker(*ray.get(recipe[0]), steps, seed, actor, saved)
+        make_env, policy = ray.get(recipe[0])
+        self.maker = FragmentMaker(make_env, policy, steps, seed, actor, saved)
         self.snapshots = snapshots
         self.weights: tuple[int, Any] = (-1, None)
 

@@ -101,11 +101,8 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
         """As `BatchEnv.render`. What is drawn was chosen by render_mode, and not by this mode, which players pass."""
         return self.env.render(lanes)
 
-    def get_number_of_agents(self) -> int:
-        """1: no lane has several players."""
-        return 1
-
-    def get_env_info(self) -> dict[str, Any]:
+    # That of rl_games has no annotation, so that pyright takes it to return None.
+    def get_env_info(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The spaces of one lane, and the autoreset mode."""
         return {
             "action_space": self.env.single_action_space,

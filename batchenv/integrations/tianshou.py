@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         return self.env.closed
 
     @property
-    def waiting_id(self) -> list[int]:
+    def waiting_id(self) -> list[int]:  # pyright: ignore[reportIncompatibleVariableOverride] nobody sets it
         """Lanes that have actions, and whose results no step has returned."""
         return np.flatnonzero(self._flying).tolist()
 
@@ -91,7 +92,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
 
     # ---- reset and step ---------------------------------------------------------------------------------------------
 
-    def seed(self, seed: int | list[int | None] | None = None) -> list[list[int | None]]:
+    def seed(self, seed: int | Sequence[int | None] | None = None) -> list[Any]:
         """Starts new episodes, and seeds the action spaces, from which collectors take random actions.
 
         Args:
@@ -110,7 +111,8 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
             space.seed(own)
         return [[own] for own in seeds]
 
-    def reset(
+    # Keywords of other names are refused, which Tianshou hands on to its environments.
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, env_id: Any = None, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Starts new episodes.
