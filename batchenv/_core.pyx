@@ -54,8 +54,8 @@ include "_core/batch.pxi"  # Batch: lanes in flight
 include "_core/exit.pxi"  # ends their workers at exit
 
 # Batches whose lanes are stepped elsewhere.
-include "_core/mail.pxi"  # messages between processes
+include "_core/mailbox.pxi"  # messages between processes
 include "_core/flight.pxi"  # which lanes are away, and what comes back
-include "_core/remote.pxi"  # plain steps in worker processes
+include "_core/remote.pxi"  # steps in worker processes
 include "_core/xla.pxi"  # calls from XLA's programs
 include "_core/life.pxi"  # a process that ends with another one

@@ -82,12 +82,12 @@ cdef class Flight:
         """Whether this lane has been reported."""
         return self.states[lane] & LANDED != 0
 
-    def land(self, int64_t lane, letters=None):
-        """Notes that this lane has been reported, by the first of these letters (a deque), which is removed. No signal
+    def land(self, int64_t lane, messages=None):
+        """Notes that this lane has been reported, by the first of these messages (a deque), which is removed. No signal
         handler comes between the two.
 
         Raises:
-            ValueError: there is no such lane: what writes beside its own memory may have written into letters.
+            ValueError: there is no such lane: what writes beside its own memory may have written into messages.
         """
         if not 0 <= lane < self.batch.num_lanes:
             raise ValueError(f"a worker has reported lane {lane}, but there are lanes 0..{self.batch.num_lanes - 1}: "
@@ -96,8 +96,8 @@ cdef class Flight:
             self.states[lane] |= LANDED
             self.ring[(self.first + self.landed) % self.batch.num_lanes] = lane
             self.landed += 1
-        if letters is not None:
-            letters.popleft()
+        if messages is not None:
+            messages.popleft()
 
     @property
     def complete(self):
@@ -140,6 +140,24 @@ cdef class Flight:
         self.first = self.landed = 0
         if not landed_only:
             self.count = 0
+
+
+@cython.final
+cdef class Whole:
+    """A `with` block that steps lanes. An exception there, such as that of Ctrl-C, leaves lanes that have done it and
+    others that have not, so that all have to be reset; a LaneError and InfosDiffer come when all have done it."""
+
+    cdef Batch batch
+
+    def __init__(self, Batch batch):
+        self.batch = batch
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, problem, trace):
+        if kind is not None and not issubclass(kind, (LaneError, InfosDiffer)):
+            self.batch.calls.tear(INTERRUPTED)
 
 
 def take_orders(Batch batch, actions, lanes, list targets, out):

@@ -15,7 +15,7 @@ cdef extern from "Python.h":
 _NUMBER = np.number
 
 cdef enum:
-    MAX_COLUMNS = 48  # of each worker: bits of a word of a letter
+    MAX_COLUMNS = 48  # of each worker: bits of a word of a message
     NOT_PLAIN = -2  # of what envs have said, there is more than numbers that have columns
 
 COLUMNS = MAX_COLUMNS

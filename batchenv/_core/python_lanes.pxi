@@ -32,7 +32,7 @@ _python_types = weakref.WeakValueDictionary()  # {name of a type: its PythonLane
 
 
 @cython.final
-cdef class Part:
+cdef class LanePart:
     """A part of an observation or an action: where it is, and the port that it goes through."""
 
     cdef readonly tuple path  # keys and places on the way to it; () for the whole; None: nothing goes through it
@@ -140,7 +140,7 @@ cdef class PythonLanes:
     cdef double highs[BE_MAX_PORTS][BE_MAX_BOUNDS]
     cdef list texts  # keeps names alive
     cdef list observations, taken
-    cdef Part only_action, only_observation
+    cdef LanePart only_action, only_observation
     cdef object build_action, objects_of
     cdef readonly str name
     cdef public list envs, orders, actions
@@ -162,7 +162,7 @@ cdef class PythonLanes:
         for role, rows, parts in ((BE_OBSERVATION, observations, self.observations), (BE_ACTION, actions, self.taken)):
             for path, text, kind, dtype, shape, low, high in rows:
                 self._add_port(port, role, text, kind, np.dtype(dtype), shape, low, high)
-                parts.append(Part(path, dtype, shape, port))
+                parts.append(LanePart(path, dtype, shape, port))
                 port += 1
         self.only_observation = self.observations[0] if observations[0][0] == () else None
         self.only_action = self.taken[0] if build_action is None else None
@@ -270,7 +270,7 @@ cdef class PythonLanes:
     cdef int show(self, int64_t lane, const be_rows *rows, object observation, str what) except -1:
         """Writes an observation."""
         cdef int64_t row = lane - rows.first
-        cdef Part part = self.only_observation
+        cdef LanePart part = self.only_observation
         if observation is NoObservation:
             for part in self.observations:
                 memset(<char *>rows.port[part.port] + row * part.bytes, 0, part.bytes)
@@ -296,7 +296,7 @@ cdef class PythonLanes:
     def actions_of(self, lanes, list columns):
         """The actions that the envs of these lanes get. columns: for each part, the values of all lanes."""
         cdef be_rows rows
-        cdef Part part
+        cdef LanePart part
         rows.first = 0
         for part, column in zip(self.taken, columns, strict=True):
             rows.port[part.port] = cnp.PyArray_DATA(<cnp.ndarray?>column)
@@ -305,12 +305,12 @@ cdef class PythonLanes:
     cdef object action(self, int64_t lane, const be_rows *rows):
         """What the env of a lane gets."""
         cdef int64_t row = lane - rows.first
-        cdef Part part = self.only_action
+        cdef LanePart part = self.only_action
         if self.actions is not None:
             return self.actions[lane]
         if part is not None:
             return part.read(rows.port[part.port], row)
-        return self.build_action([(<Part>one).read(rows.port[(<Part>one).port], row) for one in self.taken])
+        return self.build_action([(<LanePart>one).read(rows.port[(<LanePart>one).port], row) for one in self.taken])
 
     cdef int step(self, int64_t lane, const be_rows *rows) except -1:
         cdef int64_t row = lane - rows.first

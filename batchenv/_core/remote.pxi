@@ -1,224 +1,282 @@
-# Steps in worker processes, as long as nothing is out of the ordinary: what parent and worker do then needs no Python
-# code, which would take longer than many envs' steps.
+# Steps in worker processes. What parent and worker do in the usual case needs no Python code, which would take longer
+# than many envs' steps.
 
 cimport cython
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 
-from gymnasium.vector import AutoresetMode
+cdef enum:  # messages that ask for, or report, a step of all lanes of a worker, or of one lane
+    STEP_MESSAGE = 1
+    LANE_MESSAGE = 2
 
-cdef enum:  # letters that ask for, or report, a step of all lanes of a worker, or of one lane
-    STEP_LETTER = 1
-    LANE_LETTER = 2
+STEP_VERB, LANE_VERB = STEP_MESSAGE, LANE_MESSAGE
 
-STEP_VERB, LANE_VERB = STEP_LETTER, LANE_LETTER
-
-cdef double _LONGEST = 1e-9 * SLICE_NS  # seconds between looks for signals, and for workers that have died
+cdef double _LONGEST = 1e-9 * SLICE_NS  # seconds between checks for signals, and for workers that have died
 
 
 @cython.final
-cdef class Remote:
-    """Calls of a batch whose lanes are stepped in other processes. Whatever is not plain is left to `owner`.
+cdef class Held:
+    """A function that holds a batch while it runs another one."""
+
+    cdef Batch batch
+    cdef object run
+
+    def __init__(self, Batch batch, run):
+        self.batch, self.run = batch, run
+
+    def __call__(self, *arguments):
+        self.batch.calls.begin()
+        try:
+            return self.run(*arguments)
+        finally:
+            self.batch.calls.end()
+
+
+@cython.final
+cdef class RemoteLanes:
+    """Steps the lanes of a batch in other processes, whose plain reports need no Python code.
 
     Args:
-        owner: a weak reference to a `ProcessBackend`.
+        owner: a weak reference to a `ProcessBackend`, which asks for steps that are out of the ordinary.
+        reports: a `Reports`, which takes what is not plain: messages that have a payload, lanes that have failed,
+            processes that have died, and values that are no arrays.
+        pool: a `WorkerPool`, whose memory has been made.
         worker_of: the worker of each lane.
-        columns, targets: as `adopt` and `take_orders` take them.
-        numbers: those of infos.
-        said: what the owner has been told beside arrays, and has not handed out.
-        letters: those that it has not read.
+        objects: whether observations, and whether actions have parts that are no arrays.
 
     Attributes:
-        calm: whether all lanes have been reset, and none has failed, or lost its process, since they were last told.
-        watched: whether the owner has to be told what to `expect`.
-        apart: see `Backend.tell_apart`.
+        watched: whether somebody watches the pool's descriptor.
     """
 
     cdef Batch batch
-    cdef Mail mail
+    cdef Mailbox mailbox
     cdef Flight flight
     cdef Numbers numbers
-    cdef list columns, targets
-    cdef list worker_of
-    cdef object owner, letters
-    cdef dict said
+    cdef list columns, targets, worker_of
+    cdef object owner, reports, pool, states, messages
+    cdef dict infos
     cdef int process
-    cdef int64_t looked  # when the owner looked after workers, in ns
-    cdef public bint calm, watched, apart
+    cdef bint object_observations, object_actions
+    cdef int64_t retry_at  # when workers are looked after next though messages come, in ns
+    cdef public bint watched
 
-    def __cinit__(self, owner, Batch batch, Mail mail, Flight flight, Numbers numbers, list worker_of, list columns,
-                  list targets, dict said, letters):
-        self.owner, self.batch, self.mail, self.flight, self.numbers = owner, batch, mail, flight, numbers
-        self.worker_of, self.columns, self.targets = worker_of, columns, targets
-        self.said, self.letters, self.process = said, letters, be_fork_count()
+    def __cinit__(self, owner, reports, pool, Batch batch, Flight flight, list worker_of, tuple objects):
+        self.owner, self.reports, self.pool, self.batch, self.flight = owner, reports, pool, batch, flight
+        self.states, self.infos, self.numbers = reports.states, reports.infos, reports.numbers
+        self.mailbox, self.messages = pool.memory.mailbox, pool.messages
+        self.columns, self.targets = pool.memory.columns, pool.memory.actions
+        self.worker_of, self.process = worker_of, be_fork_count()
+        self.object_observations, self.object_actions = objects
 
-    cdef bint plain(self):
-        return self.calm and not self.said and not self.letters and self.process == be_fork_count()
+    def started(self):
+        """All lanes have been asked for a reset, or have been restored, so that they may be stepped."""
+        self.batch.calls.has_reset = True
 
-    def step(self, actions, out=None):
-        """See `Backend.step`; holds the batch."""
-        self.batch.calls.begin()
-        try:
-            if not self.plain() or self.flight.count or not self.mail.nothing_due():
-                return self.owner().step(actions, out)
-            out = take_orders(self.batch, actions, None, self.targets, out)
-            try:
-                if self.step_all():
-                    PyErr_CheckSignals()  # a handler must not raise after the results have been handed over
-                    infos = self.infos(None)
-                    if infos is not None:
-                        return (*adopt(self.batch, self.columns, None, out), infos)
-                return self.owner().finish_step(out)
-            except (LaneError, InfosDiffer):
-                raise
-            except BaseException:
-                self.owner().tear()
-                raise
-        finally:
-            self.batch.calls.end()
+    # ---- steps
 
-    cdef bint step_all(self) except -1:
-        """Asks all workers for a step, and waits for them. Returns True if all have done it and have nothing to say;
-        else there are letters for the owner, or some will come."""
-        cdef int64_t[LETTER_WORDS] letter
+    def step(self, actions, out):
+        """See `Backend.step`."""
+        self.check("env.step()")
+        self.flight.refuse("step()")
+        return self.step_lanes(actions, None, out)
+
+    def step_some(self, actions, env_id, out):
+        """See `Backend.step_some`."""
+        self.check("env.step()")
+        self.flight.refuse("step()")
+        return self.step_lanes(actions, self.flight.lanes(env_id, "no lane has been stepped"), out)
+
+    cdef object step_lanes(self, actions, lanes, out):
+        out, objects = self.take(actions, lanes, out, "stepping", "no lane has been stepped")
+        with Whole(self.batch):
+            self.ask(lanes, objects)
+            self.hear_all()
+            PyErr_CheckSignals()  # a handler must not raise after the results have been handed over
+            return self.results(lanes, out)
+
+    def send(self, actions, env_id):
+        """See `Backend.send`."""
+        self.check("send()")
+        lanes = self.flight.lanes(env_id, "nothing was sent")
+        _, objects = self.take(actions, lanes, None, "sending", "nothing was sent")
+        with Whole(self.batch):
+            self.ask(lanes, objects)
+            self.expect()
+        return lanes
+
+    def recv(self, timeout):
+        """See `Backend.recv`."""
+        if self.batch.calls.has_reset or self.batch.calls.torn is not None:
+            self.check("recv()")
+        self.flight.refuse_starved()
+        if not self.hear_batch(timeout is not None, 0.0 if timeout is None else 1e-9 * be_now_ns() + timeout):
+            self.expect()
+            raise batch_late(self.flight.rows, timeout)
+        PyErr_CheckSignals()  # a handler must not raise after the batch has been taken
+        with Whole(self.batch):
+            lanes = self.flight.upcoming()
+            self.flight.receive(lanes)
+            self.expect()
+            return self.results(lanes, None)
+
+    def expect(self):
+        """Lets the pool's descriptor show when the next batch has come, if somebody watches it."""
+        if self.watched:
+            missing = max(0, self.flight.rows - self.flight.landed)
+            self.pool.expect(None if self.flight.count < self.flight.rows else missing)
+
+    cdef bint is_plain(self):
+        """Whether nothing is out of the ordinary."""
+        return (self.states.all_running and self.batch.calls.has_reset and not self.infos and not self.messages
+                and self.process == be_fork_count())
+
+    cdef int check(self, str doing) except -1:
+        """Refuses what needs lanes that have been reset."""
+        if not self.is_plain():
+            self.owner().check(doing)
+        return 0
+
+    cdef tuple take(self, actions, lanes, out, str doing, str ending):
+        """Takes actions of lanes (int64; None: of all): they are written where workers read them, or returned with
+        `out` if they are no arrays. doing, ending: see `lane_pending`."""
+        if self.batch.autoreset == BE_DISABLED:
+            self.owner().refuse_pending(lanes, doing, ending)
+        if self.object_actions:
+            return self.owner().take(actions, lanes, out)
+        return take_orders(self.batch, actions, lanes, self.targets, out), None
+
+    cdef int ask(self, lanes, list objects) except -1:
+        """Asks for a step of lanes (int64; None: of all). objects: their actions, if these are no arrays."""
+        cdef const int64_t *numbers
+        cdef int64_t k
+        if lanes is not None:
+            self.flight.depart(lanes)
+        if objects is not None or not self.states.all_running:
+            self.owner().ask(lanes, objects)
+        elif lanes is None:
+            for k in range(self.mailbox.rings.count):
+                self.mailbox.post(<int>k, STEP_MESSAGE)
+        else:
+            numbers = <const int64_t *>cnp.PyArray_DATA(<cnp.ndarray>lanes)
+            for k in range(cnp.PyArray_DIM(<cnp.ndarray>lanes, 0)):
+                self.mailbox.post(self.worker_of[numbers[k]], LANE_MESSAGE, numbers[k])
+        return 0
+
+    # ---- what workers report
+
+    def hear_all(self):
+        """Waits until workers have reported all that they owe. Nothing is in flight then."""
+        while self.messages or not self.mailbox.nothing_due():
+            self.hear(_has_all_due, _LONGEST)
+        if self.flight.count or self.flight.landed:
+            self.flight.clear()
+
+    cdef bint hear_batch(self, bint limited, double end) except -1:
+        """Waits until as many lanes have been reported as are received at a time. False: it is not so in time."""
+        cdef double longest = _LONGEST
+        if <int64_t>be_now_ns() > self.retry_at:  # workers may have died while others keep sending messages
+            self.retry_at = <int64_t>be_now_ns() + SLICE_NS
+            self.collect()
+            self.pool.look_after()
+        while not self.flight.complete:
+            if limited:
+                longest = max(0.0, min(_LONGEST, end - 1e-9 * be_now_ns()))
+            if not self.hear(_has_some, longest) and limited and 1e-9 * be_now_ns() >= end:
+                return self.flight.complete
+        return True
+
+    cdef bint hear(self, int (*ready)(void *) noexcept nogil, double seconds) except -1:
+        """Reads what workers have reported, for which it waits, at most for so many seconds. False: nothing has come,
+        and workers have been looked after."""
+        if self.messages:
+            self.pool.read(self.reports.note)
+            return True
+        self.mailbox.wait(ready, seconds)
+        PyErr_CheckSignals()
+        if self.collect():
+            return True
+        self.pool.look_after()
+        return False
+
+    cdef bint collect(self) except -1:
+        """Takes messages; False: there are none. Those that are not plain wait to be read, and so do those that came
+        after them, which may be about what they announce."""
+        cdef int64_t[MESSAGE_WORDS] message
+        cdef bint some = False
         cdef int k
-        cdef bint plain = True
-        for k in range(self.mail.rings.count):
-            self.mail.write(k, STEP_LETTER, 0, 0, 1)
-        self.mail.wait(_has_all_mail, _LONGEST)
-        for k in range(self.mail.rings.count):
-            if not self.mail.receive(k, letter):
-                plain = False
-            elif not letter[2]:
-                if letter[3]:
-                    self.numbers.mark(k, -1, letter[3])
-            else:
-                self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
-                plain = False
-        return plain
+        for k in range(self.mailbox.rings.count):
+            while self.mailbox.receive(k, message):
+                some = True
+                if self.messages or message[2] or not self.note(k, message[0], message[1], message[3]):
+                    self.messages.append((k, message[0], message[1], message[2], message[3]))
+        return some
 
-    cdef object infos(self, cnp.ndarray lanes):
+    cdef bint note(self, int worker, int64_t verb, int64_t lane, int64_t used) except -1:
+        """Notes what a worker has reported, beside arrays only numbers in these columns. False: it is not plain."""
+        if verb == LANE_MESSAGE and self.flight.owes(lane):
+            self.flight.land(lane)
+        elif verb == STEP_MESSAGE:
+            lane = -1
+        else:
+            return False
+        if used:
+            self.numbers.mark(worker, lane, used)
+        return True
+
+    cdef object results(self, lanes, out):
+        """What a step of lanes (int64; None: of all) returns that has been reported."""
+        if self.is_plain() and not self.object_observations:
+            infos = self.number_infos(lanes)
+            if infos is not None:
+                return (*adopt(self.batch, self.columns, lanes, out), infos)
+        return self.reports.results(lanes, out)
+
+    cdef object number_infos(self, cnp.ndarray lanes):
         """The infos of lanes (None: of all) that have said numbers alone; None: see `Numbers.take`."""
-        if self.apart:
-            return self.owner().gathered({}, (self.numbers.notes(lanes), []), lanes)
+        if self.reports.apart:
+            return self.reports.gathered({}, (self.numbers.notes(lanes), []), lanes)
         infos = self.numbers.take(lanes)
         if infos is not None and lanes is not None:
             infos["env_id"] = lanes
+            infos.pop("_env_id", None)  # an env's own
         return infos
 
-    def send(self, actions, env_id):
-        """See `Backend.send`; holds the batch."""
-        cdef cnp.ndarray lanes
-        cdef const int64_t *numbers
-        cdef int64_t k
-        self.batch.calls.begin()
-        try:
-            if not self.plain():
-                return self.owner().send(actions, env_id)
-            lanes = self.flight.lanes(env_id, "nothing was sent")
-            take_orders(self.batch, actions, lanes, self.targets, None)
-            numbers = <const int64_t *>cnp.PyArray_DATA(lanes)
-            self.flight.depart(lanes)
-            for k in range(cnp.PyArray_DIM(lanes, 0)):
-                self.mail.write(self.worker_of[numbers[k]], LANE_LETTER, numbers[k], 0, 1)
-            if self.watched:
-                self.owner().expect()
-            return lanes
-        finally:
-            self.batch.calls.end()
 
-    def recv(self, timeout):
-        """See `Backend.recv`; holds the batch."""
-        cdef cnp.ndarray lanes
-        cdef double end = 0.0 if timeout is None else 1e-9 * be_now_ns() + timeout
-        self.batch.calls.begin()
-        try:
-            if not self.plain() or not self.hear(timeout is not None, end):
-                return self.owner().recv(timeout, None if timeout is None else end - 1e-9 * be_now_ns())
-            PyErr_CheckSignals()  # a handler must not raise after the batch has been handed over
-            try:
-                lanes = self.flight.upcoming()
-                infos = self.infos(lanes)
-                if infos is not None:
-                    result = (*adopt(self.batch, self.columns, lanes, None), infos)
-                    self.flight.receive(lanes)
-                    if self.watched:
-                        self.owner().expect()
-                    return result
-            except BaseException:
-                self.owner().tear()
-                raise
-            return self.owner().recv(timeout, None if timeout is None else end - 1e-9 * be_now_ns())
-        finally:
-            self.batch.calls.end()
-
-    cdef bint hear(self, bint limited, double end) except -1:
-        """Waits until as many lanes have been reported as are received at a time. False if something has come, or will
-        not come, of which the owner has to know."""
-        cdef int64_t[LETTER_WORDS] letter
-        cdef double longest
-        cdef bint heard
-        cdef int k
-        if <int64_t>be_now_ns() - self.looked > SLICE_NS:
-            self.looked = <int64_t>be_now_ns()
-            return False  # the owner looks after workers, which may have died while others keep sending letters
-        while not self.flight.complete:
-            if self.flight.count < self.flight.rows:
-                return False
-            longest = max(0.0, min(_LONGEST, end - 1e-9 * be_now_ns())) if limited else _LONGEST
-            self.mail.wait(_has_mail, longest)
-            PyErr_CheckSignals()
-            heard = False
-            for k in range(self.mail.rings.count):
-                while self.mail.receive(k, letter):
-                    heard = True
-                    # The owner reads a letter before those that came after it, which may be about what it announces.
-                    if not self.letters and letter[0] == LANE_LETTER and not letter[2] and self.flight.owes(letter[1]):
-                        self.flight.land(letter[1])
-                        if letter[3]:
-                            self.numbers.mark(k, letter[1], letter[3])
-                    else:
-                        self.letters.append((k, letter[0], letter[1], letter[2], letter[3]))
-            if not heard or self.letters:
-                return False
-        return True
-
-
-def serve(Mail mail, int worker, Batch batch, PythonLanes lanes, NumberWriter numbers, tuple whole, list each,
+def serve(Mailbox mailbox, int worker, Batch batch, PythonLanes lanes, NumberWriter numbers, tuple whole, list each,
           int64_t first, bint plain, double seconds):
-    """What a worker does: takes letters, and does steps whose envs have nothing to say beside numbers.
+    """What a worker does: takes messages, and does steps whose envs have nothing to say beside numbers.
 
     Args:
         whole: (actions, out) of a step of all its lanes; each: (actions, lanes, out) of a step of each lane.
         first: the number of its first lane.
         plain: whether numbers can be all that there is to say.
-        seconds: how long it waits for a letter.
+        seconds: how long it waits for a message.
 
     Returns:
-        None: no letter has come. Else its (verb, lane, more), and None, or what the step that it asks for has returned
+        None: no message has come. Else its (verb, lane, more), and None, or what the step that it asks for has returned
         or raised, for others to report. A failure of a lane's env, or one of our own, is raised nowhere else.
     """
-    cdef int64_t[LETTER_WORDS] letter
+    cdef int64_t[MESSAGE_WORDS] message
     cdef int64_t used, row
     cdef bint all_lanes
     while True:
-        if not mail.next_letter(worker, seconds, letter):
+        if not mailbox.next_message(worker, seconds, message):
             return None
-        if not plain or letter[2] or not (letter[0] == STEP_LETTER or letter[0] == LANE_LETTER):
-            return (letter[0], letter[1], letter[2]), None
-        all_lanes = letter[0] == STEP_LETTER or batch.num_lanes == 1
-        row, used = 0 if all_lanes else letter[1] - first, 0
+        if not plain or message[2] or not (message[0] == STEP_MESSAGE or message[0] == LANE_MESSAGE):
+            return (message[0], message[1], message[2]), None
+        all_lanes = message[0] == STEP_MESSAGE or batch.num_lanes == 1
+        row, used = 0 if all_lanes else message[1] - first, 0
         try:
             result = batch.step(*whole) if all_lanes else batch.step_some(*each[row])
             if batch.failed is not None:
                 result = batch.deliver(result)
             # Beside numbers, the infos of a plain step have "env_id" alone.
             if lanes.interrupt is not None or len(<dict>result[4]) > (0 if all_lanes else 1):
-                return (letter[0], letter[1], letter[2]), result
+                return (message[0], message[1], message[2]), result
             if lanes.touched:
                 used = numbers.take(lanes, row, batch.num_lanes if all_lanes else 1)
                 if used == NOT_PLAIN:
-                    return (letter[0], letter[1], letter[2]), result
+                    return (message[0], message[1], message[2]), result
         except Exception as problem:
-            return (letter[0], letter[1], letter[2]), problem
-        mail.reply(worker, letter[0], letter[1] if letter[0] == LANE_LETTER else first, 0, used)
+            return (message[0], message[1], message[2]), problem
+        mailbox.reply(worker, message[0], message[1] if message[0] == LANE_MESSAGE else first, 0, used)

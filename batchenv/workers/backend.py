@@ -24,7 +24,7 @@ from batchenv.backend.results import Apart, Notes
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.translator import Translator
 from batchenv.workers import saved
-from batchenv.workers.parts import Parts
+from batchenv.workers.parts import SpaceParts
 from batchenv.workers.saved import Row, Saved
 from batchenv.workers.stepwise import stepwise
 
@@ -36,7 +36,7 @@ _FINAL = ("final_info", "_final_info", "final_obs", "_final_obs")  # what a step
 
 
 def gather(
-    infos: dict[str, Any], told: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False
+    infos: dict[str, Any], notes: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False
 ) -> dict[str, Any]:
     """The infos of these lanes with what envs have said, and what they have said of episodes that have ended.
 
@@ -48,25 +48,20 @@ def gather(
     """
     finals = [(row, info) for row, info in finals if "_final_info" in infos and infos["_final_info"][row]]
     if apart:
-        return Apart(infos, told, finals, lambda: gather(dict(infos), told, finals, lanes))
+        return Apart(infos, notes, finals, lambda: gather(dict(infos), notes, finals, lanes))
     numbers = None if "_env_id" in infos else infos.get("env_id")  # those of lanes have no mask
-    said = _Infos(lanes).gather(told)
+    gathered = _Infos(lanes).gather(notes)
     if "final_info" in infos:
         more = _Infos(lanes).gather(finals)
         # An env may say something of these names, too. The step's own stay, to which a dict is added.
-        theirs, *_ = [said.pop(name, None) for name in _FINAL]
+        theirs, *_ = [gathered.pop(name, None) for name in _FINAL]
         if more or theirs is not None:
             infos["final_info"] = {**(theirs if isinstance(theirs, dict) else {}), **infos["final_info"], **more}
-    infos.update(said)
+    infos.update(gathered)
     if numbers is not None:  # an env may say something of this name
         infos["env_id"] = numbers
         infos.pop("_env_id", None)
     return infos
-
-
-def new_name(env_id: str) -> str:
-    """The name of a new env type for lanes that are objects of Python."""
-    return f"{env_id} in Python {next(_numbers)}"
 
 
 class _Infos(VectorEnv):
@@ -154,21 +149,75 @@ class PythonTranslator(Translator):
         return SimpleNamespace(source=self.lanes.source)
 
 
-class PythonBackend(CoreBackend):
+class EnvBackend(CoreBackend):
+    """What all backends of environments written in Python have in common.
+
+    Attributes:
+        observations, actions: the parts of the spaces' values.
+    """
+
+    has_envs = True
+    observations: SpaceParts
+    actions: SpaceParts
+    _snapshots: str | None
+
+    def _in_core(self) -> bool:
+        return not self.observations.objects
+
+    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
+        return stepwise(self, actions, steps, key, first_step, out)
+
+    def generators(self) -> tuple[np.random.Generator, ...]:
+        return tuple(self.apply(get_attribute, [("np_random",)] * self.num_envs, range(self.num_envs)))
+
+    def drawer(self, mode: str) -> Drawer:
+        return PythonDrawer(self)
+
+    def kept_as(self) -> str:
+        """Which of `saved.KINDS` snapshots are.
+
+        Raises:
+            NotImplementedError: there are none.
+        """
+        if self._snapshots is None:
+            raise saved.not_kept("snapshot()")
+        return self._snapshots
+
+    def apart(self, snapshot: Snapshot) -> Saved:
+        """A snapshot of such lanes, taken apart: see `saved.apart`."""
+        return saved.apart(snapshot, self._snapshots, self._spaces())
+
+    def check_snapshot(self, snapshot: Snapshot) -> int:
+        parts = self.apart(snapshot)
+        counts = [self.core.check_snapshot(block) for block in parts.blocks]
+        if any(row.row >= counts[row.block] for row in parts.rows):
+            raise ValueError("the snapshot is damaged: some of its lanes are missing")
+        return len(parts.rows)
+
+
+def python_lanes(
+    env_id: str, observations: SpaceParts, actions: SpaceParts, count: int, *more: Any
+) -> _core.PythonLanes:
+    """A new env type for lanes that are objects of Python. more: further arguments of `_core.PythonLanes`."""
+    name = f"{env_id} in Python {next(_numbers)}"
+    seen, taken = ([tuple(port) for port in parts.ports] for parts in (observations, actions))
+    return _core.PythonLanes(name, seen, taken, count, *more)
+
+
+class PythonBackend(EnvBackend):
     """See `Backend`.
 
     Args:
         env_id: used in messages.
         makers: a function per lane that makes its env.
         kind: "serial", "threads", or what a backend that inherits from this one is called.
-        on_failure: "restart": an env that has raised an exception is closed, and made anew before its next reset.
+        on_failure: "restart": an env that has raised an exception is closed, and made again before its next reset.
             "raise": it is just reset.
         snapshots: one of `saved.KINDS`, or None.
         gathers: whether what envs say is put into infos; else it comes there as NOTES, for somebody else to do it.
         **options: as `CoreBackend`.
     """
 
-    has_envs = True
     _apart = False  # see `tell_apart`
 
     def __init__(
@@ -201,12 +250,12 @@ class PythonBackend(CoreBackend):
             space, action_space = self._made
             self.metadata = getattr(self.envs[0], "metadata", None) or {}
             self.render_mode = getattr(self.envs[0], "render_mode", None)
-            self.observations, self.actions = Parts(space), Parts(action_space, either=True)
+            self.observations, self.actions = SpaceParts(space), SpaceParts(action_space, either=True)
             whole = self.actions.whole or self.actions.objects
-            self.lanes = _core.PythonLanes(
-                new_name(env_id),
-                [tuple(port) for port in self.observations.ports],
-                [tuple(port) for port in self.actions.ports],
+            self.lanes = python_lanes(
+                env_id,
+                self.observations,
+                self.actions,
                 len(self.envs),
                 None if whole else self.actions.builder(),
                 self.observations.take_objects if self.observations.objects else None,
@@ -241,9 +290,6 @@ class PythonBackend(CoreBackend):
 
     def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
         return self._made
-
-    def _in_core(self) -> bool:
-        return not self.observations.objects
 
     def _look_at_spaces(self) -> None:
         super()._look_at_spaces()
@@ -304,9 +350,6 @@ class PythonBackend(CoreBackend):
     def recv(self, timeout: float | None) -> Any:
         return self.complete(super().recv, timeout)
 
-    def rollout(self, actions: Any, steps: int, key: int, first_step: int, out: Any) -> tuple[Any, ...]:
-        return stepwise(self, actions, steps, key, first_step, out)
-
     def _taken(self, actions: Any, env_id: Any) -> Any:
         """The actions for the C core. Those that have parts which are no arrays are handed to the lanes, of which none
         may be in flight. env_id: an array; None: all lanes."""
@@ -366,37 +409,25 @@ class PythonBackend(CoreBackend):
 
     def save(self, lanes: NDArray[np.int64]) -> Saved:
         """A snapshot in parts."""
-        if self._snapshots is None:
-            raise saved.not_kept("snapshot()")
+        kind = self.kept_as()
         self.core.refuse_in_flight("snapshot()", _mask(lanes, self.num_envs))
         block, waits, numbers = self.core.snapshot(lanes), self.core.waiting(), lanes.tolist()
-        kept = self._keep(numbers)
+        kept = self._keep(kind, numbers)
         rows = [Row(0, row, bool(waits[lane]), env) for row, (lane, env) in enumerate(zip(numbers, kept, strict=True))]
-        return Saved(self._snapshots, self._spaces(), [block], rows)
+        return Saved(kind, self._spaces(), [block], rows)
 
-    def _keep(self, lanes: Sequence[int]) -> list[Any]:
+    def _keep(self, kind: str, lanes: Sequence[int]) -> list[Any]:
         """What `saved.keep` makes of these lanes."""
-        kind = self._snapshots
         return [
             saved.keep(kind, self.envs[lane], saved.asked(kind, self.envs[lane]), self.lanes.held(lane))
             for lane in lanes
         ]
 
-    def check_snapshot(self, snapshot: Snapshot) -> int:
-        return self.check_blocks(saved.apart(snapshot, self._snapshots, self._spaces()))
-
-    def check_blocks(self, parts: Saved) -> int:
-        """As `check_snapshot`, of what has been taken apart."""
-        counts = [self.core.check_snapshot(block) for block in parts.blocks]
-        if any(row.row >= counts[row.block] for row in parts.rows):
-            raise ValueError("the snapshot is damaged: some of its lanes are missing")
-        return len(parts.rows)
-
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
         if len(lanes) < self.num_envs:
             self.core.require_reset("env.restore() of some lanes")
-        return self.load(saved.apart(snapshot, self._snapshots, self._spaces()).chosen(rows.tolist()), lanes)
+        return self.load(self.apart(snapshot).chosen(rows.tolist()), lanes)
 
     def load(self, parts: Saved, lanes: NDArray[np.int64]) -> Any:
         """Puts a checked snapshot's rows into as many lanes; returns observations (num_envs, ...). If lanes have to be
@@ -413,6 +444,7 @@ class PythonBackend(CoreBackend):
         except BaseException:
             self.core.tear("restore() has failed, and some lanes have been restored, others have not")
             raise
+        observations: Any = None
         for number, block in enumerate(parts.blocks):
             chosen = [k for k, row in enumerate(parts.rows) if row.block == number]
             rows = np.array([parts.rows[k].row for k in chosen])
@@ -442,12 +474,6 @@ class PythonBackend(CoreBackend):
     ) -> list[Any]:
         return [function(self.envs[lane], *own) for lane, own in zip(lanes, arguments, strict=True)]
 
-    def generators(self) -> tuple[np.random.Generator, ...]:
-        return generators(self)
-
-    def drawer(self, mode: str) -> Drawer:
-        return PythonDrawer(self)
-
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
         return self.observations.arrays(observations, self.num_envs)
@@ -465,11 +491,6 @@ def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:
     if len(rows) != count:
         raise ValueError(f"actions has {len(rows)} rows, but {count} lanes are stepped: give one per lane")
     return rows
-
-
-def generators(backend: Any) -> tuple[np.random.Generator, ...]:
-    """The random generators of a backend's envs."""
-    return tuple(backend.apply(get_attribute, [("np_random",)] * backend.num_envs, range(backend.num_envs)))
 
 
 class PythonDrawer(Drawer):

@@ -30,7 +30,7 @@ class Port(NamedTuple):
     high: list[float]
 
 
-class Parts:
+class SpaceParts:
     """The parts of a space's values.
 
     Attributes:
@@ -97,11 +97,12 @@ class Parts:
             port.name: np.zeros(rows, np.uint8) if port.path is None else _at(values, port.path) for port in self.ports
         }
 
-    def _built(self, space: spaces.Space, path: tuple[Any, ...], parts: dict[tuple[Any, ...], Any]) -> Any:
+    def _built(self, space: spaces.Space, path: tuple[Any, ...], parts: dict[Any, Any]) -> Any:
         if path in parts:
             return parts[path]
         if isinstance(space, spaces.Tuple):
             return tuple([self._built(part, (*path, i), parts) for i, part in enumerate(space.spaces)])
+        assert isinstance(space, spaces.Dict)
         return {name: self._built(part, (*path, name), parts) for name, part in space.spaces.items()}
 
 
@@ -114,13 +115,13 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 def _check(space: spaces.Space, value: Any, what: str) -> None:
     """Raises ValueError if a value cannot be put together with those of other lanes, in which it would fail for all."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        for key, part in _items(space):
+        for key, part in items(space):
             _check(part, _core.part_of(value, (key,), what), f"{what}[{key!r}]")
     elif isinstance(space, ARRAYS):
         _core.check_array(np.asarray(value), space.shape, space.dtype, what)
 
 
-def _items(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space]]:
+def items(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, spaces.Space]]:
     """(key or place, space) of its parts."""
     return list(space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces))
 
@@ -134,7 +135,7 @@ def nothing(space: spaces.Space) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple([nothing(part) for part in space.spaces])
     if isinstance(space, ARRAYS):
-        return np.zeros(space.shape, space.dtype)[()]
+        return np.zeros(space.shape or (), space.dtype)[()]
     try:
         return create_empty_array(space, None)
     except Exception:  # a space that is the user's own
@@ -145,7 +146,7 @@ def _leaves(space: spaces.Space, path: tuple[Any, ...]) -> list[tuple[tuple[Any,
     """(path, space) of the parts that are neither Dict nor Tuple; None if a port cannot be named by its path."""
     if not isinstance(space, (spaces.Dict, spaces.Tuple)):
         return [(path, space)]
-    parts = _items(space)
+    parts = items(space)
     if not parts:
         return None
     if isinstance(space, spaces.Dict) and any(

@@ -23,7 +23,7 @@ def test_every_type_and_more_keys_than_columns(mode):
     ours = batchenv.make_python(Counting, LANES, num_workers=2, autoreset_mode=mode)
     theirs = SyncVectorEnv([Counting] * LANES, autoreset_mode=mode)
     lockstep(ours, theirs, 400)
-    assert len(ours._backend._numbers.known(0)) == COLUMNS
+    assert len(ours._backend._reports.numbers.known(0)) == COLUMNS
     ours.close()
 
 
@@ -162,8 +162,9 @@ class NewKeys(CartPoleEnv):
 def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
     env = batchenv.make_python(Telling, 4, num_workers=2, batch_size=batch_size)
     heard = []
-    note = type(env._backend)._note
-    monkeypatch.setattr(type(env._backend), "_note", lambda self, report: (heard.append(report), note(self, report)))
+    reports = type(env._backend._reports)
+    note = reports.note
+    monkeypatch.setattr(reports, "note", lambda self, report: (heard.append(report), note(self, report)))
     if batch_size is None:
         env.reset(seed=1)
     else:
@@ -184,7 +185,7 @@ def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
 
 
 def test_columns_are_known_before_their_numbers_are_read():
-    """Lane 0 announces each, in a letter that the parent has to read in Python; lane 1 uses it."""
+    """Lane 0 announces each, in a message that the parent has to read in Python; lane 1 uses it."""
     env = batchenv.make_python(NewKeys, 2, num_workers=1, batch_size=1)
     env.async_reset(seed=1)
     assert [env.recv()[4]["env_id"].item() for _ in range(2)] == [0, 1]

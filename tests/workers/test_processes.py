@@ -119,7 +119,7 @@ def test_a_process_that_has_been_killed_before_a_reset(asynchronous):
     victim = int(before[3, 1])
     os.kill(victim, signal.SIGKILL)
     assert ended([victim])
-    while all(worker.alive() for worker in env._backend._crew._workers):  # its threads may end a little later
+    while all(worker.alive() for worker in env._backend._pool._workers):  # its threads may end a little later
         time.sleep(0.01)
     if asynchronous:
         env.async_reset(seed=1)
@@ -129,6 +129,30 @@ def test_a_process_that_has_been_killed_before_a_reset(asynchronous):
     np.testing.assert_array_equal(observations[:, 0], 0)
     assert victim not in observations[:, 1] and len(set(observations[:, 1])) == 2
     np.testing.assert_array_equal(env.step(np.zeros(4, int))[0][:, 0], 1)
+    env.close()
+
+
+class DeadlyReset(Deadly):
+    """Ends its process in a reset with options."""
+
+    def reset(self, *, seed=None, options=None):
+        if options:
+            os._exit(3)
+        return super().reset(seed=seed)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_process_that_dies_in_a_reset(masked):
+    """The next step resets its lanes in the new process, as after a death in a step."""
+    env = processes(2, make_env=DeadlyReset)
+    env.reset(seed=1)
+    env.step(np.zeros(2, int))
+    options = {"fatal": True, "reset_mask": np.array([True, False])} if masked else {"fatal": True}
+    with pytest.raises(batchenv.LaneError, match="status 3") as raised:
+        env.reset(options=options)
+    assert raised.value.env_id.tolist() == ([0] if masked else [0, 1])
+    for count in range(3):
+        np.testing.assert_array_equal(env.step(np.zeros(2, int))[0][:, 0], [count, count + (2 if masked else 0)])
     env.close()
 
 
@@ -164,7 +188,7 @@ def test_an_env_that_cannot_be_made_anew(tmp_path, how):
     with pytest.raises(batchenv.LaneError, match=r"WorkerDied: its process .* has ended with status 3"):
         env.step(np.array([0, 1]))
     why = r"WorkerDied: it took longer than \d+\.\d s" if how == "hang" else "OSError: no licence"
-    why = rf"lane 1: WorkerDied: its envs could not be made anew \({why}"
+    why = rf"lane 1: WorkerDied: its envs could not be made again \({why}"
     for step in (2, 3):
         with pytest.raises(batchenv.LaneError, match=why) as raised:
             env.step(np.zeros(2, int))
@@ -190,7 +214,7 @@ def test_another_env_in_the_place_of_a_dead_one(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(batchenv.LaneError, match="status 3"):
         env.step(np.array([0, 1]))
-    with pytest.raises(batchenv.LaneError, match=r"could not be made anew .*the observation_space of lane 1 is"):
+    with pytest.raises(batchenv.LaneError, match=r"could not be made again .*the observation_space of lane 1 is"):
         env.step(np.zeros(2, int))
     env.close()
 
@@ -406,7 +430,7 @@ env.reset(seed=1)
 def test_workers_end_with_their_parent(end, method):
     """Also in an endless step; the program has no `if __name__ == "__main__"`, and none is needed."""
     code = (
-        PROGRAM.replace("METHOD", method) + "print(*(w.process.pid for w in env._backend._crew._workers), flush=True)\n"
+        PROGRAM.replace("METHOD", method) + "print(*(w.process.pid for w in env._backend._pool._workers), flush=True)\n"
     )
     code += "env.step(np.array([0, 1]))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
@@ -522,7 +546,7 @@ def test_a_worker_is_missed_while_others_keep_answering(action, options):
     env.close()
 
 
-def test_a_fork_leaves_letters_to_the_parent():
+def test_a_fork_leaves_messages_to_the_parent():
     env = processes(2, batch_size=2)
     env.reset(seed=1)
     env.send(np.zeros(2, int), [0, 1])
@@ -594,7 +618,7 @@ def interrupted_at(moment, call):
     def begin(frame, *_):
         file = os.path.basename(frame.f_code.co_filename)
         reads = file in ("pool.py", "channel.py", "process.py")
-        return each if reads or frame.f_code.co_name in ("_note", "_learn", "learn", "read") else None
+        return each if reads or frame.f_code.co_name in ("note", "read") else None
 
     sys.settrace(begin)
     try:

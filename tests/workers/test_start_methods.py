@@ -152,8 +152,8 @@ def test_a_forked_child_that_ends_leaves_the_workers_alone(method):
     env.reset(seed=1)
     child = os.fork()
     if child == 0:
-        env._backend._crew._workers[0]._end()  # as the end of a program does
-        env._backend._crew.end()
+        env._backend._pool._workers[0]._end()  # as the end of a program does
+        env._backend._pool.end()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     env.step(np.zeros(2, int))

@@ -284,8 +284,8 @@ class Walkers:
         if fault == "kill the server":
             pid = next((worker for worker, name in below().items() if name == "batchenv server"), None)
         else:
-            crew = self.env._backend._crew
-            pid = crew._workers[self.rng.integers(len(crew))].process.pid
+            pool = self.env._backend._pool
+            pid = pool._workers[self.rng.integers(len(pool))].process.pid
         how = signal.SIGSTOP if fault == "stop" else signal.SIGKILL
 
         def hit():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,11 +13,11 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.backend.protocol import LaneError
 from batchenv.backend.snapshot import Snapshot
 from batchenv.spaces import nested
-from batchenv.workers import saved
-from batchenv.workers.asyncio.event_loop import Arrivals, EventLoop, Lane, Order, Script, has_coroutines, renewing
+from batchenv.workers.asyncio.event_loop import EventLoop
+from batchenv.workers.asyncio.lane import Arrivals, Order, Script
+from batchenv.workers.asyncio.scripts import given, keep_script, put_script, renewing, reset_script, step_script
 from batchenv.workers.backend import PythonBackend, check_env, check_spaces
 from batchenv.workers.saved import Saved
 
@@ -48,8 +47,8 @@ class WaitingBackend(PythonBackend):
         self._taken_actions = [np.zeros((count, *shape), dtype) for dtype, shape in _core.columns_of(self.core)[1]]
         # They are held by the C core, which Python's collector does not look into, so they must not hold this object.
         ask = weakref.WeakMethod(self._ask_lane)
-        self._stands = [_core.Answers(functools.partial(_call_method, ask, lane)) for lane in range(count)]
-        self.lanes.envs = self._stands
+        self._proxies = [_core.Answers(functools.partial(_call_method, ask, lane)) for lane in range(count)]
+        self.lanes.envs = self._proxies
         if self._restarts:
             self.lanes.renew = functools.partial(_call_method, weakref.WeakMethod(self._renew))
         self._orders: list[Any] = [None] * count  # the last one of each lane
@@ -72,7 +71,7 @@ class WaitingBackend(PythonBackend):
         """A reset, with what the user has ordered for it."""
         ordered = self.lanes.orders[lane]
         keywords = {} if ordered is None else {"seed": ordered[0], "options": ordered[1]}
-        return _reset_script(keywords, lane in self.lanes.broken)
+        return reset_script(keywords, lane in self.lanes.broken)
 
     def _order_steps(self, lanes: Sequence[int], arrivals: Arrivals) -> list[Order]:
         """Sends lanes to be stepped with the actions that have been taken, or to be reset where that is due."""
@@ -86,7 +85,7 @@ class WaitingBackend(PythonBackend):
                 scripts.append(self._reset_script(lane))
             else:
                 left = 0 if elapsed is None else max(1, self._limit - int(elapsed[lane]))
-                scripts.append(_step_script(action, self._repeat, left, self._same_step, self._restarts))
+                scripts.append(step_script(action, self._repeat, left, self._same_step, self._restarts))
         return self._send_off(lanes, scripts, arrivals)
 
     def _send_off(self, lanes: Iterable[int], scripts: Iterable[Any], arrivals: Arrivals) -> list[Order]:
@@ -99,7 +98,7 @@ class WaitingBackend(PythonBackend):
     def _do(self, lanes: Sequence[int], send: Callable[[Arrivals], list[Order]]) -> None:
         """Waits for lanes that `send` sends off, and lets the C core have their answers."""
         arrivals = Arrivals()
-        with self._whole():
+        with _core.Whole(self.core):
             orders = send(arrivals)
             try:
                 arrivals.wait(len(orders))
@@ -110,18 +109,7 @@ class WaitingBackend(PythonBackend):
 
     def _answer(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
-            self._stands[lane].known = list(self._orders[lane].answers)
-
-    @contextlib.contextmanager
-    def _whole(self) -> Iterator[None]:
-        """A call that is interrupted leaves lanes that have done it beside others that have not."""
-        try:
-            yield
-        except (LaneError, _core.InfosDiffer):
-            raise
-        except BaseException:
-            self.core.tear(_core.INTERRUPTED)
-            raise
+            self._proxies[lane].known = list(self._orders[lane].answers)
 
     def _ask_lane(self, lane: int, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """What the C core needs of an env after all, such as a reset after a step whose result was wrong."""
@@ -137,7 +125,7 @@ class WaitingBackend(PythonBackend):
 
     def _renew(self, lane: int) -> None:
         """Lets the C core have the new env of a lane."""
-        known = self._stands[lane].known
+        known = self._proxies[lane].known
         if known and known[0][0] in ("renew", ""):
             _, problem, env = known.pop(0)
             if problem is not None:
@@ -214,7 +202,7 @@ class WaitingBackend(PythonBackend):
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         self._check("send()")
         lanes = self._take(actions, env_id, None, "send()", "sending", "nothing was sent")
-        with self._whole():
+        with _core.Whole(self.core):
             self._flight.depart(lanes)
             self._order_steps(lanes.tolist(), self._landed)
         return lanes
@@ -224,7 +212,7 @@ class WaitingBackend(PythonBackend):
         self._settle()
         self._order(seeds, None, options)
         self.core.expect_resets()
-        with self._whole():
+        with _core.Whole(self.core):
             lanes = range(self.num_envs)
             self._flight.depart(np.array(lanes))
             self._resetting[:] = 1
@@ -236,7 +224,7 @@ class WaitingBackend(PythonBackend):
         rows = self._flight.rows
         if not self._landed.wait(rows, timeout):
             raise _core.batch_late(rows, timeout)
-        with self._whole():
+        with _core.Whole(self.core):
             for lane in self._landed.lanes[:rows]:
                 self._flight.land(lane)
             lanes = self._flight.upcoming()
@@ -263,8 +251,8 @@ class WaitingBackend(PythonBackend):
         self._flight.refuse("snapshot()", lanes)
         return super().save(lanes)
 
-    def _keep(self, lanes: Sequence[int]) -> list[Any]:
-        return self._script(lanes, [_keep_script(self._snapshots, self.lanes.held(lane)) for lane in lanes])
+    def _keep(self, kind: str, lanes: Sequence[int]) -> list[Any]:
+        return self._script(lanes, [keep_script(kind, self.lanes.held(lane)) for lane in lanes])
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         self._check("env.restore()")
@@ -275,13 +263,13 @@ class WaitingBackend(PythonBackend):
 
     def _give(self, parts: Saved, lanes: Sequence[int]) -> list[Any]:
         calls = [
-            (_given, (parts.kind, row.env, self._loop.lanes[lane]), {})
+            (given, (parts.kind, row.env, self._loop.lanes[lane]), {})
             for row, lane in zip(parts.rows, lanes, strict=True)
         ]
         return self._ask(lanes, calls)
 
     def _put(self, kind: str, given: Sequence[Any], lanes: Sequence[int]) -> Iterator[Any]:
-        for lane, held in zip(lanes, self._script(lanes, [_put_script(kind, one) for one in given]), strict=True):
+        for lane, held in zip(lanes, self._script(lanes, [put_script(kind, one) for one in given]), strict=True):
             self.envs[lane] = self._loop.lanes[lane].env
             yield held
 
@@ -317,108 +305,6 @@ def _end(loop: EventLoop) -> None:
         loop.end()
 
 
-def _call_method(method: weakref.WeakMethod[Any], *arguments: Any) -> Any:
+def _call_method(method: Callable[[], Any], *arguments: Any) -> Any:
+    """Calls the method to which a weak reference refers."""
     return method()(*arguments)
-
-
-# Scripts are held by the loop, so they must not hold the backend: it ends the loop when nobody needs it any more.
-
-
-def _step_script(action: Any, repeat: int, left: int, resets: bool, restarts: bool) -> Callable[[Order], Script]:
-    """A step. repeat: how often the action is taken; left: after how many times the time limit ends the episode;
-    resets: whether the next one begins at once; restarts: in a new env, if this one has failed."""
-
-    if repeat == 1 and not resets:
-        calls = (("step", (action,), {}),)
-        return lambda order: calls  # the usual one, for which a generator would take longer
-
-    def script(order: Order) -> Script:
-        ended = False
-        for k in range(repeat):
-            yield "step", (action,), {}
-            ended = k + 1 == left or _ends(order)
-            if ended:
-                break
-        if ended and resets and _copied(order):
-            yield from _reset_script({}, restarts and order.answers[-1][1] is not None)(order)
-
-    return script
-
-
-def _reset_script(keywords: dict[str, Any], restarts: bool) -> Callable[[Order], Script]:
-    """A reset. restarts: of a new env."""
-
-    def script(order: Order) -> Script:
-        if restarts:
-            yield from renewing(order)
-            if order.answers[-1][1] is not None:
-                return
-        yield "reset", (), keywords
-
-    return script
-
-
-def _keep_script(kind: str, held: Any) -> Callable[[Order], Script]:
-    """Keeps an env for a snapshot: see `saved.keep`."""
-
-    def script(order: Order) -> Script:
-        yield saved.asked, (kind, order.lane.env), {}
-        if order.answers[-1][1] is None:
-            _, _, state = order.answers.pop()
-            yield saved.keep, (kind, order.lane.env, state, held), {}
-
-    return script
-
-
-def _given(kind: str, kept: Any, lane: Lane) -> Any:
-    """What `saved.give` returns for a lane."""
-    given = saved.give(kind, kept)
-    if kind != "state" and has_coroutines(given[0]) is not (lane.thread is None):
-        which = "plain" if lane.thread is None else "with coroutines"
-        raise ValueError(
-            f"lane {lane.number} cannot go on with an env of {type(given[0]).__name__}, which is {which}, unlike the "
-            "lane's own: restore envs with coroutines in place of such, and plain ones in place of plain ones"
-        )
-    return given
-
-
-def _put_script(kind: str, given: Any) -> Callable[[Order], Script]:
-    """Puts a lane's env into a state, or another env in its place. The answer is what the lane holds beside it."""
-
-    def script(order: Order) -> Script:
-        old = order.lane.env
-        yield saved.tell, (kind, given, old), {}
-        if order.answers[-1][1] is not None:
-            return
-        order.answers.pop()
-        yield saved.put, (kind, given, old), {}
-        name, problem, result = order.answers.pop()
-        if problem is None and result[0] is not old:
-            order.lane.env = result[0]
-            yield old.close, (), {}
-            order.answers.clear()  # nobody needs it any more
-        order.answers.append((name, problem, result and result[1]))
-
-    return script
-
-
-def _ends(order: Order) -> bool:
-    """Whether the last step has ended the episode, as far as can be told."""
-    _, problem, result = order.answers[-1]
-    if problem is not None:
-        return True
-    try:
-        return bool(result[2]) or bool(result[3])
-    except Exception:  # a wrong result, as the C core will say
-        return False
-
-
-def _copied(order: Order) -> bool:
-    """Copies the last observation, since the reset that follows may write over it; False if that cannot be done."""
-    name, problem, result = order.answers[-1]
-    if problem is None:
-        try:
-            order.answers[-1] = (name, None, (copy.deepcopy(result[0]), *result[1:]))
-        except Exception:
-            return False
-    return True

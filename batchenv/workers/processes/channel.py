@@ -13,7 +13,7 @@ from batchenv import _core
 from batchenv.workers.processes.watch import Watch
 
 _PIECE = 1 << 18
-_LOOK = 50  # milliseconds between looks whether it is worth while to wait on
+_SLICE = 50  # milliseconds between checks whether it is worth while to wait on
 _SHORT, _LONG = struct.Struct("!i"), struct.Struct("!iQ")  # as multiprocessing.connection.Connection has them
 _LONGEST = 0x7FFFFFFF
 _MUCH = 1 << 20  # bytes that have been returned, after which they are let go
@@ -51,8 +51,8 @@ class Channel:
         watch.add(self._socket)
         self._watch = watch
 
-    def send(self, message: bytes, look: Callable[[], None]) -> None:
-        """Sends a message. `look` is called every now and then, and may raise to end it: then nothing else can be
+    def send(self, message: bytes, check: Callable[[], None]) -> None:
+        """Sends a message. `check` is called every now and then, and may raise to end it: then nothing else can be
         sent.
 
         Raises:
@@ -66,17 +66,17 @@ class Channel:
                 try:
                     rest = rest[self._socket.send(rest) :]
                 except BlockingIOError:
-                    self._wait(select.POLLIN | select.POLLOUT, look)
+                    self._wait(select.POLLIN | select.POLLOUT, check)
 
-    def recv(self, number: int, look: Callable[[], None]) -> bytes:
+    def recv(self, number: int, check: Callable[[], None]) -> bytes:
         """The message with this number. It stays here until one with a higher number is asked for, and those with lower
-        numbers are dropped. `look`: as in `send`.
+        numbers are dropped. `check`: as in `send`.
 
         Raises:
             EOFError, OSError: the other end is closed.
         """
         while True:
-            begin, end = self._next(look)
+            begin, end = self._next(check)
             come, _, count = self._come
             if count >= number:
                 return bytes(memoryview(come)[begin:end])
@@ -85,23 +85,23 @@ class Channel:
             else:
                 self._come = come, end, count + 1
 
-    def _next(self, look: Callable[[], None]) -> tuple[int, int]:
+    def _next(self, check: Callable[[], None]) -> tuple[int, int]:
         """Where the next message is, as soon as it has come."""
         come, begin, _ = self._come
-        self._await(begin + _SHORT.size, look)
+        self._await(begin + _SHORT.size, check)
         (count,) = _SHORT.unpack_from(come, begin)
         header = _SHORT.size
         if count < 0:
             header = _LONG.size
-            self._await(begin + header, look)
+            self._await(begin + header, check)
             _, count = _LONG.unpack_from(come, begin)
-        self._await(begin + header + count, look)
+        self._await(begin + header + count, check)
         return begin + header, begin + header + count
 
-    def _await(self, count: int, look: Callable[[], None]) -> None:
+    def _await(self, count: int, check: Callable[[], None]) -> None:
         while len(self._come[0]) < count:
             if not self._read():
-                self._wait(select.POLLIN, look)
+                self._wait(select.POLLIN, check)
 
     def _read(self) -> bool:
         """Takes what has come; False if nothing has."""
@@ -113,9 +113,9 @@ class Channel:
             raise EOFError
         return True
 
-    def _wait(self, events: int, look: Callable[[], None]) -> None:
+    def _wait(self, events: int, check: Callable[[], None]) -> None:
         self._poll.modify(self._socket, events)
-        if not self._poll.poll(_LOOK):
-            look()
+        if not self._poll.poll(_SLICE):
+            check()
         elif events & select.POLLOUT:
             self._read()

@@ -9,17 +9,18 @@ import select
 import socket
 from typing import Any
 
-from batchenv.workers.processes import worker
+from batchenv.workers.processes import entry
 from batchenv.workers.processes.starter import fork, reaped, received
+from batchenv.workers.processes.worker import name_process
 
 
 def main(control: int, parent: int) -> None:
     """Answers questions until the parent has closed its end, or has ended."""
-    worker.keep_stdio_open()
-    worker.ignore_ctrl_c()
-    worker.name_process("batchenv server")
+    entry.keep_stdio_open()
+    entry.ignore_ctrl_c()
+    name_process("batchenv server")
     os.set_inheritable(control, False)
-    watched = worker.watched(parent)
+    watched = entry.watched(parent)
     gc.collect()
     gc.freeze()  # pages that nobody writes are shared with all workers
     questions = socket.socket(fileno=control)
@@ -30,10 +31,10 @@ def main(control: int, parent: int) -> None:
     while True:
         if watched in dict(poll.poll()):
             break
-        told, descriptors = received(questions, 3)
-        if not told:
+        message, descriptors = received(questions, 3)
+        if not message:
             break
-        ticket, verb, number = pickle.loads(told)
+        ticket, verb, number = pickle.loads(message)
         answer, process = start(number, descriptors, questions, watched) if verb == "start" else (reaped(number), None)
         try:
             socket.send_fds(questions, [pickle.dumps((ticket, answer))], [] if process is None else [process])
@@ -53,9 +54,11 @@ def main(control: int, parent: int) -> None:
 def start(number: int, descriptors: list[int], questions: socket.socket, watched: int) -> tuple[Any, int | None]:
     """Forks a worker. Returns its pid and a pidfd; or an error, and None."""
 
+    channel, memory, event = descriptors
+
     def run() -> None:
         questions.close()
-        worker.forked(number, *descriptors, watched)
+        entry.forked(number, channel, memory, event, watched)
 
     try:
         pid = fork(run)

@@ -16,7 +16,7 @@ from batchenv import _core
 _PAGE = 4096
 
 
-class Plan(NamedTuple):
+class MemoryPlan(NamedTuple):
     """What lies in the memory: pickled, it tells a worker.
 
     columns, actions: (dtype, shape of one lane), see `_core.columns_of`.
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 class Memory:
     """See above. `columns` and `actions` are arrays (num_envs, ...); `numbers` are what `_core.NumberWriter`
-    takes; `mail` are the rings.
+    takes; `mailbox` has the rings.
 
     Args:
         fd: a file descriptor of memfd_create.
@@ -39,8 +39,8 @@ class Memory:
         create: whether this process is the first to use it.
     """
 
-    def __init__(self, fd: int, plan: Plan, create: bool):
-        offset = _pages(_core.Mail.size(plan.num_workers, plan.capacity))
+    def __init__(self, fd: int, plan: MemoryPlan, create: bool):
+        offset = _pages(_core.Mailbox.size(plan.num_workers, plan.capacity))
         places = []
         for dtype, shape in [*plan.columns, *plan.actions]:
             places.append((offset, dtype, (plan.num_envs, *shape)))
@@ -59,7 +59,7 @@ class Memory:
         self.columns: list[NDArray[Any]] = arrays[: len(plan.columns)]
         self.actions: list[NDArray[Any]] = arrays[len(plan.columns) : -2]
         self.numbers: list[NDArray[Any]] = arrays[-2:]
-        self.mail = _core.Mail(self._map, plan.num_workers, plan.capacity, create)
+        self.mailbox = _core.Mailbox(self._map, plan.num_workers, plan.capacity, create)
 
 
 def _mapped(fd: int, size: int, create: bool) -> mmap.mmap:

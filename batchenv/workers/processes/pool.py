@@ -7,45 +7,41 @@ import contextlib
 import os
 import time
 import weakref
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from batchenv.workers.backend import check_spaces
 from batchenv.workers.pickles import pickled
-from batchenv.workers.processes.memory import Memory, Plan
+from batchenv.workers.processes.memory import Memory, MemoryPlan
 from batchenv.workers.processes.process import WorkerDied, WorkerProcess, late, revived
+from batchenv.workers.processes.protocol import Failure, Like, Verb
 from batchenv.workers.processes.starter import default_method, high, refusal, starter
 from batchenv.workers.processes.watch import Watch
-from batchenv.workers.processes.worker import Failure, Like, Verb
-
-_LOOK = 0.05  # seconds between looks for signals, and for workers that have died
 
 
-class Report(NamedTuple):
-    """What a worker has to say of all its lanes, or of one. numbers: see `_core.NumberWriter.write`."""
+class WorkerReport(NamedTuple):
+    """What a worker has to say of all its lanes, or of one. payload: what came over the socket, or None. numbers: see
+    `_core.NumberWriter.write`."""
 
     worker: int
     verb: int
     lane: int
-    said: Any
+    payload: Any
     numbers: int
 
 
-class Owner(ABC):
-    """Whoever has the lanes that a crew steps."""
+class Owner(Protocol):
+    """Whoever has the lanes that a pool steps."""
 
-    @abstractmethod
-    def lose(self, number: int, why: WorkerDied) -> None:
+    def lose(self, worker: int, why: WorkerDied) -> None:
         """Is told that a worker has died, before there is another one. What it owed will not be reported."""
 
 
-class Crew:
+class WorkerPool:
     """See above.
 
     Args:
-        owner: is told of losses.
         jobs: per worker, a pickled `worker.Job`.
         bounds: worker k has lanes bounds[k] to bounds[k + 1] - 1.
         timeout: seconds that a worker may take for one request before it is ended; None: for ever.
@@ -54,25 +50,25 @@ class Crew:
     Attributes:
         like: what the first worker says of its envs.
         memory: what all processes share; from `share`.
+        owner: is told of losses; to be set when there is memory.
         timeout: as the argument.
-        letters: those that have come, and have not been read.
+        messages: those that have come, and have not been read: (worker, verb, lane, number of the payload, numbers).
     """
 
-    def __init__(
-        self, owner: Owner, jobs: Sequence[bytes], bounds: list[int], timeout: float | None, method: str | None
-    ):
+    owner: Owner
+
+    def __init__(self, jobs: Sequence[bytes], bounds: list[int], timeout: float | None, method: str | None):
         if not hasattr(os, "memfd_create"):
             raise NotImplementedError("workers='processes' needs Linux: take workers='threads' or 'serial'")
-        self._owner, self._jobs, self._bounds, self.timeout = weakref.proxy(owner), jobs, bounds, timeout
+        self._jobs, self._bounds, self.timeout = jobs, bounds, timeout
         self._memory_fd = high(os.memfd_create("batchenv"))
         self._close_memory = weakref.finalize(self, os.close, self._memory_fd)
         self._event = high(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
         self._close_event = weakref.finalize(self, os.close, self._event)
         self._watch: Watch | None = None
         self._pid = os.getpid()
-        self._looked = 0.0  # when workers were last looked after
-        self.letters: deque[tuple[int, int, int, int, int]] = deque()
-        self._under_way: int | None = None  # the worker to which a message is being sent
+        self.messages: deque[tuple[int, int, int, int, int]] = deque()
+        self._under_way: int | None = None  # the worker to which a payload is being sent
         self._starter = starter(method or default_method())
         self._workers: list[WorkerProcess] = []
         start = time.monotonic()
@@ -110,7 +106,7 @@ class Crew:
         except OSError as problem:
             raise refusal(problem, number, len(self._jobs)) from problem
 
-    def share(self, plan: Plan) -> None:
+    def share(self, plan: MemoryPlan) -> None:
         """Makes the memory that all use."""
         self._plan = plan
         self.memory = Memory(self._memory_fd, plan, create=True)
@@ -121,10 +117,10 @@ class Crew:
         """Puts a new worker in the place of one that has died. It has as long as all needed at first, twice, and
         `timeout`."""
         self._workers[number].kill()
-        self.memory.mail.empty(number)
-        for letter in [letter for letter in self.letters if letter[0] == number]:
-            self.letters.remove(letter)  # one by one: Ctrl-C must not take those of others
-        self._owner.lose(number, WorkerDied(why))
+        self.memory.mailbox.empty(number)
+        for message in [message for message in self.messages if message[0] == number]:
+            self.messages.remove(message)  # one by one: Ctrl-C must not take those of others
+        self.owner.lose(number, WorkerDied(why))
         worker = self._workers[number] = self._start(number)
         if self._watch is not None:
             worker.show(self._watch)
@@ -133,28 +129,21 @@ class Crew:
             check_spaces(_like(worker.hear(limit=self._patience, why=late)), self.like, self._bounds[number])
             worker.send(pickled(self._plan))
         except Exception as problem:  # this one is as good as dead: whoever asks it for something gets the next
-            worker.why = f"its envs could not be made anew ({type(problem).__name__}: {problem})"
+            worker.why = f"its envs could not be made again ({type(problem).__name__}: {problem})"
             worker.kill()
         except BaseException:
             worker.kill()
             raise
 
-    def look_after_some(self) -> None:
-        """`look_after` if it is time to look again."""
-        if time.monotonic() - self._looked >= _LOOK:
-            self.memory.mail.collect(self.letters, 0.0)
-            self.look_after()
-
     def look_after(self) -> None:
         """Replaces workers that have died, or are late. Those of which a report waits to be read come later."""
-        self._looked = time.monotonic()
-        spared = {letter[0] for letter in self.letters}
+        spared = {message[0] for message in self.messages}
         for number, worker in enumerate(self._workers):
             if number in spared:
                 continue
             if not worker.alive():
-                self._replace(number, worker.obituary())
-            elif self.timeout is not None and self.memory.mail.overdue(number, self.timeout):
+                self._replace(number, worker.exit_reason())
+            elif self.timeout is not None and self.memory.mailbox.overdue(number, self.timeout):
                 self._replace(number, late(self.timeout))
 
     def end(self) -> None:
@@ -177,7 +166,7 @@ class Crew:
             return
         for number in range(len(self)):
             with contextlib.suppress(RuntimeError):
-                self.memory.mail.post(number, Verb.END)
+                self.memory.mailbox.post(number, Verb.END)
         end = time.monotonic() + 1.0
         while any(worker.alive() for worker in self._workers) and time.monotonic() < end:
             time.sleep(0.002)
@@ -195,80 +184,69 @@ class Crew:
         return self._watch.fileno()
 
     def expect(self, count: int | None) -> None:
-        """Says how many letters are waited for, so that the descriptor becomes readable with them: 0, they have come;
+        """Says how many messages are waited for, so that the descriptor becomes readable with them: 0, they have come;
         None, nobody waits."""
-        self._watch.empty()
-        self.memory.mail.want(count or 0)
-        if count is not None and (count == 0 or self.letters or self.memory.mail.any()):
-            self._watch.show()
-        late = self.timeout if self.timeout is None else self.memory.mail.time_left(self.timeout)
-        self._watch.open(count is not None, late)
-
-    # ---- letters -------------------------------------------------------------------------------------------------
-
-    def post(self, number: int, verb: Verb, lane: int = 0, said: Any = None, reports: int = 1) -> None:
-        """Asks a worker for something, which it answers with so many reports."""
-        if said is None:
-            self.memory.mail.post(number, verb, lane, 0, reports)
+        watch = self._watch
+        if watch is None:
             return
-        message = pickled(said)
+        watch.empty()
+        self.memory.mailbox.want(count or 0)
+        if count is not None and (count == 0 or self.messages or self.memory.mailbox.any()):
+            watch.show()
+        late = self.timeout if self.timeout is None else self.memory.mailbox.time_left(self.timeout)
+        watch.open(count is not None, late)
+
+    # ---- messages ------------------------------------------------------------------------------------------------
+
+    def post(self, number: int, verb: Verb, lane: int = 0, payload: Any = None, reports: int = 1) -> None:
+        """Asks a worker for something, which it answers with so many reports."""
+        if payload is None:
+            self.memory.mailbox.post(number, verb, lane, 0, reports)
+            return
+        data = pickled(payload)
         self._under_way = number
-        self.memory.mail.post(number, verb, lane, 1, reports)
-        self._workers[number].send(message, self.timeout)  # if it dies or hangs, that is noticed later
+        self.memory.mailbox.post(number, verb, lane, 1, reports)
+        self._workers[number].send(data, self.timeout)  # if it dies or hangs, that is noticed later
         self._under_way = None
 
     def mend(self) -> None:
-        """Replaces a worker if Ctrl-C has come while it was being sent a message: this may be cut in two, and its rest
+        """Replaces a worker if Ctrl-C has come while it was being sent a payload: this may be cut in two, and its rest
         cannot be told from the next."""
         if self._under_way is not None:
             number = self._under_way
             self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
             self._under_way = None
 
-    def nothing_due(self) -> bool:
-        """Whether no worker owes a report, and none waits to be read."""
-        return not self.letters and self.memory.mail.nothing_due()
+    def read(self, note: Callable[[WorkerReport], None]) -> None:
+        """Reads the first of `messages`, and calls `note` with what a worker reports there.
 
-    def reports(self, enough: Callable[[], bool], deadline: float | None = None) -> Iterator[Report]:
-        """Reports as they come, until there are enough.
-
-        A letter is dropped when what is done with its report has been done. If Ctrl-C interrupts that, the same report
-        comes again, so it has to be something that may be done twice. Whoever cannot do it twice removes the letter by
-        itself, in the same instant: see `Flight.land`.
-
-        Raises:
-            TimeoutError: not in time.
+        The message is dropped when `note` has returned. If Ctrl-C interrupts that, the same report comes again, so it
+        has to be something that may be done twice. Whoever cannot do it twice removes the message by itself, in the
+        same instant: see `Flight.land`.
         """
         self.mend()
-        while not enough():
-            if self.letters:
-                letter = self.letters[0]
-                number, verb, lane, more, numbers = letter
-                said = None
-                if more:
-                    try:
-                        said = self._workers[number].hear(more, self.timeout)
-                    except WorkerDied as death:  # in the midst of its report
-                        self._replace(number, str(death))
-                        continue
-                    if isinstance(said, Failure):
-                        why = f"what its envs have said cannot be pickled ({said.kind}: {said.text}), and its process "
-                        self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
-                        continue
-                yield Report(number, verb, lane, said, numbers)
-                if self.letters and self.letters[0] is letter:
-                    self.letters.popleft()
-            else:
-                wait = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
-                self.memory.mail.collect(self.letters, wait)
-                if not self.letters:
-                    self.look_after()
-                    if deadline is not None and time.monotonic() >= deadline and not enough():
-                        raise TimeoutError
+        if not self.messages:
+            return
+        message = self.messages[0]
+        number, verb, lane, place, numbers = message
+        payload = None
+        if place:
+            try:
+                payload = self._workers[number].hear(place, self.timeout)
+            except WorkerDied as death:  # in the midst of its report
+                self._replace(number, str(death))
+                return
+            if isinstance(payload, Failure):
+                why = f"what its envs have said cannot be pickled ({payload.kind}: {payload.text}), and its process "
+                self._replace(number, why + "was ended: leave it out, or take workers='threads' or 'serial'")
+                return
+        note(WorkerReport(number, verb, lane, payload, numbers))
+        if self.messages and self.messages[0] is message:
+            self.messages.popleft()
 
 
-def _like(said: Any) -> Like:
+def _like(answer: Any) -> Like:
     """What a new worker says of its envs, unless it has failed to make them."""
-    if isinstance(said, Like):
-        return said
-    raise revived(said)
+    if isinstance(answer, Like):
+        return answer
+    raise revived(answer)

@@ -14,9 +14,9 @@ import cloudpickle
 
 from batchenv.workers.pickles import loaded, sendable
 from batchenv.workers.processes.channel import Channel
+from batchenv.workers.processes.protocol import Failure, Job
 from batchenv.workers.processes.starter import Process, socket_pair
 from batchenv.workers.processes.watch import Watch
-from batchenv.workers.processes.worker import Failure, Job
 
 
 class WorkerDied(RuntimeError):
@@ -54,7 +54,7 @@ class WorkerProcess:
         """Sends a message, for which the process has so many seconds (None: as long as it lives). If it has not taken
         it then, or has ended, it is ended: see `alive`."""
         with contextlib.suppress(OSError, WorkerDied):
-            self._channel.send(message, self._looking(limit))
+            self._channel.send(message, self._checker(limit))
 
     def hear(self, number: int = 1, limit: float | None = None, why: str = "") -> Any:
         """The message with this number: see `Channel.recv`. limit: as in `send`. why: to be said of a process that has
@@ -64,28 +64,28 @@ class WorkerProcess:
             WorkerDied: the process has ended, or was ended.
         """
         try:
-            message = self._channel.recv(number, self._looking(limit, why))
+            message = self._channel.recv(number, self._checker(limit, why))
         except (EOFError, OSError, WorkerDied):
             self.kill()
-            raise WorkerDied(self.obituary()) from None
+            raise WorkerDied(self.exit_reason()) from None
         try:
             return loaded(message)
         except Exception as problem:
             what = f"{type(problem).__name__}: {problem}"
             self.kill(f"what its envs have said cannot be unpickled here ({what}), and its process was ended")
-            raise WorkerDied(self.obituary()) from problem
+            raise WorkerDied(self.exit_reason()) from problem
 
-    def _looking(self, limit: float | None, why: str = "") -> Callable[[], None]:
-        """What looks, during a long wait, whether the process still runs and is in time."""
+    def _checker(self, limit: float | None, why: str = "") -> Callable[[], None]:
+        """What checks, during a long wait, whether the process still runs and is in time."""
         end = math.inf if limit is None else time.monotonic() + limit
 
-        def look() -> None:
+        def check() -> None:
             if time.monotonic() > end:
                 self.kill(why or late(limit))
             if not self.alive():
                 raise WorkerDied
 
-        return look
+        return check
 
     def show(self, watch: Watch) -> None:
         """Lets a watch see its end."""
@@ -95,7 +95,7 @@ class WorkerProcess:
         """Whether the process runs."""
         return self._end.alive and self.process.alive()
 
-    def obituary(self) -> str:
+    def exit_reason(self) -> str:
         """How the process has ended, or why it was ended."""
         if self.why:
             return self.why
@@ -145,15 +145,15 @@ def pack_options(options: Any) -> bytes | None:
     return None if options is None else sendable(options, "the options of a reset")
 
 
-def revived(told: Failure) -> BaseException:
+def revived(failure: Failure) -> BaseException:
     """The exception of another process, with the traceback there as a note."""
     problem: BaseException | None = None
-    if told.pickled is not None:
+    if failure.pickled is not None:
         try:
-            problem = loaded(told.pickled)
+            problem = loaded(failure.pickled)
         except Exception:  # a class that this process does not know
             problem = None
     if not isinstance(problem, BaseException):
-        problem = RuntimeError(f"{told.kind}: {told.text}")
-    problem.add_note(f"In the worker:\n{told.trace}")
+        problem = RuntimeError(f"{failure.kind}: {failure.text}")
+    problem.add_note(f"In the worker:\n{failure.trace}")
     return problem

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from batchenv.workers.processes import worker
+from batchenv.workers.processes import entry
 from batchenv.workers.processes.channel import HELD
 
 METHODS = ("forkserver", "spawn", "fork")
@@ -36,6 +36,7 @@ class Process(Protocol):
 
     def alive(self) -> bool:
         """Whether it runs."""
+        ...
 
     def status(self) -> int | None:
         """How it has ended: its status, or minus the number of a signal; None: nobody knows."""
@@ -90,11 +91,11 @@ def socket_pair(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.s
 
 def received(end: socket.socket, count: int) -> tuple[bytes, list[int]]:
     """The next message, and up to `count` descriptors that come with it."""
-    told, descriptors, _, _ = socket.recv_fds(end, 4096, count)
+    message, descriptors, _, _ = socket.recv_fds(end, 4096, count)
     descriptors = list(map(high, descriptors))
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    return told, descriptors
+    return message, descriptors
 
 
 def refusal(problem: OSError, number: int, count: int) -> OSError:
@@ -135,7 +136,6 @@ class Spawned:
         self.pid, self._process = process.pid, process
 
     def alive(self) -> bool:
-        """See `Process`."""
         return self._process.returncode is None and not self._has_ended(os.WNOHANG)
 
     def _has_ended(self, options: int) -> bool:
@@ -144,18 +144,15 @@ class Spawned:
         return True
 
     def status(self) -> int | None:
-        """See `Process`."""
         if self._process.returncode is None and self._has_ended(0):
             end_group(self.pid)
         return self._process.wait()
 
     def kill(self) -> None:
-        """See `Process`."""
         if self.alive():
             os.kill(self.pid, signal.SIGKILL)  # Popen's own would first ask how it has ended
 
     def close(self) -> None:
-        """See `Process`."""
         self.status()
 
 
@@ -165,7 +162,7 @@ class Spawner:
     def start(self, number: int, channel: int, memory: int, event: int) -> Process:
         """See this module."""
         given = (number, channel, memory, event, os.getpid())
-        call = f"from batchenv.workers.processes.worker import spawned; spawned{given}"
+        call = f"from batchenv.workers.processes.entry import spawned; spawned{given}"
         return Spawned(interpreter(call, (channel, memory, event)))
 
     def end(self) -> None:
@@ -187,11 +184,9 @@ class Forked:
         self._poll.register(pidfd, select.POLLIN)
 
     def alive(self) -> bool:
-        """See `Process`."""
         return not self._pidfd.closed and not self._poll.poll(0)
 
     def status(self) -> int | None:
-        """See `Process`."""
         if self._reap is not None:
             end_group(self.pid)
             status, self._reap = self._reap(self.pid), None
@@ -199,13 +194,11 @@ class Forked:
         return self._status
 
     def kill(self) -> None:
-        """See `Process`."""
         if not self._pidfd.closed:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd.fileno(), signal.SIGKILL)
 
     def close(self) -> None:
-        """See `Process`."""
         if not self._pidfd.closed:
             self._poll.poll()
             self._pidfd.close()
@@ -228,7 +221,7 @@ class Forker:
     def _run(*arguments: int) -> None:
         for file in list(HELD):
             file.close()
-        worker.forked(*arguments)
+        entry.forked(*arguments)
 
     def end(self) -> None:
         """See this module."""
@@ -236,7 +229,7 @@ class Forker:
 
 def fork(run: Callable[[], Any]) -> int:
     """Forks this process; the child runs `run` and ends. Returns its pid."""
-    worker.flush()  # else the child would write the same once more
+    entry.flush()  # else the child would write the same once more
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads
         pid = os.fork()
@@ -251,7 +244,7 @@ def fork(run: Callable[[], Any]) -> int:
     except BaseException:
         traceback.print_exc()
     finally:
-        worker.flush()
+        entry.flush()
         os._exit(1)
 
 
@@ -298,8 +291,9 @@ class ForkServer:
                 return self._hear(*question, descriptors)
             self.end()
             if last:
+                status = None if self._process is None else self._process.returncode
                 raise RuntimeError(
-                    f"the process that starts workers has ended twice at once (status {self._process.returncode}): see "
+                    f"the process that starts workers has ended twice at once (status {status}): see "
                     "what it has written to stderr, or take start_method='spawn'"
                 )
         raise AssertionError
@@ -324,10 +318,10 @@ class ForkServer:
         ticket = next(self._tickets)
         socket.send_fds(self._control, [pickle.dumps((ticket, verb, number))], descriptors)
         while True:
-            told, come = received(self._control, 1)
-            if not told:
+            message, come = received(self._control, 1)
+            if not message:
                 raise BrokenPipeError
-            its_ticket, answer = pickle.loads(told)
+            its_ticket, answer = pickle.loads(message)
             if its_ticket == ticket:
                 return answer, come
             for descriptor in come:  # of a question that Ctrl-C has cut short

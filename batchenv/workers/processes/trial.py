@@ -25,7 +25,7 @@ class Cost(NamedTuple):
     cpu: float
 
 
-class Trial:
+class StepTrial:
     """Resets and steps an env that nobody else uses, with random actions, in a process where nothing else happens."""
 
     def __init__(self, env: Any):

@@ -1,5 +1,5 @@
-"""A worker: a process that steps some of the lanes of a BatchEnv. It is told what to do by letters in shared memory
-(`_core.Mail`); what does not fit into a letter or an array goes over a socket.
+"""A worker: a process that steps some of the lanes of a BatchEnv. It is told what to do by messages in shared memory
+(`_core.Mailbox`); what does not fit into a message or an array, its payload, goes over a socket.
 
 Everything that is done to a lane (autoreset, limits, transforms, statistics) is done here, by `PythonBackend`, and its
 results are written where the parent reads them.
@@ -7,21 +7,15 @@ results are written where the parent reads them.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import functools
 import os
 import pickle
-import signal
 import sys
-import traceback
-from collections.abc import Callable, Sequence
-from enum import IntEnum
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
@@ -31,155 +25,80 @@ from batchenv.workers.backend import NOTES, PythonBackend
 from batchenv.workers.parts import nothing
 from batchenv.workers.pickles import loaded, pickled, sendable
 from batchenv.workers.processes.memory import Memory
-from batchenv.workers.processes.trial import Cost, Trial
+from batchenv.workers.processes.protocol import BROKEN, FAILED, KEYS, OBJECTS, Job, Like, Verb, failure
+from batchenv.workers.processes.trial import Cost, StepTrial
 from batchenv.workers.saved import Saved
 
-FAILED, OBJECTS, KEYS, BROKEN = "\0failed", "\0objects", "\0keys", "\0broken"  # keys beside those of infos
 _PR_SET_NAME = 15
-
-
-class Verb(IntEnum):
-    """What a letter asks for, or reports."""
-
-    STEP = _core.STEP_VERB  # all lanes of the worker
-    LANE = _core.LANE_VERB  # one lane, whose number follows
-    RESET = 3  # the arguments of `Worker.reset` come over the socket
-    CALL = 4  # those of `Worker.call` do
-    END = 5
-    NOTHING = 6  # but an answer
-
-
-class Job(NamedTuple):
-    """What a worker is made for: lanes `first` to `first + len(makers) - 1` of all."""
-
-    env_id: str
-    makers: Sequence[Any]
-    first: int
-    cpu: int | None  # on which it runs; None: the system decides
-    options: dict[str, Any]
-
-
-class Like(NamedTuple):
-    """What a worker says of its envs when it has made them."""
-
-    observation_space: spaces.Space
-    action_space: spaces.Space
-    metadata: dict[str, Any]
-    render_mode: str | None
-
-
-class Failure(NamedTuple):
-    """An exception that crosses from one process to another."""
-
-    kind: str
-    text: str
-    trace: str
-    pickled: bytes | None
-
-
-def failure(problem: BaseException) -> Failure:
-    """Tells an exception to the parent."""
-    trace = "".join(traceback.format_exception(problem))
-    try:
-        message = pickled(problem)
-        loaded(message)
-    except Exception:  # a class that cannot be pickled, or not be made again
-        message = None
-    return Failure(type(problem).__name__, text_of(problem), trace, message)
-
-
-def text_of(problem: BaseException) -> str:
-    """What an exception says; its class may be a user's, whose __str__ fails."""
-    try:
-        return str(problem)
-    except Exception as another:
-        return f"<its __str__ has raised {type(another).__name__}>"
 
 
 class Worker:
     """See above.
 
     Attributes:
-        due: (verb, lane) of the letters with which the request that is being done is to be answered.
+        due: (verb, lane) of the messages with which the request that is being done is to be answered.
     """
 
     def __init__(self, number: int, channel: Connection, memory_fd: int, event_fd: int):
-        self.number, self.channel, self._fd, self._event = number, channel, memory_fd, event_fd
-        self.trial: Trial | None = None
+        self.number, self.channel = number, channel
+        self.trial: StepTrial | None = None
         self.due: list[tuple[int, int]] = []
-
-    def start(self) -> None:
-        """Makes the envs, and tells the parent what they are like."""
-        told = self.channel.recv_bytes()
+        packed = channel.recv_bytes()
         try:
-            like = pickled_like(self.make(unpacked(told)))
+            job = unpacked(packed)
+            self.backend = made(job)
+            like = pickled_like(self.backend)
         except BaseException as problem:
-            self.channel.send(failure(problem))
+            channel.send(failure(problem))
             sys.exit(1)
-        self.sent = 1  # messages
-        self.channel.send_bytes(like)
-        plan = loaded(self.channel.recv_bytes())
-        self.memory = Memory(self._fd, plan, create=False)
-        os.close(self._fd)
-        self.memory.mail.event = self._event
-        rows = slice(self.first, self.first + self.count)
-        self.columns = [column[rows] for column in self.memory.columns]
-        self.actions = [column[rows] for column in self.memory.actions]
-        self.numbers = _core.NumberWriter(*self.memory.numbers, self.first, self.first + self.count)
+        self.sent = 1  # payloads
+        channel.send_bytes(like)
+        self.memory = Memory(memory_fd, loaded(channel.recv_bytes()), create=False)
+        os.close(memory_fd)
+        self.memory.mailbox.event = event_fd
+        self.same_step = job.options["autoreset_mode"] is AutoresetMode.SAME_STEP
+        self.first, self.count = job.first, len(job.makers)
+        end = self.first + self.count
+        self.columns = [column[self.first : end] for column in self.memory.columns]
+        self.actions = [column[self.first : end] for column in self.memory.actions]
+        values, masks = self.memory.numbers
+        self.numbers = _core.NumberWriter(values, masks, self.first, end)
         self.tree = nested.tree_of([port.name for port in self.backend.observations.ports])
         self.action_tree = nested.tree_of([port.name for port in self.backend.actions.ports])
         self.all = slice(0, self.count)
 
-    def make(self, job: Job) -> PythonBackend:
-        """Makes the envs."""
-        self.first, self.count = job.first, len(job.makers)
-        if job.cpu is not None:
-            os.sched_setaffinity(0, {job.cpu})
-        name_process(f"batchenv {self.first}-{self.first + self.count - 1}")
-        self.same_step = job.options["autoreset_mode"] is AutoresetMode.SAME_STEP
-        self.backend = PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
-        return self.backend
-
     def run(self) -> None:
-        """Does what letters ask for, until the end."""
+        """Does what messages ask for, until the end."""
         each = [self.one_lane(slice(row, row + 1)) for row in range(self.count)]
         whole = (self.taken(self.all), self.out(self.all))
         plain = not self.backend.observations.objects
-        serve = functools.partial(
-            _core.serve,
-            self.memory.mail,
-            self.number,
-            self.backend.core,
-            self.backend.lanes,
-            self.numbers,
-            whole,
-            each,
-            self.first,
-        )
+        core, lanes = self.backend.core, self.backend.lanes
         while True:
-            asked = serve(plain, 60.0)
+            asked = _core.serve(
+                self.memory.mailbox, self.number, core, lanes, self.numbers, whole, each, self.first, plain, 60.0
+            )
             if asked is None:
                 continue
             (verb, lane, more), done = asked
-            message = self.channel.recv_bytes() if more else None
+            payload = self.channel.recv_bytes() if more else None
             if verb == Verb.END:
                 self.backend.close()
                 return
             self.due = [(verb, lane)]
             try:
-                self.answer(verb, lane, None if message is None else loaded(message), done, whole, each)
+                self.answer(verb, lane, None if payload is None else loaded(payload), done, whole, each)
             except Exception as problem:  # none of these may end the other lanes' episodes
                 self.refuse(problem)
 
     def answer(
-        self, verb: int, lane: int, said: Any, done: Any, whole: tuple[Any, ...], each: list[tuple[Any, ...]]
+        self, verb: int, lane: int, payload: Any, done: Any, whole: tuple[Any, ...], each: list[tuple[Any, ...]]
     ) -> None:
-        """Does what a letter asks for. said: what came with it over the socket. done: what the step that it asks for
-        has returned or raised, if it has been done; None: it has not. whole, each: the arguments of steps."""
+        """Does what a message asks for. payload: what came with it over the socket. done: what the step that it asks
+        for has returned or raised, if it has been done; None: it has not. whole, each: the arguments of steps."""
         if verb == Verb.CALL:
-            self.call(*said)
+            self.call(*payload)
         elif verb == Verb.RESET:
-            self.reset(*said)
+            self.reset(*payload)
         elif verb == Verb.NOTHING:
             self.send(verb, self.first, b"")
         else:
@@ -187,7 +106,7 @@ class Worker:
             if done is not None:
                 self.finish(verb, rows, lambda: given(done))
             else:
-                self.step(verb, rows, said, *(whole if verb == Verb.STEP else each[rows.start]))
+                self.step(verb, rows, payload, *(whole if verb == Verb.STEP else each[rows.start]))
 
     def refuse(self, problem: Exception) -> None:
         """Answers what has not been answered of a request that has raised this. It may have been done in part."""
@@ -201,24 +120,24 @@ class Worker:
         """The arguments of a step of one lane: (actions, lanes, out)."""
         return self.taken(rows), np.arange(rows.start, rows.stop), self.out(rows)
 
-    def tell(self, verb: Verb, lane: int, said: Any, numbers: int = 0) -> None:
-        """Reports; `said` goes over the socket, unless there is nothing to say. numbers: the columns that
-        `_core.NumberWriter` has written."""
-        message = b""
-        if said:
+    def tell(self, verb: int, lane: int, infos: dict[str, Any], numbers: int = 0) -> None:
+        """Reports; infos go over the socket, if there are any. numbers: the columns that `_core.NumberWriter` has
+        written."""
+        payload = b""
+        if infos:
             try:
-                message = pickled(said)
+                payload = pickled(infos)
             except Exception as problem:
-                message = pickle.dumps(failure(problem))
-        self.send(verb, lane, message, numbers)
+                payload = pickle.dumps(failure(problem))
+        self.send(verb, lane, payload, numbers)
 
-    def send(self, verb: Verb, lane: int, message: bytes, numbers: int = 0) -> None:
-        """Reports, with a pickled message, whose number the letter says; empty: there is none."""
-        self.sent += bool(message)
-        self.memory.mail.reply(self.number, verb, lane, self.sent if message else 0, numbers)
+    def send(self, verb: int, lane: int, payload: bytes, numbers: int = 0) -> None:
+        """Reports, with a pickled payload, whose number the message says; empty: there is none."""
+        self.sent += bool(payload)
+        self.memory.mailbox.reply(self.number, verb, lane, self.sent if payload else 0, numbers)
         del self.due[:1]
-        if message:
-            self.channel.send_bytes(message)
+        if payload:
+            self.channel.send_bytes(payload)
 
     def attempt(self, rows: slice, call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
         """What a call returns: its first array, and its infos. In these, FAILED has the failures of lanes, and OBJECTS
@@ -244,14 +163,14 @@ class Worker:
         *observation, rewards, terminations, truncations = [column[rows] for column in self.columns]
         return (nested.build(self.tree, observation), rewards, terminations, truncations)
 
-    def step(self, verb: Verb, rows: slice, taken: list[Any] | None, actions: Any, *arguments: Any) -> None:
+    def step(self, verb: int, rows: slice, taken: list[Any] | None, actions: Any, *arguments: Any) -> None:
         """Steps lanes, which is all of them or one. taken: their actions, where these are no arrays."""
         if taken is not None:
             actions = self.backend.hand_over(taken, range(rows.start, rows.stop))
         call = self.backend.core.step if verb == Verb.STEP else self.backend.core.step_some
         self.finish(verb, rows, lambda: self.backend.core.deliver(call(actions, *arguments)))
 
-    def finish(self, verb: Verb, rows: slice, step: Callable[[], Any]) -> None:
+    def finish(self, verb: int, rows: slice, step: Callable[[], Any]) -> None:
         """Reports what the C core's step of these lanes returns or raises."""
         _, infos = self.attempt(rows, lambda: self.backend.complete(step))
         self.tell(verb, self.first + rows.start, infos, self.write_numbers(rows, infos))
@@ -316,25 +235,39 @@ class Worker:
         return [self.backend.lanes.objects_of_lane(lane) for lane in lanes]
 
     def try_env(self) -> Cost | None:
-        """See `Trial.go_on`, of the first env."""
+        """See `StepTrial.go_on`, of the first env."""
         if self.trial is None:
-            self.trial = Trial(self.backend.envs[0])
+            self.trial = StepTrial(self.backend.envs[0])
         return self.trial.go_on()
 
     def call(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Answers a question, by a method of the backend's or one of ours."""
         answer = getattr(self if name in ("load", "try_env") else self.backend, name)(*arguments)
-        self.send(Verb.CALL, 0, pickled(("said", answer)))
+        self.send(Verb.CALL, 0, pickled(("answer", answer)))
 
 
-def unpacked(told: bytes) -> Job:
+def made(job: Job) -> PythonBackend:
+    """Makes the envs."""
+    if job.cpu is not None:
+        os.sched_setaffinity(0, {job.cpu})
+    name_process(f"batchenv {job.first}-{job.first + len(job.makers) - 1}")
+    return PythonBackend(job.env_id, job.makers, "serial", gathers=False, **job.options)
+
+
+def name_process(name: str) -> None:
+    """What `ps` shows of this process."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
+
+
+def unpacked(job: bytes) -> Job:
     """What a worker is made for.
 
     Raises:
         ImportError: something of it is in a module that cannot be imported here. Exception: of any other kind.
     """
     try:
-        return loaded(told)
+        return loaded(job)
     except ImportError as problem:
         raise ImportError(
             f"a worker cannot import what make_env needs ({problem}): let its module be in a folder of sys.path or of "
@@ -376,76 +309,3 @@ def row_of(infos: dict[str, Any], row: int, lane: int) -> dict[str, Any]:
             if f"_{name}" in infos:
                 chosen[f"_{name}"] = infos[f"_{name}"][row : row + 1]
     return chosen
-
-
-def name_process(name: str) -> None:
-    """What `ps` shows of this process."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15])
-
-
-def keep_stdio_open() -> None:
-    """Opens what is closed of stdin, stdout and stderr, so that no other descriptor gets their numbers."""
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= 2:
-        descriptor = os.open(os.devnull, os.O_RDWR)
-    os.close(descriptor)
-
-
-def ignore_ctrl_c() -> None:
-    """Ctrl-C goes to all processes of a terminal, and is the parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def watched(parent: int) -> int:
-    """A pidfd of the parent of this process, by which its end can be noticed; -1 where the system has none."""
-    try:
-        pidfd = os.pidfd_open(parent)
-    except ProcessLookupError:
-        os._exit(1)
-    except (AttributeError, OSError):
-        return -1
-    if os.getppid() != parent:  # it has ended, and its number may be somebody else's
-        os._exit(1)
-    return pidfd
-
-
-def spawned(number: int, channel: int, memory: int, event: int, parent: int) -> None:
-    """Runs in a new interpreter; descriptors are inherited. parent: its pid."""
-    keep_stdio_open()
-    for descriptor in (channel, memory, event):
-        os.set_inheritable(descriptor, False)
-    main(number, channel, memory, event, watched(parent))
-
-
-def forked(number: int, channel: int, memory: int, event: int, parent: int) -> None:
-    """Runs in a fork. parent: a pidfd."""
-    keep_stdio_open()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    sys.stdin = open(0)  # noqa: SIM115
-    np.random.seed()  # else all workers would draw the same numbers
-    main(number, channel, memory, event, parent)
-
-
-def flush() -> None:
-    """Writes what has been printed."""
-    for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:  # an env may have put others in their place
-        with contextlib.suppress(Exception):  # None, or closed
-            stream.flush()
-
-
-def main(number: int, channel: int, memory: int, event: int, parent: int) -> None:
-    """Runs a worker, and ends its process. It leads a group, so that what envs start can be ended together with it."""
-    with contextlib.suppress(PermissionError):  # it leads a session
-        os.setpgid(0, 0)
-    _core.end_with(channel, parent)
-    ignore_ctrl_c()
-    worker = Worker(number, Connection(channel), memory, event)
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has ended
-        worker.start()
-        worker.run()
-    flush()
-    os._exit(0)  # what is left of the envs must not keep this process
