@@ -210,12 +210,12 @@ class CoreBackend(Backend):
     def snapshot(self, lanes: NDArray[np.int64]) -> Snapshot:
         return Snapshot(self.core.snapshot(lanes))
 
-    def check_snapshot(self, saved: Snapshot) -> int:
-        return self.core.check_snapshot(bytes(saved))
+    def check_snapshot(self, snapshot: Snapshot) -> int:
+        return self.core.check_snapshot(bytes(snapshot))
 
-    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`. Parameters come along."""
-        data = bytes(saved)
+        data = bytes(snapshot)
         chosen = np.zeros(self.num_envs, np.uint8)
         chosen[lanes] = 1
         self.core.refuse_in_flight("restore()", chosen)

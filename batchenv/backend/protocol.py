@@ -200,11 +200,11 @@ class Backend(Protocol):
         """Everything that decides what these lanes do next."""
         raise self._lacks("snapshot()")
 
-    def check_snapshot(self, saved: Snapshot) -> int:
+    def check_snapshot(self, snapshot: Snapshot) -> int:
         """How many lanes a snapshot holds. Raises ValueError if it is damaged or belongs to another environment."""
         raise self._lacks("restore()")
 
-    def restore(self, saved: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Observations:
+    def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Observations:
         """Puts rows of a checked snapshot into as many lanes; returns observations (num_envs, ...)."""
         raise self._lacks("restore()")
 

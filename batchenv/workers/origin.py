@@ -108,7 +108,7 @@ class PythonOrigin(Origin):
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """See `Origin.check_mode`. The envs themselves say what they can draw."""
         if render_mode is not None:
-            self._makers = [functools.partial(make, render_mode=render_mode) for make in self._makers]
+            self._makers = [_drawing(make, render_mode) for make in self._makers]
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> Backend:
         for name in params:
@@ -137,6 +137,10 @@ class PythonOrigin(Origin):
 
     def render_mode(self, backend: Any, asked: str | None) -> str | None:
         return backend.render_mode
+
+
+def _drawing(make: Callable[..., Any], render_mode: Any) -> Callable[[], Any]:
+    return functools.partial(make, render_mode=render_mode)
 
 
 def spec_of(make_env: Any) -> EnvSpec | None:

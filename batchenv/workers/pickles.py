@@ -14,33 +14,33 @@ import cloudpickle
 from cloudpickle import cloudpickle as _inside
 
 _TRACKED = getattr(_inside, "_DYNAMIC_CLASS_TRACKER_BY_ID", {})
-_MAKE = [getattr(_inside, name, None) for name in ("_make_skeleton_class", "_make_skeleton_enum")]
+_MAKE = [vars(_inside)[name] for name in ("_make_skeleton_class", "_make_skeleton_enum") if name in vars(_inside)]
 
 
-def pickled(said: Any) -> bytes:
+def pickled(value: Any) -> bytes:
     """An object as bytes, for `loaded`.
 
     Raises:
         Exception: of any kind; it cannot be pickled.
     """
     with contextlib.suppress(Exception):
-        message = pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         if b"__main__" not in message:
             return message
-    return cloudpickle.dumps(said)
+    return cloudpickle.dumps(value)
 
 
 LEAVE_OUT = "leave out what cannot be pickled, or take workers='threads' or 'serial'"
 
 
-def sendable(said: Any, what: str, instead: str = LEAVE_OUT, *, dump: Callable[[Any], bytes] = pickled) -> bytes:
+def sendable(value: Any, what: str, instead: str = LEAVE_OUT, *, dump: Callable[[Any], bytes] = pickled) -> bytes:
     """An object as bytes, by `dump`.
 
     Raises:
         TypeError: it cannot be pickled. what: how the message calls it; instead: what the message says can be done.
     """
     try:
-        return dump(said)
+        return dump(value)
     except Exception as problem:
         raise TypeError(f"{what} cannot be sent to another process ({problem}): {instead}") from problem
 
@@ -63,7 +63,7 @@ class _Unpickler(pickle.Unpickler):
         self._known: dict[int, Any] = {}
 
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name)
+        found: Any = super().find_class(module, name)
         if found is getattr(_inside, "_class_setstate", self):
             return functools.partial(self._set, found)
         return functools.partial(self._make, found) if found in _MAKE else found

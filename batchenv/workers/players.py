@@ -14,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
 from batchenv import _core
-from batchenv.workers.parts import ARRAYS, nothing
+from batchenv.workers.parts import ARRAYS, items, nothing
 
 LAYOUT = "\0layout"  # a key of a lane's metadata
 REWARDS, FLAGS = "rewards", "flags"  # parts of an observation beside those of `Group`
@@ -108,9 +108,8 @@ def joined(space: spaces.Space, values: Sequence[Any]) -> Any:
 def _filled(space: spaces.Space, agents: Sequence[Any], values: Sequence[Any], what: str) -> Any:
     """The value of a group in one lane. values: of agents; _ABSENT: zeros, since the agent has none."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        keys = space.spaces if isinstance(space, spaces.Dict) else range(len(space.spaces))
-        parts = []
-        for key in keys:
+        parts = {}
+        for key, inner in items(space):
             try:
                 of_key = [_ABSENT if value is _ABSENT else value[key] for value in values]
             except (LookupError, TypeError) as problem:
@@ -118,11 +117,11 @@ def _filled(space: spaces.Space, agents: Sequence[Any], values: Sequence[Any], w
                     f"{what} of one of the agents {agents} has no part {key!r}, but its space is {space}: correct the "
                     "env or its space"
                 ) from problem
-            parts.append(_filled(space.spaces[key], agents, of_key, f"part {key!r} of {what}"))
-        return dict(zip(keys, parts, strict=True)) if isinstance(space, spaces.Dict) else tuple(parts)
+            parts[key] = _filled(inner, agents, of_key, f"part {key!r} of {what}")
+        return parts if isinstance(space, spaces.Dict) else tuple(parts.values())
     if not isinstance(space, ARRAYS):
         return tuple([nothing(space) if value is _ABSENT else value for value in values])
-    array = np.zeros((len(values), *space.shape), space.dtype)
+    array = np.zeros((len(values), *(space.shape or ())), space.dtype)
     for k, value in enumerate(values):
         if value is _ABSENT:
             continue
@@ -180,7 +179,7 @@ class PlayersLane(gymnasium.Env):
         if not self.parallel.agents:
             raise ValueError("after reset(), `agents` is empty, but must name who plays: correct the env")
         self._note(observations, {}, {})
-        return self._all("reset()", observations, {}), self._said("reset()", infos)
+        return self._all("reset()", observations, {}), self._checked_infos("reset()", infos)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         chosen = {
@@ -196,7 +195,7 @@ class PlayersLane(gymnasium.Env):
         truncated = over and any(truncations.values())
         terminated = over and (any(terminations.values()) or not truncated)
         reward = float(everything[REWARDS].sum())
-        return everything, reward, terminated, truncated, self._said("step()", infos)
+        return everything, reward, terminated, truncated, self._checked_infos("step()", infos)
 
     def _checked(self, what: str, count: int, returned: Any) -> Any:
         kinds = [type(part).__name__ for part in returned] if isinstance(returned, tuple) else type(returned).__name__
@@ -241,7 +240,7 @@ class PlayersLane(gymnasium.Env):
         return parts
 
     @staticmethod
-    def _said(what: str, infos: Any) -> dict[str, Any]:
+    def _checked_infos(what: str, infos: Any) -> dict[str, Any]:
         for agent, info in infos.items():
             if not isinstance(info, Mapping):
                 raise TypeError(

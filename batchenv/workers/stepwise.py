@@ -22,14 +22,14 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
             space.seed(int(np.random.SeedSequence([key, step]).generate_state(1)[0]))
             drawn.append(space.sample())
         actions = _stacked(drawn)
-    results, failed, said = [], {}, []
+    results, failed, reasons = [], {}, []
     for step in range(steps):
         taken = nested.each(lambda part, step=step: part[step], actions)
         target = out if out is None else nested.each(lambda part, step=step: None if part is None else part[step], out)
         try:
             results.append(backend.step(taken, target))
         except LaneError as error:
-            said.append(f"step {step}: {error}")
+            reasons.append(f"step {step}: {error}")
             failed.update(dict.fromkeys(error.env_id.tolist()))
             results.append(error.result)
     columns = [_stacked(column) for column in list(zip(*results, strict=True))[:4]]
@@ -43,7 +43,7 @@ def stepwise(backend: Backend, actions: Any, steps: int, key: int, first_step: i
         stacked = _stacked_infos(infos)
     result = (*columns, stacked, actions)
     if failed:
-        raise LaneError(said[0], np.array(sorted(failed)), result)
+        raise LaneError(reasons[0], np.array(sorted(failed)), result)
     return result
 
 

@@ -17,11 +17,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     epoll = getattr(selectors, "EpollSelector", None)
     if type(loop) is asyncio.SelectorEventLoop and epoll is selectors.DefaultSelector:
         loop.close()
-        loop = asyncio.SelectorEventLoop(_Punctual())
+        loop = asyncio.SelectorEventLoop(_PreciseSelector())
     return loop
 
 
-class _Punctual(selectors.DefaultSelector):
+class _PreciseSelector(selectors.DefaultSelector):
     """epoll takes its timeout in milliseconds. So `select`, which takes it in microseconds, waits until the descriptor
     of epoll itself shows that something has come."""
 
