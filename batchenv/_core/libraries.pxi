@@ -10,7 +10,7 @@ cdef dict _loaded_types = {}
 
 @cython.final
 cdef class Library:
-    """A shared library of env types; see csrc/core/load/library.h. Messages name it as `origin`, the file that a user knows.
+    """A shared library of env types; see csrc/core/load/library.h. Messages name it as `origin`, which a user knows.
 
     types: as `env_types` returns them, with the names by which `Batch` and `type_info` find them: if another type
         already has a name, "#2" is added. isas: the instruction sets that it was compiled for, best first.

@@ -11,8 +11,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from batchenv.arguments.messages import unknown_keyword, unknown_to_gymnasium
 from batchenv.arguments.numbers import integer, number
+from batchenv.backend.core import CoreBackend
 from batchenv.backend.origin import Origin
-from batchenv.backend.protocol import Backend
 from batchenv.workers.asyncio.backend import WaitingBackend
 from batchenv.workers.backend import PythonBackend
 from batchenv.workers.processes.backend import ProcessBackend
@@ -110,7 +110,7 @@ class PythonOrigin(Origin):
         if render_mode is not None:
             self._makers = [_drawing(make, render_mode) for make in self._makers]
 
-    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> Backend:
+    def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend:
         for name in params:
             raise TypeError(unknown_keyword(self.name, name, [], options["builtin"]))
         options.update(on_failure=self._on_failure, snapshots=self._snapshots)
