@@ -33,7 +33,8 @@ enum {
 };
 
 /* Arrays that a step leaves as they are or reads, although they are not in MuJoCo's integration state: some where
- * bodies sleep, others with certain flags and sensors. batchenv/envs/mujoco/carried_arrays.py says which ones a model has. */
+ * bodies sleep, others with certain flags and sensors. batchenv/envs/mujoco/carried_arrays.py says which ones a model
+ * has. */
 enum { MJ_KEPT = 10 };
 
 /* Warnings that mean that a simulation is unstable. */
