@@ -22,13 +22,13 @@ from batchenv.spaces import nested
 _RING = 4
 
 
-def _space(ports: dict[str, tuple]) -> spaces.Space:
+def _space(ports: dict[str, tuple]) -> spaces.Space[Any]:
     """The space that the ports with these names form together."""
     leaves = [_space_of_port(description) for description in ports.values()]
     return nested.build(nested.tree_of(list(ports)), leaves, spaces.Dict, spaces.Tuple)
 
 
-def _space_of_port(description: tuple) -> spaces.Space:
+def _space_of_port(description: tuple) -> spaces.Space[Any]:
     kind, dtype, shape, low, high = description
     if kind == "discrete":
         return spaces.Discrete(int(high[0] - low[0]) + 1, start=int(low[0]))
@@ -143,7 +143,7 @@ class CoreBackend(Backend):
     def layout(self) -> Layout:
         return self._layout
 
-    def _spaces(self) -> tuple[spaces.Space, spaces.Space]:
+    def _spaces(self) -> tuple[spaces.Space[Any], spaces.Space]:
         """The spaces of a lane as the environment has them."""
         observation, action = self.core.spaces()
         return self.translator.observation_space(_space(observation)), _space(action)

@@ -145,7 +145,7 @@ def _own(value: Any) -> Any:
         return value
 
 
-def final_rows(space: spaces.Space, infos: dict[str, Any]) -> Any:
+def final_rows(space: spaces.Space[Any], infos: dict[str, Any]) -> Any:
     """The last observations in infos, as `batchenv.Infos.final_rows`: (lanes, rows). None: there are none, or
     "final_obs" is something else. space: of one lane's."""
     infos = parted(infos)[0]

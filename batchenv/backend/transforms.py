@@ -138,7 +138,7 @@ class Transforms:
         low, high = (-math.inf, math.inf) if bounds is None else _limits("clip_reward", bounds)
         self.core.update(reward_scale=scale, clip_reward=(low, high))
 
-    def stage(self, num_envs: int, same_step: bool, space: spaces.Space) -> Stage | None:
+    def stage(self, num_envs: int, same_step: bool, space: spaces.Space[Any]) -> Stage | None:
         """The last transforms of observations of this space and of rewards, or None if there are none."""
         if not self.normalize and self.gamma is None and self.clip is None:
             return None
@@ -151,7 +151,7 @@ class Transforms:
             space.dtype if self.normalize or self.clip is not None else None,
         )
 
-    def space(self, raw: spaces.Space, in_core: bool = True) -> spaces.Space:
+    def space(self, raw: spaces.Space[Any], in_core: bool = True) -> spaces.Space[Any]:
         """The space of transformed observations, computed by Gymnasium's own wrappers.
 
         Args:
@@ -172,7 +172,7 @@ class Transforms:
             warnings.simplefilter("ignore")  # bounds that lose precision in the new dtype
             return self._space(raw)
 
-    def _space(self, raw: spaces.Space) -> spaces.Space:
+    def _space(self, raw: spaces.Space[Any]) -> spaces.Space[Any]:
         wrappers = gymnasium.wrappers
         env: Any = _Blank(raw, self._max_episode_steps)
         made = []
@@ -269,7 +269,7 @@ class Transforms:
         return gradient.ravel(), intercept.ravel()
 
 
-def _parts(space: spaces.Space, path: str = "") -> list[str]:
+def _parts(space: spaces.Space[Any], path: str = "") -> list[str]:
     """The paths of the parts of a Dict or Tuple, such as "arm/0"; none for another space."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
@@ -280,7 +280,7 @@ def _parts(space: spaces.Space, path: str = "") -> list[str]:
 class _Blank(gymnasium.Env):
     """An env with only a space and a time limit: Gymnasium's wrappers around it compute their own spaces."""
 
-    def __init__(self, space: spaces.Space, max_episode_steps: int | None):
+    def __init__(self, space: spaces.Space[Any], max_episode_steps: int | None):
         self.observation_space = space
         self.action_space = spaces.Discrete(1)
         self.spec = EnvSpec("Blank-v0", max_episode_steps=max_episode_steps)

@@ -62,7 +62,7 @@ class Translator:
         batchenv."""
         return False
 
-    def observation_space(self, space: spaces.Space) -> spaces.Space:
+    def observation_space(self, space: spaces.Space[Any]) -> spaces.Space[Any]:
         """The space of one lane's observations, where the one that the C type describes, `space`, is too wide. To be
         called after `to_core`."""
         return space

@@ -27,8 +27,15 @@ from batchenv.spaces.pytrees import tell_libraries
 if TYPE_CHECKING:
     from batchenv.xla import Functions
 
-_DEFAULT: Any = type("Default", (), {"__repr__": lambda self: "<the id's own>"})()
 _MAX_THREADS = 1024
+
+
+class _Default:
+    def __repr__(self) -> str:
+        return "<the id's own>"
+
+
+_DEFAULT: Any = _Default()
 
 
 class BatchEnv(Flights, Rollouts, Access):
