@@ -267,7 +267,10 @@ class Order:
 def run_pytest(arguments: list[str], order: Order) -> int:
     sys.argv = ["pytest"]
     sys.path.insert(0, os.getcwd())
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", *arguments], [order]))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    if order.limits is THOROUGH:
+        options.append("--all")
+    return int(pytest.main([*options, *arguments], [order]))
 
 
 def run_setup() -> int:
