@@ -128,8 +128,8 @@ MUJOCO_STAGES = _names(be_mujoco_stage_names, MJ_STAGES)
 MUJOCO_CALLBACKS = _names(be_mujoco_callback_names, MJ_CALLBACKS)
 MUJOCO_ALONE = _names(be_mujoco_alone_texts, MJ_ALONE_CAUSES)
 MUJOCO_UNSTABLE = _names(be_mujoco_unstable_names, MJ_UNSTABLE)
-cdef tuple _mujoco_bodies = _names(be_mujoco_body_names, MJ_BODIES)
-cdef tuple _mujoco_flags = _names(be_mujoco_flag_names, MJ_FLAGS)
+cdef dict _mujoco_bodies = {name: i for i, name in enumerate(_names(be_mujoco_body_names, MJ_BODIES))}
+cdef dict _mujoco_flags = {name: i for i, name in enumerate(_names(be_mujoco_flag_names, MJ_FLAGS))}
 PHYSICS_SIZES = _names(be_physics_size_names, BE_PHYSICS_NUM_SIZES)
 PHYSICS_INTS = _names(be_physics_int_names, BE_PHYSICS_NUM_INTS)
 PHYSICS_FLOATS = _names(be_physics_float_names, BE_PHYSICS_NUM_FLOATS)
@@ -247,9 +247,9 @@ cdef class MujocoSource(Engine):
         for i in range(MJ_KEPT):
             source.kept_bytes[i] = kept_bytes[i]
         for name, value in flags.items():
-            source.flags[<int>_mujoco_flags.index(name)] = bool(value)
+            source.flags[<int>_mujoco_flags[name]] = bool(value)
         for name, number in bodies.items():
-            source.bodies[<int>_mujoco_bodies.index(name)] = number
+            source.bodies[<int>_mujoco_bodies[name]] = number
 
         # The arrays are in mjData, except for MJ_BODY_MASS, which is in the model.
         cdef cnp.ndarray all_sizes = np.insert(np.asarray(sizes, np.int64), <int>MJ_BODY_MASS, source.num_body)

@@ -1,4 +1,4 @@
-"""What a user's program may write, and the types that it has: `test_types.py` has it checked, and nobody runs it."""
+"""What a user's program may write, and the types that it has: `test_typing.py` has it checked, and nobody runs it."""
 
 from typing import Any, assert_type
 

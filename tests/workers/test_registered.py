@@ -10,6 +10,7 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import batchenv
+from batchenv.env import factory
 from helpers.lockstep import lockstep
 from helpers.parity import MODES
 from helpers.python_envs import ARRAYS, Anything
@@ -25,7 +26,7 @@ def registered(monkeypatch):
     monkeypatch.setitem(sys.modules, "my_own_envs", module)
     spec = gymnasium.envs.registration.EnvSpec("MyOwn-v3", module.Own, reward_threshold=7.0, max_episode_steps=4)
     monkeypatch.setitem(gymnasium.registry, "MyOwn-v3", spec)
-    monkeypatch.setattr(sys.modules["batchenv.make"], "_told", set())
+    monkeypatch.setattr(factory, "_told", set())
     return spec
 
 

@@ -352,11 +352,11 @@ def test_too_few_descriptors(method):
 def test_too_little_memory():
     code = """
         import os, resource, numpy as np
-        from batchenv.workers.processes.memory import Memory, Plan
+        from batchenv.workers.processes.memory import Memory, MemoryPlan
         def wide(size):
             fd = os.memfd_create("test")
             try:
-                return len(Memory(fd, Plan(2, 1, 20, [(np.dtype("uint8"), (size,))], []), True).columns[0])
+                return len(Memory(fd, MemoryPlan(2, 1, 20, [(np.dtype("uint8"), (size,))], []), True).columns[0])
             except MemoryError as problem:
                 return str(problem)
             finally:
