@@ -17,7 +17,7 @@ import batchenv
 from batchenv.catalog import lookup
 from batchenv.cli.describe import families, info_lines, installed, list_lines, matching, typical
 from batchenv.compiler.libraries import find
-from batchenv.registry import FAMILIES, TABLE, Family
+from batchenv.registry import TABLE, family_of
 
 
 def compiler_flags(text: str) -> list[str]:
@@ -109,7 +109,7 @@ def bench(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     plan = []
     for env_id in dict.fromkeys(ids):
         entry = TABLE[env_id]
-        default = (FAMILIES[entry.family].bench_lanes if entry.family in FAMILIES else Family.bench_lanes,)
+        default = (family_of(entry.family).bench_lanes,)
         if env_id == "CartPole-v1" and not options.ids:
             default = (1, 64, 4096, 65536)
         plan += [(env_id, lanes) for lanes in options.lanes or default]

@@ -42,7 +42,7 @@ class Entry:
     @property
     def extra(self) -> str | None:
         """The extra that it needs (pip install 'batchenv[extra]'), or None."""
-        return FAMILIES[self.family].extra if self.family in FAMILIES else None
+        return family_of(self.family).extra
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ FAMILIES: dict[str, Family] = {}
 def add_family(family: Family) -> None:
     """Adds a family, which its module does when it is imported: `batchenv.envs` imports all of them."""
     FAMILIES[family.name] = family
+
+
+def family_of(name: str | None) -> Family:
+    """The family of this name; one without anything if Python knows nothing of it."""
+    return FAMILIES.get(name or "") or Family(name or "")
 
 
 def _of_types() -> dict[str, Entry]:

@@ -18,17 +18,11 @@ from batchenv import _core
 from batchenv.arguments import messages
 from batchenv.backend.core import CoreBackend
 from batchenv.envs.atari import games
-from batchenv.registry import FAMILIES, TABLE, Entry, Family
+from batchenv.registry import TABLE, Entry, family_of
 
 MANY = 65536  # with so many lanes, fixed costs do not matter in the bytes per lane
 _NO_BOUND = 1e300  # C tables hold finite numbers only: larger ones mean no bound
 _ROWS = 40  # families with at most so many ids are shown with spaces, since each env must be made to know them
-_UNKNOWN = Family("")  # of C types of which Python knows nothing
-
-
-def _family(name: str) -> Family:
-    """The family of an id."""
-    return FAMILIES.get(TABLE[name].family, _UNKNOWN)
 
 
 def families() -> dict[str, list[str]]:
@@ -48,7 +42,7 @@ def typical(ids: list[str]) -> list[str]:
     best: dict[str, str] = {}
     for name in sorted(ids, key=rank):
         best[re.sub(r"V4$", "", TABLE[name].type_name)] = name
-    return list(_family(ids[0]).typical) or sorted(best.values())
+    return list(family_of(TABLE[ids[0]].family).typical) or sorted(best.values())
 
 
 # ---- list ----------------------------------------------------------------------------------------------------------
@@ -106,14 +100,14 @@ def _heading(family: str, chosen: list[str], everyone: list[str]) -> str:
     if extra:
         state = "installed" if installed(family) else f"pip install 'batchenv[{extra}]'"
         parts.append(f"needs the extra {extra} ({state})")
-    if note := _family(chosen[0]).note:
+    if note := family_of(family).note:
         parts.append(note)
     return "; ".join(parts)
 
 
 def installed(family: str) -> bool:
     """Whether the packages that a family needs can be found."""
-    return all(importlib.util.find_spec(module) for module in FAMILIES.get(family, _UNKNOWN).packages)
+    return all(importlib.util.find_spec(module) for module in family_of(family).packages)
 
 
 def _atari_overview() -> Iterator[str]:

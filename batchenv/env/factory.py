@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from batchenv.arguments.messages import OF_PYTHON
 from batchenv.arguments.numbers import integer
 from batchenv.arguments.settings import MAX_ENVS
 from batchenv.catalog import is_own, lookup, spec
@@ -69,7 +70,8 @@ def _own(value: Any) -> Any:
 def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> BatchEnv:
     """Lanes of an environment that Gymnasium knows, in Python."""
     taking = (make_python, gymnasium.make_vec)  # the latter's own are refused, with what to write instead
-    known = {*BatchEnv._builtin_keywords(), *(name for one in taking for name in inspect.signature(one).parameters)}
+    known = {name for one in taking for name in inspect.signature(one).parameters}
+    known.update(BatchEnv._builtin_keywords(), OF_PYTHON)
     own = {name: value for name, value in kwargs.items() if name in known}
     env_kwargs = {**{name: value for name, value in kwargs.items() if name not in known}, **own.pop("env_kwargs", {})}
     lanes = integer("num_envs", num_envs, 1, MAX_ENVS)
@@ -87,28 +89,14 @@ def _make_registered(spec: EnvSpec, num_envs: int, kwargs: dict[str, Any]) -> Ba
     return env
 
 
-def make_python(
-    make_env: Any,
-    num_envs: int | None = None,
-    *,
-    workers: str = "processes",
-    num_workers: int | str | None = None,
-    start_method: str | None = None,
-    step_timeout: float | None = None,
-    on_failure: str = "raise",
-    snapshots: str | None = None,
-    env_kwargs: dict[str, Any] | None = None,
-    **kwargs: Any,
-) -> BatchEnv:
+def make_python(make_env: Any, num_envs: int | None = None, **kwargs: Any) -> BatchEnv:
     """As `batchenv.make_python`, without another API around the lanes."""
     from batchenv.workers.origin import PythonOrigin
 
     if num_envs is None:
         num_envs = len(make_env) if isinstance(make_env, (list, tuple)) else 1
     num_envs = integer("num_envs", num_envs, 1, MAX_ENVS)
-    origin = PythonOrigin(
-        make_env, num_envs, workers, num_workers, step_timeout, start_method, on_failure, snapshots, env_kwargs or {}
-    )
+    origin = PythonOrigin(make_env, num_envs, **{name: kwargs.pop(name) for name in OF_PYTHON if name in kwargs})
     env = BatchEnv(origin, num_envs, **kwargs)
     env.spec = origin.spec
     return env

@@ -8,7 +8,7 @@ import pkgutil
 
 from batchenv._core import type_info
 from batchenv.backend.translator import Translator
-from batchenv.registry import FAMILIES
+from batchenv.registry import family_of
 from batchenv.system.import_lock import importing
 
 for _module in pkgutil.iter_modules(__path__):
@@ -17,9 +17,9 @@ for _module in pkgutil.iter_modules(__path__):
 
 def translator(type_name: str) -> Translator:
     """A new translator for a C type. The module that has it is imported here."""
-    family = FAMILIES.get(type_info(type_name)["family"] or "")
+    family = family_of(type_info(type_name)["family"])
     made = Translator()
-    if family is not None and family.translators:
+    if family.translators:
         with importing:
             module = importlib.import_module(family.translators)
             found = (getattr(module, name, None) for name in (type_name, type_name.removesuffix("V4"), family.default))

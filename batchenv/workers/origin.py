@@ -36,7 +36,7 @@ class PythonOrigin(Origin):
         step_timeout: see `ProcessBackend` and `WaitingBackend`.
         start_method: one of METHODS; None: the fastest one that is safe. Only for processes.
         on_failure, snapshots: see `PythonBackend`.
-        keywords: for each env.
+        env_kwargs: keywords for each env.
 
     Attributes:
         spec: Gymnasium's entry of the id, or None.
@@ -48,13 +48,14 @@ class PythonOrigin(Origin):
         self,
         make_env: Any,
         num_envs: int,
-        workers: str,
-        num_workers: int | str | None,
-        step_timeout: float | None,
-        start_method: str | None,
-        on_failure: str,
-        snapshots: str | None,
-        keywords: dict[str, Any],
+        *,
+        workers: str = "processes",
+        num_workers: int | str | None = None,
+        start_method: str | None = None,
+        step_timeout: float | None = None,
+        on_failure: str = "raise",
+        snapshots: str | None = None,
+        env_kwargs: dict[str, Any] | None = None,
     ):
         if workers not in KINDS:
             raise ValueError(f"workers={workers!r} must be one of {', '.join(map(repr, KINDS))}")
@@ -99,7 +100,7 @@ class PythonOrigin(Origin):
         self.spec = spec_of(make_env)
         self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
         try:
-            self._makers = makers(self.spec or make_env, num_envs, keywords)
+            self._makers = makers(self.spec or make_env, num_envs, env_kwargs or {})
         except MemoryError:
             raise MemoryError(f"num_envs={num_envs}: there is no memory for so many envs") from None
         named = getattr(make_env, "__name__", type(make_env).__name__)

@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec, VectorizeMode
 
 from batchenv.catalog import entry_point
 from batchenv.envs import translator
-from batchenv.registry import FAMILIES, TABLE
+from batchenv.registry import TABLE, family_of
 
 _VECTOR_MODES = (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
 # While patched: batchenv's make_vec, and the one that it replaces.
@@ -112,10 +112,8 @@ def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:
     if not isinstance(spec, EnvSpec) or spec.id not in TABLE:
         return None
     known = gymnasium.registry.get(spec.id)
-    family = FAMILIES.get(TABLE[spec.id].family)
-    if known is None or family is None or family.gymnasium is None:
-        return None
-    if not str(known.entry_point).startswith(family.gymnasium):
+    begins = family_of(TABLE[spec.id].family).gymnasium
+    if known is None or begins is None or not str(known.entry_point).startswith(begins):
         return None
     if (spec.entry_point, spec.vector_entry_point) != (known.entry_point, known.vector_entry_point):
         return None
