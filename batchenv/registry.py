@@ -41,8 +41,9 @@ class Entry:
 
     @property
     def extra(self) -> str | None:
-        """The extra that it needs (pip install 'batchenv[extra]'), or None."""
-        return family_of(self.family).extra
+        """The extra that it needs (pip install 'batchenv[extra]'), or None. A user's type needs none, whatever the
+        name of its family."""
+        return family_of(self.family).extra if self.library is None else None
 
 
 @dataclass(frozen=True)

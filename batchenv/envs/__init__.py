@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from batchenv._core import type_info
+from batchenv._core import env_types, type_info
 from batchenv.backend.translator import Translator
 from batchenv.registry import family_of
 from batchenv.system.import_lock import importing
@@ -15,14 +15,19 @@ for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
+# Not those of users, whose types may have the name of any class in a module.
+_BUILT_IN = frozenset(kind["name"] for kind in env_types())
+
+
 def translator(type_name: str) -> Translator:
     """A new translator for a C type. The module that has it is imported here."""
     family = family_of(type_info(type_name)["family"])
+    names = (type_name, type_name.removesuffix("V4")) if type_name in _BUILT_IN else ()
     made = Translator()
     if family.translators:
         with importing:
             module = importlib.import_module(family.translators)
-            found = (getattr(module, name, None) for name in (type_name, type_name.removesuffix("V4"), family.default))
+            found = (getattr(module, name, None) for name in (*names, family.default))
             made = next((one for one in found if isinstance(one, type) and issubclass(one, Translator)), Translator)()
     made.type_name = type_name
     return made

@@ -204,3 +204,18 @@ def test_set_attr_says_that_there_is_no_parameter(walk):
         env.set_attr("slip", 1)
     with pytest.raises(AttributeError, match=r"CartPole-v1 has no parameter 'gravty': did you mean gravity\?"):
         batchenv.make("CartPole-v1").set_attr("gravty", 1.0)
+
+
+@pytest.mark.parametrize(
+    "family, kind", [("MuJoCo", "Runner"), ("Atari", "Atari"), ("Box2D", "Box2D"), ("MiniGrid", "X")]
+)
+def test_a_family_that_is_built_in_is_a_heading(walk, family, kind):
+    """The type needs nothing that batchenv's own types of this family need, and is none of them."""
+    name = walk.stem.title().replace("_", "")
+    edit(walk, ".state = state,", f'.state = state, .family = "{family}",')
+    edit(walk, f'.name = "{name}"', f'.name = "{kind}"')
+    (env_id,) = batchenv.compile(walk, cflags=QUICK).ids
+    assert env_id in batchenv.list_envs(None)
+    plain = batchenv.make(env_id, 2)
+    plain.reset(seed=0)
+    assert plain.step(np.zeros(2, np.int64))[1].shape == (2,)
