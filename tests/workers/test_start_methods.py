@@ -5,6 +5,7 @@ import gc
 import multiprocessing.connection
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -235,15 +236,54 @@ def test_a_large_question_to_a_worker_that_hangs():
     env.close()
 
 
-def test_ctrl_c_while_a_worker_that_hangs_is_asked():
-    env = make(None)
+def interrupt_when_full(monkeypatch):
+    """Ctrl-C comes as soon as a worker has been sent a part of a message, and takes no more."""
+    full, wait = threading.Event(), Channel._wait
+
+    def waiting(channel, events, check):
+        if events & select.POLLOUT:
+            full.set()
+        wait(channel, events, check)
+
+    monkeypatch.setattr(Channel, "_wait", waiting)
+    threading.Thread(target=lambda: full.wait() and signal.raise_signal(signal.SIGINT)).start()
+
+
+@pytest.mark.parametrize("then", ["reset", "call", "step", "send"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_while_a_worker_that_hangs_is_asked(monkeypatch, workers, then):
+    """It is replaced, because the rest of the message could not be told from the next one."""
+    env = make(None, workers, workers)
     env.reset(seed=1)
-    pid = stopped(env)
-    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    pid = pids(env)[0]
+    os.kill(pid, signal.SIGSTOP)
+    interrupt_when_full(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         env.call("take", bytes(1 << 24))
+    actions = np.zeros(workers, int)
+    if then == "call":
+        assert env.call("take", bytes(1 << 24)) == (1 << 24,) * workers
+    if then == "send":
+        env.send(actions, np.arange(workers))
+    if then != "reset":
+        with pytest.raises(batchenv.LaneError, match=r"lane 0.*Ctrl-C came between it and this process"):
+            env.recv() if then == "send" else env.step(actions)
     env.reset(seed=1)
-    assert ended([pid]) and env.call("take", bytes(1 << 24)) == (1 << 24, 1 << 24)
+    assert ended([pid]) and env.call("take", bytes(1 << 24)) == (1 << 24,) * workers
+    env.step(actions)
+    env.close()
+
+
+def test_ctrl_c_while_a_worker_that_hangs_is_reset(monkeypatch):
+    env = make(None, 1, 1)
+    env.reset(seed=1)
+    pid = pids(env)[0]
+    os.kill(pid, signal.SIGSTOP)
+    interrupt_when_full(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        env.reset(seed=1, options={"large": bytes(1 << 24)})
+    env.reset(seed=1)
+    assert ended([pid]) and env.call("take", b"12") == (2,)
     env.close()
 
 

@@ -136,7 +136,9 @@ class WorkerPool:
             raise
 
     def look_after(self) -> None:
-        """Replaces workers that have died, or are late. Those of which a report waits to be read come later."""
+        """Replaces workers that have died, are late, or have half a message. Those of which a report waits to be read
+        come later."""
+        self.mend()
         spared = {message[0] for message in self.messages}
         for number, worker in enumerate(self._workers):
             if number in spared:
@@ -204,6 +206,7 @@ class WorkerPool:
             self.memory.mailbox.post(number, verb, lane, 0, reports)
             return
         data = pickled(payload)
+        self.mend()
         self._under_way = number
         self.memory.mailbox.post(number, verb, lane, 1, reports)
         self._workers[number].send(data, self.timeout)  # if it dies or hangs, that is noticed later
@@ -211,7 +214,7 @@ class WorkerPool:
 
     def mend(self) -> None:
         """Replaces a worker if Ctrl-C has come while it was being sent a payload: this may be cut in two, and its rest
-        cannot be told from the next."""
+        cannot be told from the next. It waits for this rest, and so it reports nothing by which it would be noticed."""
         if self._under_way is not None:
             number = self._under_way
             self._replace(number, "its process was ended, because Ctrl-C came between it and this process")
@@ -224,9 +227,6 @@ class WorkerPool:
         has to be something that may be done twice. Whoever cannot do it twice removes the message by itself, in the
         same instant: see `Flight.land`.
         """
-        self.mend()
-        if not self.messages:
-            return
         message = self.messages[0]
         number, verb, lane, place, numbers = message
         payload = None
