@@ -64,7 +64,11 @@ def read_record(path):
         return {}
 
 
-def write_record(path, about, inputs):
+def write_record(path, about, inputs, since):
+    """since: when making this began, in nanoseconds. Where a file has changed from then on, nobody knows what of
+    it was read. Then there is no record, and this is made again next time."""
+    if any(since <= (ROOT / name).stat().st_mtime_ns <= time.time_ns() for name in inputs):
+        return
     path.write_text(json.dumps({"about": about, "inputs": {name: content(name) for name in inputs}}))
 
 
@@ -197,9 +201,11 @@ class Builder:
         from Cython.Build import cythonize
 
         folder = GENERATED.removesuffix(build_config.CYTHON_SOURCE.replace(".pyx", ".c"))
+        record, since = ROOT / GENERATED.replace(".c", ".json"), time.time_ns()
+        record.unlink(missing_ok=True)
         cythonize([str(build_config.CYTHON_SOURCE)], build_dir=folder, language_level=3, force=True, quiet=True)
         content.cache_clear()
-        write_record(ROOT / GENERATED.replace(".c", ".json"), "cython", build_config.CYTHON_SOURCES)
+        write_record(record, "cython", build_config.CYTHON_SOURCES, since)
 
     def compile(self):
         """All objects, with those compiled anew that have to be."""
@@ -225,7 +231,7 @@ class Builder:
         unit.object.parent.mkdir(parents=True, exist_ok=True)
         record, depfile = unit.object.with_suffix(".json"), unit.object.with_suffix(".d")
         record.unlink(missing_ok=True)
-        headers = []
+        headers, since = [], time.time_ns()
         if unit.source == GENERATED:
             check_tools()
             import numpy
@@ -237,7 +243,7 @@ class Builder:
             print(result.stderr, flush=True)
         if result.returncode != 0:
             raise CompileError(f"{unit.source} does not compile: {shlex.join([*self.command, *unit.flags])}")
-        write_record(record, self.about(unit), inputs_of(depfile))
+        write_record(record, self.about(unit), inputs_of(depfile), since)
 
 
 def check_tools():

@@ -208,6 +208,18 @@ def test_only_what_has_changed_is_compiled(make_builder, tmp_path):
     assert not is_fresh()  # of the failed attempt nothing is left
 
 
+def test_what_changes_while_it_is_compiled_is_compiled_again(make_builder, tmp_path):
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    source = tmp_path / "csrc/a.c"
+    source.parent.mkdir()
+    source.write_text("int a(void) { return 1; }\n")
+    builder = make_builder(script(tmp_path / "cc", f'gcc "$@" && case "$*" in *a.c*) touch {source};; esac'))
+    unit = builder.unit("x", "csrc/a.c", [])
+    builder.compile_one(unit)
+    assert unit.object.exists() and not builder.is_fresh(unit)
+
+
 def test_missing_cython_is_told(make_builder, monkeypatch):
     def version(name):
         raise build_objects.importlib.metadata.PackageNotFoundError(name)
