@@ -25,6 +25,8 @@ def test_the_stub_has_all_names_and_signatures_of_the_module(tmp_path):
     allowed = tmp_path / "allowed"
     allowed.write_text(ALLOWED)
     command = [sys.executable, "-m", "mypy.stubtest", "batchenv._core", "--allowlist", str(allowed)]
+    # mypy takes what is below its folder for the user's own. What is installed it finds from anywhere.
     folder = Path(batchenv.__file__).parents[1]
+    folder = tmp_path if folder.name == "site-packages" else folder
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert found.returncode == 0, found.stdout + found.stderr

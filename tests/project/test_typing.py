@@ -25,7 +25,7 @@ def problems(*arguments: str | Path) -> list[str]:
 
 
 def test_batchenv_passes():
-    assert problems() == []
+    assert problems("--project", ROOT) == []
 
 
 def test_user_code_has_the_types_that_it_says(tmp_path):
