@@ -24,31 +24,24 @@ static void *zeros(size_t bytes) {
     return memory;
 }
 
+static void check(int good, const char *what, const be_error *error) {
+    if (good) return;
+    fprintf(stderr, "FAILED: %s: status %d: %s\n", what, (int)error->status, error->message);
+    exit(1);
+}
+
 static void step(target *t) {
     be_error error;
-    if (t->isa->step(t->batch, 0, LANES, &t->rows, &error) < 0) {
-        fprintf(stderr, "FAILED: step after a restore: %s\n", error.message);
-        exit(1);
-    }
+    check(t->isa->step(t->batch, 0, LANES, &t->rows, &error) >= 0, "step after a restore", &error);
 }
 
 static target prepare_target(const be_isa *isa, const be_env_type *type, be_autoreset mode) {
     target t = {.isa = isa};
     be_error error;
-    const be_grid grid = {(const uint8_t *)"SFFFFHFFG", 3, 3};
-    t.batch = be_batch_create(
-        &(be_batch_options){
-            .type = type,
-            .num_lanes = LANES,
-            .autoreset = mode,
-            .max_episode_steps = 20,
-            .grid = type->grid ? &grid : NULL,
-        },
-        &error);
-    if (!t.batch) {
-        fprintf(stderr, "FAILED: %s: %s\n", type->name, error.message);
-        exit(1);
-    }
+    const be_batch_options options = {
+        .type = type, .num_lanes = LANES, .autoreset = mode, .max_episode_steps = 20, .grid = grid_for(type)};
+    t.batch = be_batch_create(&options, &error);
+    check(t.batch != NULL, type->name, &error);
     t.rows = make_rows(be_batch_table(t.batch), BE_ROWS_ALL & ~BE_ROWS_FINAL, LANES);
     be_batch_point_final(t.batch, &t.rows);
     const uint32_t seed = 1;
@@ -59,10 +52,7 @@ static target prepare_target(const be_isa *isa, const be_env_type *type, be_auto
     t.bytes = be_snapshot_bytes(t.batch, 3);
     t.snapshot = zeros((size_t)t.bytes);
     be_snapshot_save(t.batch, lanes, 3, t.snapshot);
-    if (be_snapshot_check(t.batch, t.snapshot, t.bytes, &error) != BE_OK) {
-        fprintf(stderr, "FAILED: a sound snapshot is refused: %s\n", error.message);
-        exit(1);
-    }
+    check(be_snapshot_check(t.batch, t.snapshot, t.bytes, &error) == BE_OK, "a sound snapshot is refused", &error);
     return t;
 }
 
@@ -109,8 +99,8 @@ static int64_t fuzz(target *t, be_rng *rng, int64_t inputs) {
         if (size >= 8 && be_rng_bounded(rng, 1)) {
             be_snapshot_header header;
             if (size >= (int64_t)sizeof header && be_rng_bounded(rng, 1)) {
-                memcpy(&header, bytes,
-                       sizeof header); /* fields stay intact that would always be refused if they were damaged */
+                /* Fields stay intact that would always be refused if they were damaged. */
+                memcpy(&header, bytes, sizeof header);
                 memcpy(header.magic, MAGIC, sizeof MAGIC);
                 header.version = BE_SNAPSHOT_VERSION;
                 header.layout = hash_layout(t->batch);
@@ -124,9 +114,8 @@ static int64_t fuzz(target *t, be_rng *rng, int64_t inputs) {
         if (be_snapshot_check(t->batch, bytes, size, &error) == BE_OK) {
             accepted++;
             restore(t, bytes);
-        } else if (error.status != BE_ERROR_VALUE) {
-            fprintf(stderr, "FAILED: status %d: %s\n", (int)error.status, error.message);
-            exit(1);
+        } else {
+            check(error.status == BE_ERROR_VALUE, "refused otherwise", &error);
         }
         free(bytes);
     }
@@ -140,8 +129,7 @@ int main(int count, char **words) {
     be_rng_seed_u64(&rng, 3);
     const be_env_type *type;
     int types = 0;
-    for (int k = 0; (type = be_type_at(isa, k)); k++)
-        types += type->open == NULL; /* the others need Python's handles */
+    for (int k = 0; (type = be_type_at(isa, k)); k++) types += !type->open; /* the others need Python's handles */
     int64_t accepted = 0;
     for (int k = 0; (type = be_type_at(isa, k)); k++) {
         if (type->open) continue;

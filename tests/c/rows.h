@@ -12,6 +12,24 @@
 #include "core/params.h"
 #include "core/space.h"
 
+#define TRANSFORMED_REWARDS(repeat)                                                                                    \
+    .record_statistics = 1, .action_repeat = repeat, .transform_reward = 1, .reward_scale = 0.5, .reward_low = -1,     \
+    .reward_high = 0.4
+/* All transforms at once, actions repeated so many times. */
+#define EVERYTHING(repeat)                                                                                             \
+    {TRANSFORMED_REWARDS(repeat),                                                                                      \
+     .transform_observation = 1,                                                                                       \
+     .time_aware = 1,                                                                                                  \
+     .convert = 1,                                                                                                     \
+     .dtype = BE_F64,                                                                                                  \
+     .frame_stack = 3}
+
+/* A small map for the types that want one. */
+static inline const be_grid *grid_for(const be_env_type *type) {
+    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
+    return type->grid ? &map : NULL;
+}
+
 /* `n` zeroed rows of the arrays of these groups. */
 static inline be_rows make_rows(const be_table *table, int groups, size_t n) {
     be_rows rows;

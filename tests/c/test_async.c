@@ -2,17 +2,10 @@
  * lanes are sent, a lane goes exactly through what be_isa's step gives it in a batch of the same seeds.
  *
  *     test_async [effort]       trajectories are `effort` times as long */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "checks.h"
 #include "core/run/async.h"
 #include "core/run/loop.h"
 #include "rows.h"
-
-#define PATIENCE INT64_C(60000000000) /* for what must come: a failure instead of a hang */
+#include "world.h"
 
 extern const be_isa BE_ISA_NAME(be_isa);
 static const be_isa *const isa = &BE_ISA_NAME(be_isa);
@@ -22,8 +15,6 @@ static uint64_t mix(uint64_t x) {
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return x ^ x >> 31;
 }
-
-static uint64_t draw(uint64_t *state) { return mix(*state += UINT64_C(0x9e3779b97f4a7c15)); }
 
 typedef struct scenario {
     const char *type;
@@ -79,20 +70,16 @@ static void look_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
 }
 
 static be_batch *make_batch(const scenario *s) {
-    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
     const be_env_type *type = be_type_named(isa, s->type);
     CHECK(type != NULL);
     be_error error = {0};
-    be_batch *batch = be_batch_create(
-        &(be_batch_options){
-            .type = type,
-            .num_lanes = s->lanes,
-            .autoreset = s->autoreset,
-            .max_episode_steps = s->limit,
-            .grid = type->grid ? &map : NULL,
-            .transform = s->transform,
-        },
-        &error);
+    const be_batch_options options = {.type = type,
+                                      .num_lanes = s->lanes,
+                                      .autoreset = s->autoreset,
+                                      .max_episode_steps = s->limit,
+                                      .grid = grid_for(type),
+                                      .transform = s->transform};
+    be_batch *batch = be_batch_create(&options, &error);
     CHECK(batch != NULL);
     if (type->flags & BE_LANE_BY_LANE && s->autoreset == BE_NEXT_STEP) {
         batch->driver->ahead = look_ahead;
@@ -168,14 +155,19 @@ static void compare(const be_batch *batch, const be_rows *a, int64_t k, const be
 
 /* ---- calls of all lanes -------------------------------------------------------------------------------- */
 
+/* Three threads, always in parallel. */
+static void parallel_plans(be_plan *plans) {
+    be_plans_start(plans, 4096, 3, 1);
+    for (int i = 0; i < BE_NUM_PLANS; i++) plans[i].parallel = plans[i].fixed = 1;
+}
+
 /* All of it on up to three threads, kernels too: as measured, or (`fixed`) always in parallel. */
 static int call_all(be_verb verb, int64_t steps, be_batch *batch, be_pool *pool, const be_rows *rows, int fixed) {
     static be_plan measured[BE_NUM_PLANS]; /* kept from call to call, so that all ways are gone */
     be_plan always[BE_NUM_PLANS];
     be_call call;
-    be_plans_start(always, 4096, 3, 1);
-    if (measured[0].threads == 0) memcpy(measured, always, sizeof measured);
-    for (int i = 0; i < BE_NUM_PLANS; i++) always[i].parallel = always[i].fixed = 1;
+    parallel_plans(always);
+    if (measured[0].threads == 0) be_plans_start(measured, 4096, 3, 1);
     be_call_init(&call, verb, batch, isa, rows);
     call.steps = steps;
     be_call_begin(&call, fixed ? always : measured, 3, pool);
@@ -193,12 +185,7 @@ static be_rows *expect(const scenario *s, be_batch *batch) {
     be_rows *all = calloc((size_t)s->steps + 1, sizeof *all);
     int64_t *failures = malloc(n * sizeof *failures);
     be_error error = {0};
-    char message[256];
-    be_pool *pool = NULL;
-    if (batch->type->flags & BE_LANE_BY_LANE) {
-        pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
-        CHECK(pool != NULL);
-    }
+    be_pool *pool = batch->type->flags & BE_LANE_BY_LANE ? loop_pool(2, 0) : NULL;
     for (int t = 0; t <= s->steps; t++) {
         all[t] = allocate(batch, n);
         const be_rows rows = all[t];
@@ -224,19 +211,11 @@ static be_rows *expect(const scenario *s, be_batch *batch) {
     return all;
 }
 
-/* As on a machine of up to 3 nodes, all of which have the CPUs of this one. */
 static void place(be_batch *batch, int workers) {
-    be_node *nodes = calloc(3, sizeof *nodes);
-    for (int i = 0; i < 3; i++) {
-        nodes[i].id = i;
-        nodes[i].num_cpus = be_cpus_usable(&nodes[i].cpus);
-    }
     const int64_t grain = batch->type->flags & BE_LANE_BY_LANE ? 1 : 64;
-    be_placement *placement = NULL;
-    for (int n = 3; n > 1 && !placement; n--) placement = be_place(nodes, n, workers, batch->num_lanes, grain);
+    be_placement *placement = fake_placement(3, workers, batch->num_lanes, grain);
     CHECK(placement != NULL);
     be_batch_place(batch, placement);
-    free(nodes);
 }
 
 /* The first half of those steps as a rollout on the loop's workers. */
@@ -246,9 +225,7 @@ static void roll(const scenario *s, const be_rows *expected, int nodes) {
     const int steps = s->steps / 2;
     const int64_t rows_in_all = steps * s->lanes;
     const size_t bytes = action_bytes(batch);
-    char message[256];
-    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
-    CHECK(pool != NULL);
+    be_pool *pool = loop_pool(2, 0);
     be_rows first = allocate(batch, (size_t)s->lanes), all = allocate(batch, (size_t)rows_in_all);
     CHECK(call_all(BE_RESET, 0, batch, pool, &first, 1) == BE_OK);
     unsigned char *actions = actions_of(batch, &all);
@@ -266,9 +243,13 @@ static void roll(const scenario *s, const be_rows *expected, int nodes) {
     be_batch_destroy(batch);
 }
 
-static int by_number(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+/* Puts lanes into any order. */
+static void shuffle(int64_t *lanes, int64_t count, uint64_t *random) {
+    for (int64_t k = count - 1; k > 0; k--) {
+        const int64_t other = (int64_t)(draw(random) % (uint64_t)(k + 1)), lane = lanes[k];
+        lanes[k] = lanes[other];
+        lanes[other] = lane;
+    }
 }
 
 /* The same steps, the lanes listed in a new order in each, on three threads. */
@@ -276,11 +257,10 @@ static void step_listed(const scenario *s, const be_rows *expected) {
     be_batch *batch = make_batch(s);
     const size_t n = (size_t)s->lanes, bytes = action_bytes(batch);
     be_error error = {0};
-    char message[256];
-    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
+    be_pool *pool = loop_pool(2, 0);
     be_scattered *scattered = NULL;
     if (!(batch->type->flags & BE_LANE_BY_LANE)) scattered = be_scattered_create(batch, 3, &error);
-    CHECK(pool != NULL && (scattered || batch->type->flags & BE_LANE_BY_LANE));
+    CHECK((scattered || batch->type->flags & BE_LANE_BY_LANE));
     int64_t *lanes = malloc(n * sizeof *lanes);
     uint64_t random = 5;
     be_rows rows = allocate(batch, n);
@@ -291,18 +271,13 @@ static void step_listed(const scenario *s, const be_rows *expected) {
     }
     for (int t = 1; t <= s->steps; t++) {
         if (t == s->steps / 2 + 1) set_params(batch, s, 1);
-        for (int64_t k = t % 3 ? s->lanes - 1 : 0; k > 0; k--) { /* each third step in the order before */
-            const int64_t other = (int64_t)(draw(&random) % (uint64_t)(k + 1)), lane = lanes[k];
-            lanes[k] = lanes[other];
-            lanes[other] = lane;
-        }
-        if (t % 4 == 0) qsort(lanes, n, sizeof *lanes, by_number); /* neighbours */
-        const int64_t half = t % 2 ? s->lanes : s->lanes / 2;      /* in one call, or two */
+        if (t % 3) shuffle(lanes, s->lanes, &random);             /* each third step in the order before */
+        if (t % 4 == 0) qsort(lanes, n, sizeof *lanes, by_value); /* neighbours */
+        const int64_t half = t % 2 ? s->lanes : s->lanes / 2;     /* in one call, or two */
         for (int64_t begin = 0, end = half; begin < s->lanes; begin = end, end = s->lanes) {
             be_call call;
             be_plan plans[BE_NUM_PLANS];
-            be_plans_start(plans, 4096, 3, 1);
-            for (int i = 0; i < BE_NUM_PLANS; i++) plans[i].parallel = plans[i].fixed = 1;
+            parallel_plans(plans);
             be_rows part;
             be_rows_slice(be_batch_table(batch), &part, &rows, begin);
             be_call_init(&call, BE_STEP_LISTED, batch, isa, &part);
@@ -337,10 +312,8 @@ static void interrupt(const scenario *s) {
     be_batch *batch = make_batch(s);
     const int steps = 8;
     const size_t rows_in_all = (size_t)(steps * s->lanes);
-    char message[256];
     int looks = 0;
-    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = 2}, message, sizeof message);
-    CHECK(pool != NULL);
+    be_pool *pool = loop_pool(2, 0);
     be_rows all = allocate(batch, rows_in_all);
     CHECK(call_all(BE_RESET, 0, batch, pool, &all, 1) == BE_OK);
     be_call call;
@@ -440,13 +413,9 @@ static int send_some(flight *f, int until) {
     }
     if (count == 0) return 0;
     if (draw(&f->random) % 2) {
-        qsort(f->idle, (size_t)count, sizeof *f->idle, by_number);
+        qsort(f->idle, (size_t)count, sizeof *f->idle, by_value);
     } else {
-        for (int64_t k = count - 1; k > 0; k--) {
-            int64_t other = (int64_t)(draw(&f->random) % (uint64_t)(k + 1)), lane = f->idle[k];
-            f->idle[k] = f->idle[other];
-            f->idle[other] = lane;
-        }
+        shuffle(f->idle, count, &f->random);
     }
     int64_t n = draw(&f->random) % 4 ? count : 1 + (int64_t)(draw(&f->random) % (uint64_t)count);
     send(f, f->idle, n);
@@ -545,21 +514,10 @@ static void run(const scenario *s, const be_rows *expected, int64_t batch_rows, 
 }
 
 int main(int argc, char **argv) {
-    static const be_transform everything = {
-        .record_statistics = 1,
-        .action_repeat = 2,
-        .transform_reward = 1,
-        .reward_scale = 0.5,
-        .reward_low = -1,
-        .reward_high = 0.4,
-        .transform_observation = 1,
-        .time_aware = 1,
-        .convert = 1,
-        .dtype = BE_F64,
-        .frame_stack = 3,
-    };
+    static const be_transform everything = EVERYTHING(2);
     static const be_transform statistics = {.record_statistics = 1, .action_repeat = 1};
-    const int effort = argc > 1 ? atoi(argv[1]) : 1, many = 24 * effort, few = 12 * effort;
+    if (argc > 1) effort = atoi(argv[1]);
+    const int many = 24 * effort, few = 12 * effort;
     const scenario scenarios[] = {
         {"CartPole", 523, BE_NEXT_STEP, NULL, many, 9, 0, 0, 0},
         {"CartPole", 200, BE_SAME_STEP, &everything, many, 17, 1, 0, 0},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "core/load/library.h"
 #include "rows.h"
 
@@ -14,13 +15,11 @@ static int steps_of(const be_env_type *type, int64_t lanes) {
     return lanes > 8 && type->family && strcmp(type->family, "Box2D") == 0 ? 100 : 400;
 }
 
-static int checks;
+static char described[128]; /* what is being tested */
 
-static void check(int good, const char *what, const char *type, int64_t lanes) {
-    checks++;
-    if (good) return;
-    fprintf(stderr, "FAILED: %s (%s, %lld lanes)\n", what, type, (long long)lanes);
-    exit(1);
+static void describe(const be_env_type *type, int64_t lanes) {
+    snprintf(described, sizeof described, "%s, %lld lanes", type->name, (long long)lanes);
+    now = described;
 }
 
 static void draw_actions(const be_batch *batch, be_rng *rng, const be_rows *rows) {
@@ -45,26 +44,19 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     return hash;
 }
 
-/* A small map for the types that want one. */
-static const be_grid *grid_for(const be_env_type *type) {
-    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
-    return type->grid ? &map : NULL;
-}
-
 /* A whole run; returns a hash of everything that came out. */
 static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mode, int64_t lanes,
                     const be_transform *transform) {
     be_error error = {0};
-    const be_batch_options options = {
-        .type = type,
-        .num_lanes = lanes,
-        .autoreset = mode,
-        .max_episode_steps = 50,
-        .grid = grid_for(type),
-        .transform = transform,
-    };
+    const be_batch_options options = {.type = type,
+                                      .num_lanes = lanes,
+                                      .autoreset = mode,
+                                      .max_episode_steps = 50,
+                                      .grid = grid_for(type),
+                                      .transform = transform};
+    describe(type, lanes);
     be_batch *batch = be_batch_create(&options, &error);
-    check(batch != NULL, error.message, type->name, lanes);
+    CHECK(batch != NULL);
     const be_table *table = be_batch_table(batch);
     be_rows rows = make_rows(table, BE_ROWS_ALL & ~BE_ROWS_FINAL, (size_t)lanes);
     be_batch_point_final(batch, &rows);
@@ -73,7 +65,7 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
     uint8_t *mask = calloc(n, 1);
     uint32_t seed[] = {7, 1};
     be_batch_seed(batch, seed, 2, 0, lanes);
-    check(be_batch_reset(batch, 0, lanes, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, lanes);
+    CHECK(be_batch_reset(batch, 0, lanes, NULL, NULL, &rows, &error) == BE_OK);
     be_rng rng;
     be_rng_seed_u64(&rng, 99);
     uint64_t hash = 0xcbf29ce484222325;
@@ -83,14 +75,13 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         for (int port = 0; type->ports[port].name; port++) {
             if (type->ports[port].role != BE_ACTION || batch->space[port].dtype == BE_I8) continue;
             const int64_t count = lanes * be_space_row_size(&batch->space[port]);
-            check(isa->check_actions(batch, port, rows.port[port], batch->space[port].dtype, 0, count, 0, NULL,
-                                     &error) == BE_OK,
-                  "actions", type->name, lanes);
+            const be_dtype dtype = batch->space[port].dtype;
+            CHECK(isa->check_actions(batch, port, rows.port[port], dtype, 0, count, 0, NULL, &error) == BE_OK);
         }
         int64_t middle = lanes > 64 ? 64 : lanes; /* two ranges, as two threads would */
         int64_t finished = isa->step(batch, 0, middle, &rows, &error);
         if (middle < lanes) finished += isa->step(batch, middle, lanes, &rows, &error);
-        check(finished >= 0, "step", type->name, lanes);
+        CHECK(finished >= 0);
         for (int k = 0; k < table->count; k++) { /* all but seconds */
             const be_array *array = &table->arrays[k];
             if (array->group & (BE_ROWS_ACTION | BE_ROWS_FINAL) || array->slot == BE_SLOT_EPISODE_SECONDS) continue;
@@ -98,17 +89,17 @@ static uint64_t run(const be_isa *isa, const be_env_type *type, be_autoreset mod
         }
         int64_t done = 0;
         for (size_t i = 0; i < n; i++) done += mask[i] = rows.terminated[i] | rows.truncated[i];
-        check(done == finished, "count of finished lanes", type->name, lanes);
+        CHECK(done == finished);
         if (mode == BE_DISABLED && done) {
-            check(be_batch_first_pending(batch, 0, lanes) >= 0, "pending", type->name, lanes);
+            CHECK(be_batch_first_pending(batch, 0, lanes) >= 0);
             unsigned char *before = malloc(n * row);
             memcpy(before, observation, n * row);
             be_batch_reset(batch, 0, lanes, mask, NULL, &rows, &error);
             for (size_t i = 0; i < n; i++) {
-                if (!mask[i]) check(!memcmp(before + i * row, observation + i * row, row), "mask", type->name, lanes);
+                if (!mask[i]) CHECK(!memcmp(before + i * row, observation + i * row, row));
             }
             free(before);
-            check(be_batch_first_pending(batch, 0, lanes) < 0, "pending after reset", type->name, lanes);
+            CHECK(be_batch_first_pending(batch, 0, lanes) < 0);
         }
     }
     free(mask);
@@ -128,21 +119,13 @@ static int64_t read_integer(const void *column, be_dtype dtype, int64_t index) {
     }
 }
 
-static void write_integer(void *column, be_dtype dtype, int64_t index, int64_t value) {
-    switch (dtype) {
-    case BE_I64:
-        ((int64_t *)column)[index] = value;
-        break;
-    case BE_I32:
-        ((int32_t *)column)[index] = (int32_t)value;
-        break;
-    default:
-        ((uint8_t *)column)[index] = (uint8_t)value;
-    }
-}
-
 static int is_integer(const be_field *field) {
     return field->dtype == BE_I64 || field->dtype == BE_I32 || field->dtype == BE_U8;
+}
+
+static be_batch *small_batch(const be_env_type *type, int64_t lanes) {
+    be_error error = {0};
+    return be_batch_create(&(be_batch_options){.type = type, .num_lanes = lanes, .grid = grid_for(type)}, &error);
 }
 
 /* Gives some of a lane's integers another value in their field's range: any, one of the lowest, or a neighbour. */
@@ -161,7 +144,7 @@ static void disturb(be_batch *batch, int64_t lane, be_rng *rng) {
         if (kind == 2) {
             value = (int64_t)((uint64_t)read_integer(batch->state[j], fields[j].dtype, index) + some % 3 - 1);
         }
-        write_integer(batch->state[j], fields[j].dtype, index, value < low ? low : value > high ? high : value);
+        be_write_integer(batch->state[j], fields[j].dtype, index, value < low ? low : value > high ? high : value);
     }
 }
 
@@ -177,18 +160,18 @@ static void check_states(const be_env_type *type) {
     int integers = 0;
     for (int j = 0; type->state[j].name; j++) {
         if (!is_integer(&type->state[j])) continue;
-        check(type->state[j].low < type->state[j].high, type->state[j].name, type->name, LANES);
+        CHECK(type->state[j].low < type->state[j].high);
         integers++;
     }
     if (!integers) return;
-    be_batch *target =
-        be_batch_create(&(be_batch_options){.type = type, .num_lanes = LANES, .grid = grid_for(type)}, &(be_error){0});
+    describe(type, LANES);
+    be_batch *target = small_batch(type, LANES);
     const be_table *table = be_batch_table(target);
     be_rows rows = make_rows(table, BE_ROWS_ALL, LANES);
     uint8_t mask[LANES];
     be_error error = {0};
     be_batch_seed(target, (uint32_t[]){3}, 1, 0, LANES);
-    check(be_batch_reset(target, 0, LANES, NULL, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+    CHECK(be_batch_reset(target, 0, LANES, NULL, NULL, &rows, &error) == BE_OK);
     be_rng rng;
     be_rng_seed_u64(&rng, 5);
     int64_t refused = 0, taken = 0;
@@ -196,8 +179,7 @@ static void check_states(const be_env_type *type) {
         memset(mask, 0, LANES);
         const void *columns[BE_MAX_FIELDS];
         for (int j = 0; type->state[j].name; j++) columns[j] = target->state[j];
-        check(!type->check_state || type->check_state(target, columns, LANES, &error) == BE_OK, "states as played",
-              type->name, LANES);
+        CHECK(!type->check_state || type->check_state(target, columns, LANES, &error) == BE_OK); /* as played */
         for (int i = 0; i < LANES; i++) {
             void *kept[BE_MAX_FIELDS];
             for (int j = 0; type->state[j].name; j++) kept[j] = copy_of_row(target, j, i);
@@ -214,69 +196,59 @@ static void check_states(const be_env_type *type) {
             refused += mask[i];
             taken += !mask[i];
         }
-        check(be_batch_reset(target, 0, LANES, mask, NULL, &rows, &error) == BE_OK, "reset", type->name, LANES);
+        CHECK(be_batch_reset(target, 0, LANES, mask, NULL, &rows, &error) == BE_OK);
         for (int step = 0; step < 4; step++) {
             draw_actions(target, &rng, &rows);
-            check(be_isa_supported()[0]->step(target, 0, LANES, &rows, &error) >= 0, "step", type->name, LANES);
+            CHECK(be_isa_supported()[0]->step(target, 0, LANES, &rows, &error) >= 0);
         }
     }
-    check((refused > 0) == (type->check_state != NULL) && taken > 0, "states refused and taken", type->name, LANES);
+    CHECK((refused > 0) == (type->check_state != NULL) && taken > 0);
     free_rows(table, BE_ROWS_ALL, &rows);
     be_batch_destroy(target);
 }
 
 static void bad_input(const be_isa *isa, const be_env_type *type) {
     be_error error = {0};
-    if (type->grid) {
-        check(be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error) == NULL, "no map", type->name,
-              3);
-    }
-    be_batch *batch =
-        be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3, .grid = grid_for(type)}, &error);
+    check_states(type);
+    describe(type, 3);
+    if (type->grid) CHECK(be_batch_create(&(be_batch_options){.type = type, .num_lanes = 3}, &error) == NULL);
+    be_batch *batch = small_batch(type, 3);
     double params[BE_MAX_PARAMS], kept[BE_MAX_PARAMS];
     memcpy(kept, batch->params, sizeof kept);
     for (int i = 0; type->params && type->params[i].name; i++) {
         memcpy(params, kept, sizeof params);
         params[i] = NAN;
-        check(be_batch_configure(batch, params, NULL, &error) == BE_ERROR_VALUE, type->params[i].name, type->name, 3);
-        check(!memcmp(batch->params, kept, sizeof kept), "params kept", type->name, 3);
+        CHECK(be_batch_configure(batch, params, NULL, &error) == BE_ERROR_VALUE);
+        CHECK(!memcmp(batch->params, kept, sizeof kept));
     }
     double options[BE_MAX_PARAMS] = {NAN, 1};
-    if (type->options) {
-        check(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE, "options", type->name, 3);
-    }
-    check_states(type);
+    if (type->options) CHECK(be_batch_check_options(batch, options, &error) == BE_ERROR_VALUE);
     const int port = action_port(batch);
     if (action_space(batch)->kind == BE_SPACE_MULTI_DISCRETE) {
         for (int j = 0; j < 3; j++) {
             int64_t actions[9] = {0};
             actions[3 + j] = (int64_t)action_space(batch)->high[j] + 1;
-            check(isa->check_actions(batch, port, actions, BE_I64, 0, 9, 0, NULL, &error) != BE_OK && error.lane == 1,
-                  "action", type->name, 3);
+            CHECK(isa->check_actions(batch, port, actions, BE_I64, 0, 9, 0, NULL, &error) != BE_OK && error.lane == 1);
         }
     } else if (action_space(batch)->kind == BE_SPACE_DISCRETE) {
         const int64_t wrong[] = {-1, be_space_choices(action_space(batch), 0), INT64_MIN, INT64_MAX};
         for (int i = 0; i < 4; i++) {
             int64_t actions[] = {0, wrong[i], 0}, canonical[3];
-            check(isa->check_actions(batch, port, actions, BE_I64, 0, 3, 0, NULL, &error) != BE_OK, "action",
-                  type->name, 3);
-            check(error.lane == 1, "lane named", type->name, 3);
+            CHECK(isa->check_actions(batch, port, actions, BE_I64, 0, 3, 0, NULL, &error) != BE_OK && error.lane == 1);
             int32_t narrow[] = {0, 0, i % 2 ? 1 << 30 : -1};
-            check(isa->check_actions(batch, port, narrow, BE_I32, 0, 3, 0, canonical, &error) != BE_OK, "int32",
-                  type->name, 3);
+            CHECK(isa->check_actions(batch, port, narrow, BE_I32, 0, 3, 0, canonical, &error) != BE_OK);
         }
     } else {
         const float wrong[] = {NAN, INFINITY, -1e9f, (float)action_space(batch)->high[0] * 1.001f};
         for (int i = 0; i < 4; i++) {
             const int64_t size = be_space_row_size(action_space(batch));
             float actions[3 * 8] = {0};
-            check(size <= 8, "room for actions", type->name, 3);
+            CHECK(size <= 8);
             actions[2 * size] = wrong[i];
-            check(isa->check_actions(batch, port, actions, BE_F32, 0, 3 * size, 0, NULL, &error) != BE_OK, "action",
-                  type->name, 3);
-            check(error.lane == 2, "lane named", type->name, 3);
-            check((isa->check_actions(batch, port, actions, BE_F32, 0, 3 * size, 1, NULL, &error) == BE_OK) == (i >= 2),
-                  "clip", type->name, 3);
+            CHECK(isa->check_actions(batch, port, actions, BE_F32, 0, 3 * size, 0, NULL, &error) != BE_OK);
+            CHECK(error.lane == 2);
+            const int clipped = isa->check_actions(batch, port, actions, BE_F32, 0, 3 * size, 1, NULL, &error);
+            CHECK((clipped == BE_OK) == (i >= 2));
         }
     }
     be_batch_destroy(batch);
@@ -301,7 +273,8 @@ static void bad_parts(const be_isa *isa, const be_env_type *type) {
         {"2", "action -1 of lane 0 ('2', component 0) is not in 0..1", {-1, 2}},
     };
     be_error error = {0};
-    be_batch *batch = be_batch_create(&(be_batch_options){.type = type, .num_lanes = 1}, &error);
+    describe(type, 1);
+    be_batch *batch = small_batch(type, 1);
     for (int k = 0; k < 4; k++) {
         int port = 0;
         while (strcmp(type->ports[port].name, parts[k].name) != 0) port++;
@@ -311,16 +284,14 @@ static void bad_parts(const be_isa *isa, const be_env_type *type) {
             int64_t integers[3] = {(int64_t)parts[k].wrong[j], 1, 1};
             const void *values = dtype == BE_F64 ? (void *)numbers : (void *)integers;
             const int64_t count = be_space_row_size(&batch->space[port]);
-            check(isa->check_actions(batch, port, values, dtype, 0, count, 0, NULL, &error) == BE_ERROR_VALUE,
-                  parts[k].name, type->name, 1);
-            if (j == 0) check(strstr(error.message, parts[k].message) != NULL, error.message, type->name, 1);
+            CHECK(isa->check_actions(batch, port, values, dtype, 0, count, 0, NULL, &error) == BE_ERROR_VALUE);
+            if (j == 0) CHECK(strstr(error.message, parts[k].message) != NULL);
         }
     }
     be_batch_destroy(batch);
     const be_transform stack = {.action_repeat = 1, .transform_observation = 1, .frame_stack = 2};
     const be_batch_options options = {.type = type, .num_lanes = 1, .transform = &stack};
-    check(be_batch_create(&options, &error) == NULL && strstr(error.message, "several parts"), "transform", type->name,
-          1);
+    CHECK(be_batch_create(&options, &error) == NULL && strstr(error.message, "several parts"));
 }
 
 /* The best set's type comes first, other sets serve where it has none, and nothing past a list's end is looked at. */
@@ -329,34 +300,15 @@ static void find_types(void) {
     static const be_env_type *const wide[] = {&wide_a, &past_the_end}, *const plain[] = {&a, &b, &past_the_end};
     const be_library first = {.begin = wide, .end = wide + 1}, second = {.begin = plain, .end = plain + 2};
     const be_loaded loaded = {{{"avx2", &first}, {"baseline", &second}}, 2};
-    check(be_loaded_type(&loaded, "avx2", "A") == &wide_a, "the set's own type", "A", 0);
-    check(be_loaded_type(&loaded, "baseline", "A") == &a, "another set's type", "A", 0);
-    check(be_loaded_type(&loaded, "avx512", "A") == &a, "a set that the library has not", "A", 0);
-    check(be_loaded_type(&loaded, "avx2", "B") == &b, "a type for any CPU", "B", 0);
-    check(be_loaded_type(&loaded, "avx2", "C") == NULL, "no type past the end", "C", 0);
+    CHECK(be_loaded_type(&loaded, "avx2", "A") == &wide_a && be_loaded_type(&loaded, "baseline", "A") == &a);
+    CHECK(be_loaded_type(&loaded, "avx512", "A") == &a); /* a set that the library has not */
+    CHECK(be_loaded_type(&loaded, "avx2", "B") == &b);   /* a type for any CPU */
+    CHECK(be_loaded_type(&loaded, "avx2", "C") == NULL);
 }
 
 int main(int count, char **words) {
     static const int64_t lanes[] = {1, 5, 64, 131};
-    static const be_transform everything = {
-        .record_statistics = 1,
-        .action_repeat = 3,
-        .transform_reward = 1,
-        .reward_scale = 0.5,
-        .reward_low = -1,
-        .reward_high = 0.4,
-        .transform_observation = 1,
-        .time_aware = 1,
-        .convert = 1,
-        .dtype = BE_F64,
-        .frame_stack = 3,
-    };
-    static const be_transform rewards = {.record_statistics = 1,
-                                         .action_repeat = 3,
-                                         .transform_reward = 1,
-                                         .reward_scale = 0.5,
-                                         .reward_low = -1,
-                                         .reward_high = 0.4};
+    static const be_transform everything = EVERYTHING(3), rewards = {TRANSFORMED_REWARDS(3)};
     int part = 0, parts = 1;
     if (count > 1 && (sscanf(words[1], "%d/%d", &part, &parts) != 2 || part < 0 || part >= parts)) {
         fprintf(stderr, "test_core [k/n]: k is in 0..n-1, and not %s\n", words[1]);
@@ -383,11 +335,11 @@ int main(int count, char **words) {
                 uint64_t first = run(isas[0], type, (be_autoreset)mode, lanes[n / 2], transform);
                 for (int i = 1; isas[i]; i++) {
                     uint64_t other = run(isas[i], be_type_at(isas[i], t), (be_autoreset)mode, lanes[n / 2], transform);
-                    check(other == first, "instruction sets agree", type->name, lanes[n / 2]);
+                    CHECK(other == first);
                 }
             }
         }
     }
-    printf("%d passed, 0 failed\n", checks);
+    printf("%ld passed, 0 failed\n", checks);
     return 0;
 }

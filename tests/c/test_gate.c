@@ -49,9 +49,4 @@ static void test_gate(void) {
     CHECK(be_deadline(-1) == BE_FOREVER && be_deadline(INT64_MAX) == BE_FOREVER && be_deadline(0) <= be_clock());
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"gate", test_gate},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"gate", test_gate})

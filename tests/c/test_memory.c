@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/run/async.h"
-#include "core/batch.h"
-#include "core/params.h"
+#include "rows.h"
 
 static int before_failure = -1; /* how many allocations succeed before one fails; negative: all succeed */
 static int failures;
@@ -60,7 +59,6 @@ static void check(int good, const char *what, const char *type, const char *mess
 
 /* Makes a batch, gives each lane params of its own, and makes a queue. Returns 0 if one of these was refused. */
 static int go(const be_isa *isa, const be_env_type *type, be_error *error) {
-    static const be_grid map = {(const uint8_t *)"SFFHFSFFHFFG", 3, 4};
     enum { LANES = 70, WORKERS = 2 };
     int parts = 0, columns_of_type = 0, good = 0;
     for (int k = 0; type->ports[k].name; k++) parts += type->ports[k].role == BE_OBSERVATION;
@@ -72,7 +70,7 @@ static int go(const be_isa *isa, const be_env_type *type, be_error *error) {
                                       .num_lanes = LANES,
                                       .autoreset = BE_SAME_STEP,
                                       .max_episode_steps = 9,
-                                      .grid = type->grid ? &map : NULL,
+                                      .grid = grid_for(type),
                                       .transform = &transform};
     double params[BE_MAX_PARAMS] = {0}, column[LANES];
     const double *columns[BE_MAX_PARAMS] = {0};

@@ -12,10 +12,7 @@ static void test_queue_stress(void) {
     int64_t batches = 0, lane_steps = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int kind = 0; kind < 8; kind++) {
-            be_placement *placement = NULL; /* kinds 4 to 7: nodes, as many as there can be up to 3 */
-            for (int nodes = 3; kind >= 4 && nodes > 1 && !placement; nodes--) {
-                placement = fake_placement(nodes, shapes[s][2], shapes[s][0]);
-            }
+            be_placement *placement = kind >= 4 ? fake_placement(3, shapes[s][2], shapes[s][0], 1) : NULL;
             if (kind >= 4 && !placement) continue;
             world w;
             world_open(&w, shapes[s][0], shapes[s][1]);
@@ -91,7 +88,7 @@ static void near_deliver(void *context, const be_item *item, int64_t offset, con
 
 static void test_nodes(void) {
     for (int round = 0; round < 20 * effort; round++) {
-        near_world w = {.placement = fake_placement(2, 2, NEAR_LANES)};
+        near_world w = {.placement = fake_placement(2, 2, NEAR_LANES, 1)};
         CHECK(w.placement && w.placement->num_blocks == 2 && w.placement->blocks[0].end_lane == NEAR_LANES / 2);
         be_pool_options options = {.num_workers = 2,
                                    .placement = w.placement,
@@ -125,8 +122,7 @@ static void test_nodes(void) {
                 int64_t got, *expected = calloc(NEAR_LANES, sizeof *expected);
                 expected[lane] = plain.steps[lane];
                 send_lanes(&plain, pool, &lane, 1, 1, 0);
-                CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-                read_batch(&plain, &rows, &got, expected);
+                receive_batch(&plain, pool, &got, expected);
                 CHECK(got == lane && be_pool_release(pool) == BE_POOL_OK);
                 free(expected);
             }
@@ -149,8 +145,7 @@ static void test_slow_lane(void) {
     send_lanes(&w, pool, lanes, 8, 1, 0);
     int64_t rounds = 0;
     for (int slow = 0; !slow; rounds++) {
-        CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-        read_batch(&w, &rows, lanes, expected);
+        receive_batch(&w, pool, lanes, expected);
         CHECK(be_pool_release(pool) == BE_POOL_OK);
         slow = lanes[0] == 3 || lanes[1] == 3;
         if (!slow) send_lanes(&w, pool, lanes, 2, 1, 0);
@@ -191,21 +186,15 @@ static void test_full(void) {
     world_open(&w, 8, 4); /* 3 buffers: 12 results */
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0}, got[8];
-    be_stretch rows;
     send_lanes(&w, pool, lanes, 8, 8, 0);
-    CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-    read_batch(&w, &rows, got, expected);
+    receive_batch(&w, pool, got, expected);
     send_lanes(&w, pool, got, 4, 1, 0);
-    CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-    read_batch(&w, &rows, got, expected);
+    receive_batch(&w, pool, got, expected);
     be_item one = {got[0], 1, (uint32_t)(got[0] * 3)};
     CHECK(be_pool_submit(pool, &one, 1, 0) == BE_POOL_FULL); /* two batches held, one under way */
     CHECK(be_pool_release(pool) == BE_POOL_OK);
     send_lanes(&w, pool, got, 4, 1, 0);
-    for (int i = 0; i < 2; i++) {
-        CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-        read_batch(&w, &rows, got, expected);
-    }
+    for (int i = 0; i < 2; i++) receive_batch(&w, pool, got, expected);
     CHECK(atomic_load(&w.delivered) == 16);
     be_pool_destroy(pool, 1);
     world_close(&w);
@@ -276,14 +265,5 @@ static void test_eventfd(void) {
     printf("eventfd: %lld of %d wake-ups needless\n", (long long)needless, 3000 * effort);
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"queue, stress", test_queue_stress},
-        {"queue, nodes", test_nodes},
-        {"slow lane, timeouts", test_slow_lane},
-        {"full", test_full},
-        {"shutdown", test_shutdown},
-        {"eventfd", test_eventfd},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"queue, stress", test_queue_stress}, {"queue, nodes", test_nodes}, {"slow lane, timeouts", test_slow_lane},
+     {"full", test_full}, {"shutdown", test_shutdown}, {"eventfd", test_eventfd})

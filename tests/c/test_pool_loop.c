@@ -29,9 +29,7 @@ static void nested(void *context, int64_t begin, int64_t end, int worker) {
 static void test_for(void) {
     int64_t loops = 0, ranges = 0, others = 0;
     for (int workers = 0; workers <= 8; workers += workers < 3 ? 1 : 5) {
-        be_pool_options options = {.num_workers = workers, .spin_ns = workers == 2 ? -1 : 0};
-        be_pool *pool = be_pool_create(&options, NULL, 0);
-        CHECK(pool != NULL);
+        be_pool *pool = loop_pool(workers, workers == 2 ? -1 : 0);
         uint64_t random = 12345 + (uint64_t)workers;
         for (int round = 0; round < 3000 * effort; round++) {
             /* Freed as soon as the loop is over: a worker that came late would be seen by the sanitizers. */
@@ -86,9 +84,7 @@ static void meet(void *context, int64_t begin, int64_t end, int worker) {
 static void test_for_wakes_all(void) {
     for (int workers = 1; workers <= 8; workers += workers < 3 ? 1 : 5) {
         for (int spins = 0; spins < 2; spins++) {
-            be_pool_options options = {.num_workers = workers, .spin_ns = spins ? -1 : 0};
-            be_pool *pool = be_pool_create(&options, NULL, 0);
-            CHECK(pool != NULL);
+            be_pool *pool = loop_pool(workers, spins ? -1 : 0);
             for (int round = 0; round < 20; round++) {
                 if (round % 4 == 0) nanosleep(&(struct timespec){0, 5 * MS}, NULL); /* all are asleep */
                 const int threads = round % 2 ? workers + 1 : (round / 2) % (workers + 1) + 1;
@@ -142,8 +138,7 @@ static void test_for_and_queue(void) {
 }
 
 static void test_for_large(void) {
-    be_pool_options options = {.num_workers = 2};
-    be_pool *pool = be_pool_create(&options, NULL, 0);
+    be_pool *pool = loop_pool(2, 0);
     _Atomic int64_t sum = 0;
     int64_t n = INT64_C(40000000000); /* more ranges than a word holds: the grain grows */
     CHECK(be_pool_for(pool, n, 20000, 0, add_range, (void *)&sum) == BE_POOL_OK);
@@ -151,12 +146,5 @@ static void test_for_large(void) {
     be_pool_destroy(pool, 0);
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"parallel loop", test_for},
-        {"parallel loop, all woken", test_for_wakes_all},
-        {"parallel loop and queue", test_for_and_queue},
-        {"parallel loop, many ranges", test_for_large},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"parallel loop", test_for}, {"parallel loop, all woken", test_for_wakes_all},
+     {"parallel loop and queue", test_for_and_queue}, {"parallel loop, many ranges", test_for_large})

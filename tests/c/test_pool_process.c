@@ -66,9 +66,7 @@ static void test_signals_and_idleness(void) {
     be_pool *pool = world_pool(&w, 3);
     int64_t lanes[4] = {0, 1, 2, 3}, expected[4] = {0};
     send_lanes(&w, pool, lanes, 4, 1, 0);
-    be_stretch rows;
-    CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
-    read_batch(&w, &rows, lanes, expected);
+    receive_batch(&w, pool, lanes, expected);
     for (int i = 0; i < 50; i++) kill(getpid(), SIGUSR1);
     CHECK(in_main > 0 && elsewhere == 0);
     sigaction(SIGUSR1, &before, NULL);
@@ -110,7 +108,6 @@ static void test_fork(void) {
     world_open(&w, 8, 2);
     be_pool *pool = world_pool(&w, 2);
     int64_t lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7}, expected[8] = {0};
-    be_stretch rows;
     for (int round = 0; round < 5; round++) {
         send_lanes(&w, pool, lanes, round ? 2 : 8, 1, 0);
         fflush(NULL);
@@ -118,19 +115,11 @@ static void test_fork(void) {
         if (child == 0) _exit(child_sees_fork(pool) ? 0 : 1);
         int status;
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK); /* the parent goes on */
-        read_batch(&w, &rows, lanes, expected);
+        receive_batch(&w, pool, lanes, expected); /* the parent goes on */
         CHECK(be_pool_release(pool) == BE_POOL_OK);
     }
     be_pool_destroy(pool, 1);
     world_close(&w);
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"options", test_options},
-        {"signals, idleness", test_signals_and_idleness},
-        {"fork", test_fork},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"options", test_options}, {"signals, idleness", test_signals_and_idleness}, {"fork", test_fork})

@@ -239,12 +239,5 @@ static void test_a_late_slot(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"ring", test_ring},
-        {"ring, a late slot", test_a_late_slot},
-        {"ring, many threads", test_ring_stress},
-        {"ring, two processes", test_ring_processes},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"ring", test_ring}, {"ring, a late slot", test_a_late_slot}, {"ring, many threads", test_ring_stress},
+     {"ring, two processes", test_ring_processes})

@@ -52,9 +52,4 @@ static void test_stream(void) {
     be_aligned_free(memory);
 }
 
-int main(int argc, char **argv) {
-    static const named_test tests[] = {
-        {"stream", test_stream},
-    };
-    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
-}
+MAIN({"stream", test_stream})

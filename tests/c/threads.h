@@ -28,6 +28,13 @@ typedef struct named_test {
     void (*run)(void);
 } named_test;
 
+/* A program's main(): runs tests, of each of which a name and the function are given. */
+#define MAIN(...)                                                                                                      \
+    int main(int argc, char **argv) {                                                                                  \
+        const named_test tests[] = {__VA_ARGS__};                                                                      \
+        return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);                                           \
+    }
+
 static inline int run_tests(const named_test *tests, size_t count, int argc, char **argv) {
     if (argc > 1) effort = atoi(argv[1]) > 0 ? atoi(argv[1]) : 1;
     for (size_t i = 0; i < count; i++) {

@@ -93,15 +93,20 @@ static inline be_pool *world_pool(world *w, int workers) {
     return pool;
 }
 
-/* As on a machine of `num_nodes` nodes, all of which have the CPUs of this one. NULL where a node would get nothing. */
-static inline be_placement *fake_placement(int num_nodes, int workers, int64_t lanes) {
-    be_node *nodes = calloc((size_t)num_nodes, sizeof *nodes);
-    for (int i = 0; i < num_nodes; i++) {
-        nodes[i].id = i;
-        nodes[i].num_cpus = be_cpus_usable(&nodes[i].cpus);
-    }
-    be_placement *placement = be_place(nodes, num_nodes, workers, lanes, 1);
-    free(nodes);
+/* A pool for parallel loops alone. */
+static inline be_pool *loop_pool(int workers, int64_t spin_ns) {
+    be_pool *pool = be_pool_create(&(be_pool_options){.num_workers = workers, .spin_ns = spin_ns}, NULL, 0);
+    CHECK(pool != NULL);
+    return pool;
+}
+
+/* As on a machine of up to 3 nodes, all of which have the CPUs of this one: of the highest number that leaves none of
+ * them without workers or lanes. NULL where there is no such number. */
+static inline be_placement *fake_placement(int most, int workers, int64_t lanes, int64_t grain) {
+    be_node nodes[3];
+    be_placement *placement = NULL;
+    for (int i = 0; i < 3; i++) nodes[i] = (be_node){.id = i, .num_cpus = be_cpus_usable(&nodes[i].cpus)};
+    for (int n = most; n > 1 && !placement; n--) placement = be_place(nodes, n, workers, lanes, grain);
     return placement;
 }
 
@@ -151,7 +156,14 @@ static inline void read_batch(world *w, const be_stretch *rows, int64_t *lanes, 
     qsort(lanes, (size_t)rows->count, sizeof *lanes, by_value);
 }
 
-/* The batch that must come, waited for in all the ways there are. */
+/* The batch that must come. */
+static inline void receive_batch(world *w, be_pool *pool, int64_t *lanes, int64_t *expected) {
+    be_stretch rows;
+    CHECK(be_pool_recv(pool, PATIENCE, 0, &rows) == BE_POOL_OK);
+    read_batch(w, &rows, lanes, expected);
+}
+
+/* The same, waited for in all the ways there are. */
 static inline void recv_somehow(world *w, be_pool *pool, be_stretch *rows) {
     int64_t start = be_clock();
     for (;;) {
