@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 
 ERRORS = (TypeError, ValueError)
 
@@ -70,8 +71,7 @@ LIMITS = [
 def test_limits_of_make_are_exact(name, low, high):
     given = {"env_id": "CartPole-v1", "num_envs": 3}
     for value in filter(None, (low, high)):
-        env = batchenv.make(**{**given, name: value})
-        env.reset(seed=1)
+        env = begun(batchenv.make(**{**given, name: value}), seed=1)
         env.step(env.action_space.sample())
         env.close()
     with pytest.raises(ValueError, match=f"^{name}={low - 1} must be at least {low}"):
@@ -83,8 +83,7 @@ def test_limits_of_make_are_exact(name, low, high):
 
 @pytest.fixture(params=["CartPole-v1", "Pendulum-v1"])
 def env(request):
-    env = batchenv.make(request.param, 100)
-    env.reset(seed=0)
+    env = begun(batchenv.make(request.param, 100))
     return env
 
 
@@ -120,8 +119,7 @@ def test_reset_options_type(env, options):
     ],
 )
 def test_reset_options(options, text):
-    env = batchenv.make("CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3))
     before = np.stack(env.get_attr("state"))
     with pytest.raises(ValueError, match=text):  # Gymnasium's error, for wrong types as well
         env.reset(options=options)
@@ -146,8 +144,7 @@ def test_reset_options(options, text):
     ],
 )
 def test_unknown_reset_options(env_id, options, text):
-    env = batchenv.make(env_id, 3)
-    env.reset(seed=0)
+    env = begun(batchenv.make(env_id, 3))
     env.step(env.action_space.sample())
     before = env.snapshot()
     mask = np.array([False, True, False])
@@ -224,8 +221,7 @@ def test_actions(env, actions):
 @pytest.mark.parametrize("lane", [0, 50, 99])
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8, np.uint64, np.uint8, ">i8"])
 def test_discrete_out_of_range(lane, dtype):
-    env = batchenv.make("CartPole-v1", 100)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 100))
     before = np.stack(env.get_attr("state"))
     actions = np.zeros(100, dtype)
     bad = [2, 100] if np.dtype(dtype).kind == "u" else [2, -1, 100]
@@ -245,8 +241,7 @@ def test_discrete_out_of_range(lane, dtype):
 @pytest.mark.parametrize("lane", [0, 50, 99])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64])
 def test_continuous_out_of_range(lane, dtype):
-    env = batchenv.make("Pendulum-v1", 100)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Pendulum-v1", 100))
     before = np.stack(env.get_attr("state"))
     actions = np.zeros((100, 1), dtype)
     for value in [3, -3] if dtype == np.int64 else [2.5, -2.5, np.nan, np.inf, -np.inf, 3e4]:
@@ -254,8 +249,7 @@ def test_continuous_out_of_range(lane, dtype):
         with pytest.raises(ValueError, match=f"of lane {lane} "):
             env.step(actions)
         np.testing.assert_array_equal(np.stack(env.get_attr("state")), before)
-    clipping = batchenv.make("Pendulum-v1", 100, clip_actions=True)
-    clipping.reset(seed=0)
+    clipping = begun(batchenv.make("Pendulum-v1", 100, clip_actions=True))
     for value in (np.nan, np.inf) if dtype != np.int64 else ():
         actions[lane] = value
         with pytest.raises(ValueError, match=f"of lane {lane} "):
@@ -286,16 +280,14 @@ def test_unusual_but_right_actions():
     forms += [values.astype(t) for t in (np.int8, np.uint8, np.int16, np.int32, np.uint32, np.uint64, np.longlong)]
     results = []
     for actions in forms:
-        env = batchenv.make("CartPole-v1", 100)
-        env.reset(seed=0)
+        env = begun(batchenv.make("CartPole-v1", 100))
         results.append(env.step(actions)[0].tobytes())
     assert len(set(results)) == 1
 
 
 @pytest.mark.parametrize("change", range(11))
 def test_out(change):
-    env = batchenv.make("CartPole-v1", 100)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 100))
     before = np.stack(env.get_attr("state"))
     actions = np.zeros(100, np.int64)
     out = [np.zeros((100, 4), np.float32), np.zeros(100), np.zeros(100, bool), np.zeros(100, bool)]
@@ -327,8 +319,7 @@ NUMBERS = [2, np.int8(2), np.float32(2), np.array(2), np.array(2.0), Decimal(2),
 @pytest.mark.parametrize("value", [*NOT_NUMBERS, *NO_FLOATS, float("nan"), object], ids=repr)
 def test_what_is_no_number(value):
     """Each place where a number belongs names its argument; no OverflowError, nothing of NumPy's or float's own."""
-    env = batchenv.make("CartPole-v1", 2)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 2))
     before = env.get_params()["gravity"], env.snapshot()
     calls = {
         "reward_scale": lambda: batchenv.make("CartPole-v1", 2, reward_scale=value),

@@ -18,6 +18,7 @@ from batchenv.backend.lanes import lane_indices
 from batchenv.envs import translator
 from batchenv.envs.drawing import Drawn, GymnasiumDrawer
 from helpers import ids
+from helpers.begun import begun
 from helpers.processes import run_python
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
@@ -38,8 +39,7 @@ def sync(env_id, lanes, mode=AutoresetMode.NEXT_STEP, limit=None, **kwargs):
 
 
 def test_call_draws_every_lane():
-    env = batchenv.make("CartPole-v1", 3, render_mode="rgb_array")
-    env.reset(seed=1)
+    env = begun(batchenv.make("CartPole-v1", 3, render_mode="rgb_array"), seed=1)
     for a, b in zip(env.call("render"), env.render(), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -109,8 +109,7 @@ def test_parameters_are_drawn(env_id, params):
     assert_same_frames(ours.render(), theirs.render())
     again = ours.render([1])[0]
     for name, value in params.items():
-        made = batchenv.make(env_id, 1, render_mode="rgb_array", **{name: value})
-        made.reset(seed=3)
+        made = begun(batchenv.make(env_id, 1, render_mode="rgb_array", **{name: value}), seed=3)
         if env_id != "Pendulum-v1":  # whose torque shows only after a step
             assert not np.array_equal(made.render()[0], before[0]), name
     np.testing.assert_array_equal(again, ours.render()[1])
@@ -181,8 +180,7 @@ def test_pendulum_shows_the_last_action_of_a_rollout():
 
 @pytest.mark.parametrize("way", ["restore", "deepcopy"])
 def test_pendulum_shows_no_action_that_it_does_not_know(way):
-    env = batchenv.make("Pendulum-v1", 1, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Pendulum-v1", 1, render_mode="rgb_array"))
     env.step([[2.0]])
     saved = env.snapshot()
     if way == "restore":
@@ -287,8 +285,7 @@ def test_toy_text(env_id, kwargs, least, mode):
 
 
 def test_copies_draw_the_same_map():
-    env = batchenv.make("FrozenLake-v1", 2, map_name=None, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make("FrozenLake-v1", 2, map_name=None, render_mode="rgb_array"))
     assert_same_frames(copy.deepcopy(env).render(), env.render())
 
 
@@ -312,8 +309,7 @@ def test_every_type_has_a_drawing():
 
 
 def test_lanes():
-    env = batchenv.make("CartPole-v1", 5, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 5, render_mode="rgb_array"))
     every = env.render()
     assert len({frame.tobytes() for frame in every}) == 5
     mask = np.array([True, False, False, True, False])
@@ -354,8 +350,7 @@ def test_lanes():
     ],
 )
 def test_wrong_lanes(lanes, error, text):
-    env = batchenv.make("CartPole-v1", 5, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 5, render_mode="rgb_array"))
     with pytest.raises(error, match=text):
         env.render(lanes)
     with pytest.raises(error, match=text):
@@ -382,8 +377,7 @@ def test_order_of_calls():
     env.close()
     with pytest.raises(ClosedEnvironmentError):
         env.render()
-    plain = batchenv.make("CartPole-v1", 1)
-    plain.reset(seed=0)
+    plain = begun(batchenv.make("CartPole-v1", 1))
     with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
         assert plain.render() is None
     with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
@@ -399,8 +393,7 @@ def test_without_pygame(monkeypatch):
 
 def test_without_box2d(monkeypatch):
     monkeypatch.setitem(sys.modules, "Box2D", None)
-    env = batchenv.make("LunarLander-v3", 2)  # steps need no library
-    env.reset(seed=0)
+    env = begun(batchenv.make("LunarLander-v3", 2))  # steps need no library
     env.step(env.action_space.sample())
     for missing in ("Box2D", "pygame"):
         monkeypatch.setitem(sys.modules, missing, None)
@@ -493,8 +486,7 @@ def test_single_env(env_id):
         action = ours.action_space.sample()
         if any(ours.step(action)[2:4]) | any(theirs.step(action)[2:4]):
             ours.reset(), theirs.reset()
-    many = gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array_list")
-    many.reset(seed=2)
+    many = begun(gymnasium.make(f"batchenv/{env_id}", render_mode="rgb_array_list"), seed=2)
     many.step(action)
     assert len(many.render()) == 2
 
@@ -543,8 +535,7 @@ def test_human_rendering_wrapper():
     pytest.importorskip("cv2", reason="the wrapper needs opencv: pip install 'gymnasium[other]'")
     import pygame
 
-    env = wrappers.HumanRendering(batchenv.make("CartPole-v1", 4, render_mode="rgb_array"))
-    env.reset(seed=0)
+    env = begun(wrappers.HumanRendering(batchenv.make("CartPole-v1", 4, render_mode="rgb_array")))
     env.step([0, 1, 0, 1])
     assert pygame.display.get_surface() is not None
     env.close()
@@ -571,8 +562,7 @@ def check_video(folder, recorded):
 def test_vector_record_video(tmp_path):
     pytest.importorskip("moviepy", reason="videos need moviepy: pip install 'batchenv[render]'")
     env = batchenv.make("CartPole-v1", 4, render_mode="rgb_array", max_episode_steps=9)
-    env = wrappers.RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: episode == 0)
-    env.reset(seed=0)
+    env = begun(wrappers.RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: episode == 0))
     for _ in range(9):
         env.step([0, 1, 0, 1])
     recorded = env.recorded_frames
@@ -586,8 +576,7 @@ def test_vector_record_video(tmp_path):
 def test_record_video(tmp_path):
     pytest.importorskip("moviepy", reason="videos need moviepy: pip install 'batchenv[render]'")
     env = gymnasium.make("batchenv/Pendulum-v1", render_mode="rgb_array", max_episode_steps=8)
-    env = RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: True)
-    env.reset(seed=0)
+    env = begun(RecordVideo(env, str(tmp_path / "videos"), episode_trigger=lambda episode: True))
     for _ in range(8):
         env.step(np.array([1.0], np.float32))
     recorded = env.recorded_frames

@@ -11,14 +11,14 @@ from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 
 import batchenv
+from helpers.begun import begun
 
 LANES = 9
 
 
 def ended(env_id="CartPole-v1", **keywords):
     """The infos of a step in which some lanes ended and others did not."""
-    env = batchenv.make(env_id, LANES, autoreset_mode="SameStep", **keywords)
-    env.reset(seed=3)
+    env = begun(batchenv.make(env_id, LANES, autoreset_mode="SameStep", **keywords), seed=3)
     env.action_space.seed(3)
     for _ in range(500):
         result = env.step(env.action_space.sample())
@@ -59,14 +59,12 @@ def test_final_rows_are_those_of_final_obs(env_id, keywords):
 
 
 def test_steps_that_end_nothing_have_no_final_rows():
-    env = batchenv.make("CartPole-v1", 3, autoreset_mode="SameStep")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3, autoreset_mode="SameStep"))
     infos = env.step(np.zeros(3, int))[4]
     lanes, rows = infos.final_rows
     assert dict(infos) == {} and lanes.shape == (0,) and rows.shape == (0, 4) and rows.dtype == np.float32
     for mode in ("NextStep", "Disabled"):
-        env = batchenv.make("CartPole-v1", 3, autoreset_mode=mode)
-        env.reset(seed=0)
+        env = begun(batchenv.make("CartPole-v1", 3, autoreset_mode=mode))
         assert type(env.step(np.zeros(3, int))[4]) is dict
 
 
@@ -182,8 +180,7 @@ def test_gymnasium_wrappers_see_what_they_see_of_sync_vector_env():
     import gymnasium
 
     def run(env):
-        env = vector_wrappers.DictInfoToList(vector_wrappers.RecordEpisodeStatistics(env))
-        env.reset(seed=5)
+        env = begun(vector_wrappers.DictInfoToList(vector_wrappers.RecordEpisodeStatistics(env)), seed=5)
         rng = np.random.default_rng(0)
         told = []
         for _ in range(60):
@@ -205,8 +202,7 @@ def test_gymnasium_wrappers_see_what_they_see_of_sync_vector_env():
 
 
 def test_final_rows_of_stored_steps_stay():
-    env = batchenv.make("CartPole-v1", 64, autoreset_mode="SameStep", max_episode_steps=3)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 64, autoreset_mode="SameStep", max_episode_steps=3))
     stored = []
     for _ in range(30):
         infos = env.step(np.zeros(64, int))[4]

@@ -20,6 +20,7 @@ import batchenv
 from batchenv import _core
 from batchenv.compiler import CompileError, build, libraries, template
 from batchenv.registry import TABLE
+from helpers.begun import begun
 from helpers.own_env import edit, refused
 from helpers.processes import command_line as run
 from helpers.processes import python, run_python, succeeded
@@ -93,8 +94,7 @@ def test_snapshots_rollouts_async_params_and_transforms(walk, every_isa):
     (name,) = batchenv.compile(walk).ids
     lanes = 70
     slips = np.linspace(0, 0.5, lanes)
-    env = batchenv.make(name, lanes, slip=slips, record_episode_statistics=True, frame_stack=2)
-    env.reset(seed=1)
+    env = begun(batchenv.make(name, lanes, slip=slips, record_episode_statistics=True, frame_stack=2), seed=1)
     snapshot = env.snapshot()
     first = env.rollout(50, policy="random", seed=1)
     env.restore(snapshot)
@@ -286,8 +286,7 @@ def test_a_file_compiled_by_hand_without_an_instruction_set_is_loaded(walk, tmp_
 @pytest.mark.parametrize("gone", ["nothing", "library", "library and edited", "library and source"])
 def test_a_pickle_finds_its_code_in_another_process(walk, tmp_path, gone):
     library = batchenv.compile(walk)
-    env = batchenv.make(library.ids[0], 6, slip=0.3)
-    env.reset(seed=1)
+    env = begun(batchenv.make(library.ids[0], 6, slip=0.3), seed=1)
     (tmp_path / "env.pickle").write_bytes(pickle.dumps(env))
     if gone != "nothing":
         os.unlink(library.path)
@@ -623,8 +622,7 @@ def test_the_check_sees_rows_of_bytes_that_are_not_written(walk, monkeypatch):
     (name,) = batchenv.compile(walk, cflags="-w").ids
     monkeypatch.setenv("BATCHENV_CHECK_WRITES", "1")
     for cost in (1.0, 0.0):
-        env = batchenv.make(name, 5, step_cost=cost)
-        env.reset(seed=0)
+        env = begun(batchenv.make(name, 5, step_cost=cost))
         if cost:
             assert (env.step(np.ones(5, int))[0] == 0xA5).sum(axis=1).tolist() == [4] * 5
         else:
@@ -671,8 +669,7 @@ def test_a_failure_without_a_message_is_one(failing, function, flags, lanes):
     """A step that returned -1, and had not called be_fail, left the rows of the step before."""
     name = failing(function, flags)
     with pytest.raises((ValueError, RuntimeError), match="has failed without a message: each must return BE_OK"):
-        env = batchenv.make(name, lanes)
-        env.reset(seed=0)
+        env = begun(batchenv.make(name, lanes))
         env.step(np.ones(lanes, int))
 
 
@@ -783,8 +780,7 @@ def trail(walk):
 
 def test_infos_of_several_values_that_are_there_where_one_is_not_0(trail):
     for mode in ("NextStep", "SameStep"):
-        env = batchenv.make(trail, 3, slip=0.0, autoreset_mode=mode, max_episode_steps=2)
-        env.reset(seed=0)
+        env = begun(batchenv.make(trail, 3, slip=0.0, autoreset_mode=mode, max_episode_steps=2))
         infos = env.step([0, 1, 1])[4]
         assert infos["trail"].shape == (3, 4) and infos["_trail"].tolist() == [False, True, True]
         assert infos["trail"][1, 0] == 0 < infos["trail"][1, 1]
@@ -795,8 +791,7 @@ def test_infos_of_several_values_that_are_there_where_one_is_not_0(trail):
 
 
 def test_lanes_cannot_have_shapes_of_their_own(trail):
-    narrow = batchenv.make(trail, 2, step_cost=2.0)
-    narrow.reset(seed=0)
+    narrow = begun(batchenv.make(trail, 2, step_cost=2.0))
     assert narrow.rollout([[1, 1]]).infos["trail"].shape == (1, 2, 2)
     with pytest.raises(ValueError, match=r'lane 1 give "trail" another shape or dtype than those of lane 0'):
         batchenv.make(trail, 3, step_cost=[0.0, 2.0, 0.0])

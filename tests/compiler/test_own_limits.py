@@ -6,6 +6,7 @@ import pytest
 
 import batchenv
 from batchenv import LaneError
+from helpers.begun import begun
 
 # A lane counts its steps in the last value of its state, ends after `limit` of them, and fails in step `fails`.
 COUNTER = """
@@ -65,8 +66,7 @@ def counter(cache):
 
 @pytest.mark.parametrize("lanes", [1, 9, 70])
 def test_the_state_has_the_size_that_prepare_gives(counter, lanes):
-    env = batchenv.make(counter, lanes, size=7, limit=20)
-    env.reset(seed=0)
+    env = begun(batchenv.make(counter, lanes, size=7, limit=20))
     for _ in range(4):
         env.step(np.zeros(lanes, int))
     assert np.array(env.get_attr("tape")).shape == (lanes, 7)
@@ -83,8 +83,7 @@ def test_the_state_has_the_size_that_prepare_gives(counter, lanes):
 
 
 def test_the_state_is_set_from_python(counter):
-    env = batchenv.make(counter, 5, size=3, limit=20)
-    env.reset(seed=0)
+    env = begun(batchenv.make(counter, 5, size=3, limit=20))
     assert env.set_state({"tape": [7, 8, 9]}, [1]).tolist() == [0, 9, 0, 0, 0]
     assert env.set_state({"tape": [[1, 2, 3], [4, 5, 6]]}, [4, 2]).tolist() == [0, 9, 6, 0, 3]
     assert env.step(np.zeros(5, int))[0].tolist() == [1, 10, 7, 1, 4]
@@ -101,8 +100,7 @@ def test_the_state_is_set_from_python(counter):
 @pytest.mark.parametrize("keywords", [{}, {"action_repeat": 2}, {"max_episode_steps": 4}])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_the_type_truncates(counter, mode, keywords):
-    env = batchenv.make(counter, 9, autoreset_mode=mode, **keywords)
-    env.reset(seed=0)
+    env = begun(batchenv.make(counter, 9, autoreset_mode=mode, **keywords))
     flags = [tuple(x[0] for x in env.step(np.arange(9) % 2)[2:4]) for _ in range(5)]
     cut = {"action_repeat": 3, "max_episode_steps": 4}.get(next(iter(keywords), ""), 5)
     assert [f.tolist() for _, f in flags[: cut - 1]] == [False] * (cut - 1) and flags[cut - 1][1]
@@ -117,8 +115,7 @@ def test_the_type_truncates(counter, mode, keywords):
 def test_a_lane_fails_alone(counter, lanes, mode):
     fails = np.zeros(lanes)
     fails[1] = 2
-    env = batchenv.make(counter, lanes, fails=fails, limit=9, autoreset_mode=mode)
-    env.reset(seed=0)
+    env = begun(batchenv.make(counter, lanes, fails=fails, limit=9, autoreset_mode=mode))
     env.step(np.zeros(lanes, int))
     with pytest.raises(LaneError, match="step 2 fails") as error:
         env.step(np.zeros(lanes, int))
@@ -132,8 +129,7 @@ def test_a_lane_fails_alone(counter, lanes, mode):
 
 
 def test_a_lane_that_is_stepped_with_few_others_fails_alone(counter):
-    env = batchenv.make(counter, 70, fails=np.where(np.arange(70) == 33, 1.0, 0.0))
-    env.reset(seed=0)
+    env = begun(batchenv.make(counter, 70, fails=np.where(np.arange(70) == 33, 1.0, 0.0)))
     with pytest.raises(LaneError, match="step 1 fails") as error:
         env.step([0, 0, 0], env_id=[5, 33, 60])
     assert error.value.env_id.tolist() == [33]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 from helpers.forged import forge
 from helpers.own_env import ONE_NUMBER
 
@@ -66,8 +67,7 @@ def positions(env, steps=3):
 
 def test_each_lane_has_its_own_values(strides):
     values = mixed()
-    env = batchenv.make(strides, 69, **values)
-    env.reset(seed=0)
+    env = begun(batchenv.make(strides, 69, **values))
     signs, factors = np.where(values["down"], -1, 1), np.where(values["pace"] == "gallop", 2, 1)
     np.testing.assert_array_equal(positions(env), 3 * values["n"] * signs * factors)
     params = env.get_params()
@@ -78,8 +78,7 @@ def test_each_lane_has_its_own_values(strides):
 
 
 def test_changes_of_single_lanes(strides):
-    env = batchenv.make(strides, 4)
-    env.reset(seed=0)
+    env = begun(batchenv.make(strides, 4))
     env.set_params(n=[10, 20], lanes=[3, 1])
     env.set_params(down=True, pace="gallop", lanes=[1])
     assert positions(env, 1).tolist() == [3, -40, 3, 10]
@@ -95,8 +94,7 @@ def test_changes_of_single_lanes(strides):
 
 def test_snapshots_and_pickles_hold_them(strides):
     values = mixed()
-    env = batchenv.make(strides, 69, **values)
-    env.reset(seed=0)
+    env = begun(batchenv.make(strides, 69, **values))
     positions(env, 1)
     saved = env.snapshot()
     wanted = positions(env, 1)
@@ -108,8 +106,7 @@ def test_snapshots_and_pickles_hold_them(strides):
         other.restore(saved)
         np.testing.assert_array_equal(positions(other, 1), wanted)
         np.testing.assert_array_equal(other.get_params()["pace"], values["pace"])
-    plain = batchenv.make(strides, 2)
-    plain.reset(seed=0)
+    plain = begun(batchenv.make(strides, 2))
     plain.restore(saved, lanes=[1], rows=[3])
     assert plain.get_attr("n") == (3, 4) and plain.get_attr("pace") == ("walk", "gallop")
     assert plain.get_attr("down") == (False, True)
@@ -150,8 +147,7 @@ def test_wrong_values_change_nothing(strides, change, error, text):
 
 
 def test_a_damaged_snapshot_is_refused(strides):
-    env = batchenv.make(strides, 2, n=[4, 5], down=[False, True], pace=["walk", "gallop"])
-    env.reset(seed=0)
+    env = begun(batchenv.make(strides, 2, n=[4, 5], down=[False, True], pace=["walk", "gallop"]))
     env.restore(forge(env, n=100, down=1, pace=0))
     for name, wrong in [("n", 4.5), ("n", 101), ("down", 2), ("pace", 2), ("pace", -1), ("pace", 0.5), ("n", np.nan)]:
         with pytest.raises(ValueError, match=f"the snapshot is damaged: {name} is out of range"):

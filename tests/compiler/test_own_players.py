@@ -7,6 +7,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from helpers.begun import begun
 from helpers.project import ROOT
 
 LANES = 9
@@ -117,8 +118,7 @@ def test_each_player_as_a_lane():
 
 
 def test_the_whole_is_a_batch_env():
-    env = batchenv.make("Race-v0", 4, fall=[0.0, 1.0, 0.5, 0.5])
-    env.reset(seed=0)
+    env = begun(batchenv.make("Race-v0", 4, fall=[0.0, 1.0, 0.5, 0.5]))
     _, rewards, _, _, infos = env.step({"red": np.ones(4, int), "blue": np.zeros(4, int)})
     np.testing.assert_array_equal(rewards, infos["red"]["reward"] + infos["blue"]["reward"])
     env.set_state({"place": [11, 11]}, [2])
@@ -126,8 +126,7 @@ def test_the_whole_is_a_batch_env():
 
 
 def test_wrong_actions_and_what_is_not_there():
-    env = batchenv.make_parallel("Race-v0", 2, max_episode_steps=5)
-    env.reset(seed=0)
+    env = begun(batchenv.make_parallel("Race-v0", 2, max_episode_steps=5))
     for actions, text in [
         ({"red": [0, 0]}, r"actions lack \['blue'\]"),
         ({"red": [0, 0], "blue": [0, 2]}, r"actions\['blue'\]\[1\]=2 is not in 0\.\.1"),

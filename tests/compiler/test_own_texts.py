@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 from helpers.own_env import ONE_NUMBER
 from helpers.processes import command_line, succeeded
 from helpers.project import ROOT
@@ -86,8 +87,7 @@ def test_a_level(source):
 
 
 def test_some_lanes_at_a_time(source):
-    env = batchenv.make("Line-v0", 40, level="xyz")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Line-v0", 40, level="xyz"))
     lanes = np.array([3, 17, 38])
     assert env.step(np.zeros(3, np.int64), lanes)[1].tolist() == [ord("y")] * 3
     sent = batchenv.make("Line-v0", 40, batch_size=8, level="xyz")
@@ -109,8 +109,7 @@ def test_a_path(source, tmp_path):
 
 
 def test_pickles_snapshots_and_specs_hold_it(source):
-    env = batchenv.make("Line-v0", 2, level="xyz")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Line-v0", 2, level="xyz"))
     env.step(np.zeros(2, np.int64))
     copy = pickle.loads(pickle.dumps(env))
     saved = env.snapshot()

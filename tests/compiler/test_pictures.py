@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 from helpers.own_env import edit
 from helpers.project import ROOT
 
@@ -50,10 +51,8 @@ def test_lanes_are_drawn_as_they_are(treasure):
 def test_gymnasium_takes_the_pictures(treasure, tmp_path):
     pytest.importorskip("moviepy", reason="needs moviepy: pip install moviepy")
     name = batchenv.spec(treasure).id
-    one = gymnasium.make(name, render_mode="rgb_array")
-    one.reset(seed=3)
-    vector = gymnasium.make_vec(name, num_envs=3, render_mode="rgb_array")
-    vector.reset(seed=3)
+    one = begun(gymnasium.make(name, render_mode="rgb_array"), seed=3)
+    vector = begun(gymnasium.make_vec(name, num_envs=3, render_mode="rgb_array"), seed=3)
     np.testing.assert_array_equal(one.render(), vector.render()[0])
     recorded = gymnasium.wrappers.vector.RecordVideo(
         vector, str(tmp_path / "videos"), step_trigger=lambda step: step == 0

@@ -7,6 +7,7 @@ import pytest
 
 import batchenv
 from batchenv.compiler import CompileError
+from helpers.begun import begun
 from helpers.own_env import QUICK, edit, made, refused
 
 OBSERVATION = '{"", BE_OBSERVATION, BE_DISCRETE(LENGTH)}'
@@ -107,8 +108,7 @@ def test_an_info_in_the_place_of_the_statistics_is_told(walk, name):
     match = rf"into infos\['episode'\], and type Walk\w+ has the info '{name}' of its own \(row 2 of \.ports\): give"
     with pytest.raises(ValueError, match=match):
         batchenv.make(made_id, 2, record_episode_statistics=True)
-    env = batchenv.make(made_id, 2)
-    env.reset(seed=0)
+    env = begun(batchenv.make(made_id, 2))
     assert name.partition("/")[0] in env.step([0, 1])[4]
 
 
@@ -216,6 +216,5 @@ def test_a_family_that_is_built_in_is_a_heading(walk, family, kind):
     edit(walk, f'.name = "{name}"', f'.name = "{kind}"')
     (env_id,) = batchenv.compile(walk, cflags=QUICK).ids
     assert env_id in batchenv.list_envs(None)
-    plain = batchenv.make(env_id, 2)
-    plain.reset(seed=0)
+    plain = begun(batchenv.make(env_id, 2))
     assert plain.step(np.zeros(2, np.int64))[1].shape == (2,)

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 from helpers.parity import make_gymnasium
 
 
@@ -94,8 +95,7 @@ def test_masked_reset(env_id):
     ],
 )
 def test_mask_errors(mask, error, text):
-    env = batchenv.make("CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3))
     with pytest.raises(error, match=text):
         env.reset(options={"reset_mask": mask})
 
@@ -127,8 +127,7 @@ def test_order_of_calls():
 
 
 def test_attributes_of_lanes():
-    env = batchenv.make("CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3))
     assert env.get_attr("gravity") == (9.8, 9.8, 9.8)
     assert env.call("render_mode") == (None, None, None)
     np.testing.assert_array_equal(np.stack(env.get_attr("state")).astype(np.float32), env.reset(seed=0)[0])

@@ -5,6 +5,7 @@ import pytest
 
 import batchenv
 from batchenv import _core
+from helpers.begun import begun
 from helpers.lockstep import actions_of
 
 LANES = 5
@@ -219,8 +220,7 @@ def test_steps_of_some_lanes_have_theirs(env_id, mode):
 @each_id
 def test_arrays_that_are_held_are_not_written_again(env_id):
     rewards_of = CASES[env_id][1]
-    env = make(env_id)
-    env.reset(seed=1)
+    env = begun(make(env_id), seed=1)
     held = [rewards_of(env.step(action)[4]) for action in actions_of(env, 10)]
     copies = [rewards.copy() for rewards in held]
     for action in actions_of(env, 10, seed=5):
@@ -232,8 +232,7 @@ def test_arrays_that_are_held_are_not_written_again(env_id):
 @each_id
 def test_rewards_of_before_do_not_come_back(env_id):
     rewards_of = CASES[env_id][1]
-    env = make(env_id)
-    env.reset(seed=1)
+    env = begun(make(env_id), seed=1)
     actions = actions_of(env, 6)
     snapshot = env.snapshot()
     expected = [rewards_of(env.step(action)[4]).copy() for action in actions]
@@ -244,8 +243,7 @@ def test_rewards_of_before_do_not_come_back(env_id):
 
 
 def test_a_failed_lane_has_none():
-    env = make("SyntheticNested-v0", fail_step=2, fail_lane=3, end_probability=0.0)
-    env.reset(seed=0)
+    env = begun(make("SyntheticNested-v0", fail_step=2, fail_lane=3, end_probability=0.0))
     actions = actions_of(env, 3)
     assert env.step(actions[0])[4]["team"]["rewards"].all(axis=1).any()
     with pytest.raises(batchenv.LaneError) as problem:
@@ -255,8 +253,7 @@ def test_a_failed_lane_has_none():
 
 
 def test_resets_of_some_lanes_have_dicts_with_masks():
-    env = make("SyntheticDict-v0", 3, autoreset_mode="Disabled", end_probability=0.0)
-    env.reset(seed=1)
+    env = begun(make("SyntheticDict-v0", 3, autoreset_mode="Disabled", end_probability=0.0), seed=1)
     env.step(actions_of(env, 1)[0])
     mask = np.array([False, True, True])
     _, info = env.reset(options={"reset_mask": mask})
@@ -267,8 +264,7 @@ def test_resets_of_some_lanes_have_dicts_with_masks():
 
 
 def test_a_dict_has_the_lanes_that_have_anything_in_it():
-    env = make("SyntheticDict-v0", end_probability=0.3)
-    env.reset(seed=1)
+    env = begun(make("SyntheticDict-v0", end_probability=0.3), seed=1)
     started = 0
     for action in actions_of(env, 30):
         *_, info = env.step(action)

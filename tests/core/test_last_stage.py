@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 
 import batchenv
+from helpers.begun import begun
 from helpers.lockstep import actions_of
 
 LANES = 7
@@ -127,8 +128,7 @@ def test_sent_steps_are_normalized_as_others():
 
 
 def test_pickles_hold_the_moments():
-    env = ours("Pendulum-v1", "NextStep", **EVERYTHING)
-    env.reset(seed=7)
+    env = begun(ours("Pendulum-v1", "NextStep", **EVERYTHING), seed=7)
     actions = actions_of(env, 50)
     for row in actions[:20]:
         env.step(row)
@@ -162,8 +162,7 @@ def test_observations_that_cannot_be_clipped():
 
 
 def test_moments_that_are_none_are_refused_before_a_lane_moves():
-    env = ours("CartPole-v1", "NextStep", normalize_reward=0.9)
-    env.reset(seed=0)
+    env = begun(ours("CartPole-v1", "NextStep", normalize_reward=0.9))
     env.reward_normalizer.return_rms.var = np.ones(3)
     with pytest.raises(TypeError, match=r"env\.reward_normalizer\.return_rms\.var"):
         env.step(np.zeros(LANES, int))

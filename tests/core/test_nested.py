@@ -14,6 +14,7 @@ from gymnasium.vector.utils import iterate
 import batchenv
 from batchenv.backend import core
 from batchenv.spaces import nested
+from helpers.begun import begun
 from helpers.lockstep import actions_of
 
 LANES = 5
@@ -234,8 +235,7 @@ def nested_stack(values):
 
 @ids
 def test_random_rollouts_draw_from_the_whole_action_space(env_id):
-    env = batchenv.make(env_id, LANES)
-    env.reset(seed=2)
+    env = begun(batchenv.make(env_id, LANES), seed=2)
     actions = env.rollout(400, policy="random", seed=1).actions
     for t in range(0, 400, 37):
         assert env.action_space.contains(each(lambda part: part[t], actions))  # noqa: B023
@@ -269,8 +269,7 @@ def test_out(env_id):
 
 
 def test_out_is_checked():
-    env = batchenv.make("SyntheticDict-v0", LANES)
-    env.reset(seed=4)
+    env = begun(batchenv.make("SyntheticDict-v0", LANES), seed=4)
     action = env.action_space.sample()
     before = env.snapshot()
     part = np.empty((LANES, 3, 4), np.uint8)
@@ -309,8 +308,7 @@ def test_what_is_held_is_not_written_again(env_id):
 
 @ids
 def test_snapshots(env_id):
-    env = batchenv.make(env_id, LANES)
-    env.reset(seed=5)
+    env = begun(batchenv.make(env_id, LANES), seed=5)
     actions = actions_of(env, 30)
     for action in actions[:10]:
         env.step(action)
@@ -325,8 +323,7 @@ def test_snapshots(env_id):
 
 
 def test_actions_are_checked_by_part():
-    env = batchenv.make("SyntheticNested-v0", LANES)
-    env.reset(seed=0)
+    env = begun(batchenv.make("SyntheticNested-v0", LANES))
     before = env.snapshot()
     gear, hand, dials = env.action_space.sample()
     beyond = dials.copy()
@@ -350,8 +347,7 @@ def test_actions_are_checked_by_part():
 
 
 def test_a_failed_lane_shows_zeros_in_all_parts():
-    env = batchenv.make("SyntheticNested-v0", LANES, fail_step=2, fail_lane=3, end_probability=0.0)
-    env.reset(seed=0)
+    env = begun(batchenv.make("SyntheticNested-v0", LANES, fail_step=2, fail_lane=3, end_probability=0.0))
     actions = actions_of(env, 3)
     env.step(actions[0])
     with pytest.raises(batchenv.LaneError) as problem:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 
 LANES = 70
 STEPS = 120
@@ -111,8 +112,7 @@ def test_every_number_is_covered():
 
 
 def test_read_and_change():
-    env = batchenv.make("CartPole-v1", 6, length=[0.5, 0.5, 0.6, 0.7, 0.8, 0.9])
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, length=[0.5, 0.5, 0.6, 0.7, 0.8, 0.9]))
     lengths = env.get_params()["length"]
     np.testing.assert_array_equal(lengths, [0.5, 0.5, 0.6, 0.7, 0.8, 0.9])
     lengths[:] = 3  # a copy
@@ -129,8 +129,7 @@ def test_read_and_change():
 @pytest.mark.parametrize("name", ["gravity", "max_torque"])  # the second one is the action space's bound
 def test_spaces_stay_seeded(name):
     def drawn():
-        env = batchenv.make("CartPole-v1" if name == "gravity" else "Pendulum-v1", 8)
-        env.reset(seed=0)
+        env = begun(batchenv.make("CartPole-v1" if name == "gravity" else "Pendulum-v1", 8))
         for space in (env.action_space, env.single_action_space, env.observation_space):
             space.seed(3)
         env.set_attr(name, 5.0)
@@ -209,8 +208,7 @@ def test_a_combination_that_is_wrong_in_one_lane():
 
 @pytest.mark.parametrize("env_id", ["MountainCar-v0", "MountainCarContinuous-v0"])
 def test_two_bounds_may_be_one(env_id):
-    env = batchenv.make(env_id, 2, min_position=0.25, max_position=0.25)
-    env.reset(seed=1)
+    env = begun(batchenv.make(env_id, 2, min_position=0.25, max_position=0.25), seed=1)
     observations = env.step(env.action_space.sample())[0]
     np.testing.assert_array_equal(observations[:, 0], np.float32(0.25))
     with pytest.raises(ValueError, match=r"min_position=0\.25 must not be above max_position=0\.2499"):

@@ -6,6 +6,7 @@ import pytest
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 
 STEPS = 60
 
@@ -51,8 +52,7 @@ def test_equals_steps(env_id, lanes, mode):
 
 @pytest.mark.parametrize("env_id", ids.OWN)
 def test_random_policy(env_id):
-    env = batchenv.make(env_id, 300)
-    env.reset(seed=0)
+    env = begun(batchenv.make(env_id, 300))
     result = env.rollout(200, policy="random", seed=7)
     assert all(a in env.single_action_space for a in result.actions[::50, ::37].reshape(-1, *result.actions.shape[2:]))
     space = env.single_action_space
@@ -65,16 +65,14 @@ def test_random_policy(env_id):
         expected = flat.size / space.n
         assert ((counts - expected) ** 2 / expected).sum() < 40  # chi squared, at most 5 degrees of freedom
     # The same stream again, however many threads; and it goes on where it stopped.
-    again = batchenv.make(env_id, 300, num_threads=1)
-    again.reset(seed=0)
+    again = begun(batchenv.make(env_id, 300, num_threads=1))
     first, second = again.rollout(80, policy="random", seed=7), again.rollout(120, policy="random")
     np.testing.assert_array_equal(np.concatenate([first.actions, second.actions]), result.actions)
     for x, y, z in zip(parts(first.observations), parts(second.observations), parts(result.observations), strict=True):
         np.testing.assert_array_equal(np.concatenate([x, y]), z)
     assert not np.array_equal(again.rollout(80, policy="random", seed=8).actions, first.actions)
     # Actions that were drawn, given: the same rollout.
-    given = batchenv.make(env_id, 300)
-    given.reset(seed=0)
+    given = begun(batchenv.make(env_id, 300))
     np.testing.assert_array_equal(given.rollout(result.actions).rewards, result.rewards)
 
 
@@ -91,8 +89,7 @@ def test_random_actions_stay_those_of_earlier_versions():
 
 
 def test_lanes_and_steps_are_uncorrelated():
-    env = batchenv.make("CartPole-v1", 512)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 512))
     a = env.rollout(512, policy="random", seed=1).actions * 2.0 - 1
     bound = 5 / np.sqrt(a.size)
     assert abs((a[1:] * a[:-1]).mean()) < bound and abs((a[:, 1:] * a[:, :-1]).mean()) < bound
@@ -100,8 +97,7 @@ def test_lanes_and_steps_are_uncorrelated():
 
 
 def test_parts_of_an_action_are_uncorrelated():
-    env = batchenv.make("SyntheticNested-v0", 64)
-    env.reset(seed=0)
+    env = begun(batchenv.make("SyntheticNested-v0", 64))
     gear, push, dials = env.rollout(200, policy="random", seed=1).actions
     columns = [gear, *(push[key][..., j] for key in ("keys", "push") for j in range(2)), dials[..., 0], dials[..., 1]]
     correlations = np.corrcoef([column.ravel() for column in columns])
@@ -120,8 +116,7 @@ def test_out():
 
 
 def test_no_steps():
-    env = batchenv.make("CartPole-v1", 5)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 5))
     assert env.rollout(0, policy="random").observations.shape == (0, 5, 4)
 
 
@@ -145,8 +140,7 @@ def test_no_steps():
     ],
 )
 def test_bad_input_steps_nothing(arguments, error, words):
-    env = batchenv.make("CartPole-v1", 5)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 5))
     before = env.snapshot()
     with pytest.raises(error, match=words):
         env.rollout(**arguments)

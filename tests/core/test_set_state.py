@@ -8,13 +8,13 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import batchenv
+from helpers.begun import begun
 
 ISAS = ["baseline", None]
 
 
 def started(env_id, lanes=5, **keywords):
-    env = batchenv.make(env_id, lanes, **keywords)
-    env.reset(seed=1)
+    env = begun(batchenv.make(env_id, lanes, **keywords), seed=1)
     return env
 
 
@@ -222,8 +222,7 @@ def test_lanes_that_cannot_be_set():
     env.async_reset(seed=0)
     with pytest.raises(RuntimeError, match=r"set_state\(\)"):
         env.set_state({"x": 0.5}, [0])
-    python = batchenv.make_python(lambda: gymnasium.make("CartPole-v1"), 2, workers="serial")
-    python.reset(seed=0)
+    python = begun(batchenv.make_python(lambda: gymnasium.make("CartPole-v1"), 2, workers="serial"))
     with pytest.raises(NotImplementedError, match=r"set_state\(\) is not possible here"):
         python.set_state({"x": 0.5})
     with pytest.raises(AttributeError, match=r"has no parameter 'x'.*set_state\(\) changes fields"):

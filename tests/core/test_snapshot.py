@@ -9,6 +9,7 @@ import pytest
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 
 MODES = ["NextStep", "SameStep", "Disabled"]
 LANES = 70
@@ -64,8 +65,7 @@ def test_goes_on_bit_for_bit(env_id, mode):
 @pytest.mark.parametrize("env_id", ids.OWN)
 def test_into_other_lanes(env_id):
     env, actions = started(env_id)
-    other = make(env_id, 5)
-    other.reset(seed=99)
+    other = begun(make(env_id, 5), seed=99)
     other.restore(env.snapshot([69, 0, 13]), [4, 1, 2])
     expected = run(env, actions)
     got = run(other, actions[:, [1, 0, 13, 3, 69]])
@@ -98,8 +98,7 @@ def test_branching():
 def test_parameters_travel_along():
     env, actions = started("CartPole-v1", gravity=np.linspace(1, 20, LANES))
     expected_from = env.snapshot([0, 69])
-    plain = make("CartPole-v1", 4)
-    plain.reset(seed=0)
+    plain = begun(make("CartPole-v1", 4))
     plain.restore(expected_from, [1, 3])
     np.testing.assert_array_equal(plain.get_params()["gravity"], [9.8, 1, 9.8, 20])
     got, expected = run(plain, actions[:, [0, 0, 0, 69]]), run(env, actions)
@@ -207,8 +206,7 @@ def test_misuse(call, error, words):
 
 
 def test_a_finished_lane_does_not_fit_same_step():
-    env = batchenv.make("CartPole-v1", 2, max_episode_steps=1)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 2, max_episode_steps=1))
     env.step(np.zeros(2, np.int64))
     with pytest.raises(ValueError, match="waits for its reset"):
         batchenv.make("CartPole-v1", 2, autoreset_mode="SameStep").restore(env.snapshot())

@@ -14,6 +14,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 from gymnasium.wrappers.utils import rescale_box
 
 import batchenv
+from helpers.begun import begun
 from helpers.parity import MODES, Case, choose, follow
 
 # Gymnasium's wrappers cast bounds that lose precision, and say so.
@@ -170,8 +171,7 @@ def test_statistics_count_raw_rewards_and_decisions(mode):
 
 
 def test_seconds_of_an_episode_pass():
-    env = batchenv.make("CartPole-v1", 3, max_episode_steps=5, record_episode_statistics=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3, max_episode_steps=5, record_episode_statistics=True))
     for _ in range(5):
         info = env.step(np.array([0, 1, 0]))[4]
     seconds = info["episode"]["t"]
@@ -291,30 +291,26 @@ def test_a_rollout_is_that_many_steps(env_id, mode, normalize):
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_restored_run_continues(env_id):
-    env = batchenv.make(env_id, LANES, max_episode_steps=21, **EVERYTHING)
-    env.reset(seed=3)
+    env = begun(batchenv.make(env_id, LANES, max_episode_steps=21, **EVERYTHING), seed=3)
     env.rollout(random_actions(env, 17))
     saved = pickle.loads(pickle.dumps(env.snapshot()))
     actions = random_actions(env, 40, seed=8)
     expected = env.rollout(actions)
-    other = batchenv.make(env_id, LANES, max_episode_steps=21, **EVERYTHING)
-    other.reset(seed=77)
+    other = begun(batchenv.make(env_id, LANES, max_episode_steps=21, **EVERYTHING), seed=77)
     other.restore(saved)
     seen = other.rollout(actions)
     for a, b in zip(seen[:4], expected[:4], strict=True):
         np.testing.assert_array_equal(a, b)
     for key in ("r", "l"):
         np.testing.assert_array_equal(seen[4]["episode"][key], expected[4]["episode"][key])
-    plain = batchenv.make(env_id, LANES, max_episode_steps=21)
-    plain.reset(seed=0)
+    plain = begun(batchenv.make(env_id, LANES, max_episode_steps=21))
     with pytest.raises(ValueError):
         plain.restore(saved)
 
 
 @pytest.mark.parametrize("copies", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_keep_transforms_and_moments(copies):
-    env = batchenv.make("Pendulum-v1", 5, max_episode_steps=9, normalize_observation=True, **EVERYTHING)
-    env.reset(seed=3)
+    env = begun(batchenv.make("Pendulum-v1", 5, max_episode_steps=9, normalize_observation=True, **EVERYTHING), seed=3)
     env.rollout(random_actions(env, 7))
     other = copies(env)
     assert other.observation_space == env.observation_space
@@ -348,8 +344,7 @@ def test_out_and_ring(normalize):
 
 def test_results_are_the_users():
     """Arrays once returned are not written again, statistics and stacks included."""
-    env = batchenv.make("CartPole-v1", 64, max_episode_steps=4, **{**EVERYTHING, "action_repeat": 1})
-    env.reset(seed=3)
+    env = begun(batchenv.make("CartPole-v1", 64, max_episode_steps=4, **{**EVERYTHING, "action_repeat": 1}), seed=3)
     held = []
     for actions in random_actions(env, 30):
         result = env.step(actions)
@@ -363,8 +358,7 @@ def test_results_are_the_users():
 def test_threads_agree():
     results = []
     for threads in (1, 2):
-        env = batchenv.make("Acrobot-v1", 777, max_episode_steps=11, num_threads=threads, **EVERYTHING)
-        env.reset(seed=1)
+        env = begun(batchenv.make("Acrobot-v1", 777, max_episode_steps=11, num_threads=threads, **EVERYTHING), seed=1)
         results.append(env.rollout(random_actions(env, 30)))
     for a, b in zip(results[0][:4], results[1][:4], strict=True):
         np.testing.assert_array_equal(a, b)
@@ -482,8 +476,7 @@ def test_moments_that_a_user_sets(env_id):
 
 def test_out_of_normalized_integers_is_checked():
     pytest.importorskip("ale_py")
-    env = batchenv.make("Pong-v5", 2, normalize_observation=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Pong-v5", 2, normalize_observation=True))
     before = env.snapshot()
     shape = env.observation_space.shape
     storage = np.zeros(int(np.prod(shape)) * 4 + 16, np.uint8)

@@ -13,6 +13,7 @@ from helpers.parity import MODES, Case, assert_same, assert_streams_same, excuse
 
 pytest.importorskip("minigrid")
 from helpers.babyai_bot import Bot
+from helpers.begun import begun
 
 IDS = [name for name in gymnasium.registry if name.startswith("BabyAI-")]
 # Keywords of ours that the ids do not set, or set otherwise.
@@ -204,8 +205,7 @@ def test_what_cannot_be_made_fails(name, keywords, words):
 
 @pytest.mark.parametrize("name", ["BossLevel-v0", "PutNextS5N2Carrying-v0", "KeyInBox-v0", "GoToSeqS5R2-v0"])
 def test_a_snapshot_goes_on_in_the_same_way(name):
-    env = batchenv.make(f"BabyAI-{name}", 4, autoreset_mode="SameStep")
-    env.reset(seed=3)
+    env = begun(batchenv.make(f"BabyAI-{name}", 4, autoreset_mode="SameStep"), seed=3)
     rng = np.random.default_rng(0)
     actions = rng.choice(7, size=(160, 4), p=(0.12, 0.12, 0.33, 0.15, 0.10, 0.16, 0.02))
     for action in actions[:80]:
@@ -243,8 +243,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 def test_impossible_snapshots_are_refused(what):
     field, index, value = FORGED[what]
-    env = batchenv.make("BabyAI-UnblockPickup-v0", 2)  # 20 objects and 12 doors at most
-    env.reset(seed=1)
+    env = begun(batchenv.make("BabyAI-UnblockPickup-v0", 2), seed=1)  # 20 objects and 12 doors at most
     before = bytes(env.snapshot())
     column = np.array(env.state[field][0])
     count = int(env.state["num_objects"][0])

@@ -9,6 +9,7 @@ import pytest
 
 import batchenv
 from batchenv import LaneError
+from helpers.begun import begun
 from helpers.forged import forge
 from helpers.parity import MODES, Case, assert_streams_same, excuse_ints, follow
 
@@ -130,8 +131,7 @@ def test_the_grids_size_cannot_change_later():
     "env_id", [name for name in IDS if "Dynamic" in name or "Maze" in name or "Memory" in name][::3]
 )
 def test_a_snapshot_goes_on_in_the_same_way(env_id):
-    env = batchenv.make(env_id, 4, autoreset_mode="SameStep")
-    env.reset(seed=3)
+    env = begun(batchenv.make(env_id, 4, autoreset_mode="SameStep"), seed=3)
     rng = np.random.default_rng(0)
     actions = rng.integers(env.single_action_space.n, size=(60, 4))
     for action in actions[:30]:
@@ -166,8 +166,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 def test_impossible_snapshots_are_refused(what):
     name, field, index, value = FORGED[what]
-    env = batchenv.make(f"MiniGrid-{name}", 2)
-    env.reset(seed=1)
+    env = begun(batchenv.make(f"MiniGrid-{name}", 2), seed=1)
     before = bytes(env.snapshot())
     column = forge_column(env, field)
     column[index] = value

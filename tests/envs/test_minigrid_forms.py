@@ -16,6 +16,8 @@ from minigrid import wrappers
 from minigrid.core.grid import Grid
 from minigrid.core.world_object import Ball, Box, Door, Floor, Goal, Key, Lava, Wall
 
+from helpers.begun import begun
+
 LANES = 3
 WRAPPERS = {
     "dict": lambda env: env,
@@ -203,8 +205,7 @@ def test_pictures(keywords):
 
 
 def test_pictures_that_are_held_are_not_drawn_over():
-    env = batchenv.make(IDS[1], 3, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make(IDS[1], 3, render_mode="rgb_array"))
     whole, _, part = env.render()[0], env.render()[1], env.render()[2][5:]
     expected = whole.copy(), part.copy()
     for lanes in (None, 1, None):  # of memory that nobody holds, too
@@ -212,8 +213,7 @@ def test_pictures_that_are_held_are_not_drawn_over():
         shown = env.render(lanes)
         assert not any(np.may_share_memory(picture, held) for picture in shown for held in (whole, part))
     assert np.array_equal(whole, expected[0]) and np.array_equal(part, expected[1])
-    other = batchenv.make(IDS[1], 2, render_mode="rgb_array", tile_size=9)
-    other.reset(seed=0)
+    other = begun(batchenv.make(IDS[1], 2, render_mode="rgb_array", tile_size=9))
     before = other.render()
     env.render()
     again = other.render()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 
 
 def actions_at(t, lanes):
@@ -14,8 +15,7 @@ def actions_at(t, lanes):
 
 def run(lanes, steps, keep_errors=False, **options):
     """The results of some steps, failed ones included."""
-    env = batchenv.make("Synthetic-v0", lanes, cost_us=0.0, **options)
-    env.reset(seed=5)
+    env = begun(batchenv.make("Synthetic-v0", lanes, cost_us=0.0, **options), seed=5)
     results = []
     for t in range(steps):
         try:
@@ -57,8 +57,7 @@ def test_every_lane_fails():
 
 
 def test_a_rollout_that_fails():
-    env = batchenv.make("Synthetic-v0", 5, cost_us=0.0, end_probability=0.0, fail_step=3, fail_lane=1)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Synthetic-v0", 5, cost_us=0.0, end_probability=0.0, fail_step=3, fail_lane=1), seed=1)
     with pytest.raises(batchenv.LaneError, match="lane 1") as raised:
         env.rollout(np.zeros((8, 5), np.int64))
     truncations = raised.value.result[3]
@@ -81,8 +80,7 @@ def test_threads_give_the_same():
 
 
 def test_a_step_costs_what_was_asked_for():
-    env = batchenv.make("Synthetic-v0", 3, cost_us=2000.0, end_probability=0.0, num_threads=1)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Synthetic-v0", 3, cost_us=2000.0, end_probability=0.0, num_threads=1), seed=1)
     before = time.process_time()
     env.step(actions_at(0, 3))
     assert time.process_time() - before >= 3 * 0.002

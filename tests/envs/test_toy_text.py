@@ -11,6 +11,7 @@ from gymnasium.wrappers import DtypeObservation, FrameStackObservation, TimeAwar
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 from helpers.parity import assert_same, make_gymnasium
 
 LANES = 64
@@ -148,8 +149,7 @@ def test_transforms(case, transform):
 def test_copies(case, copies):
     """With the map and the keywords, in the middle of episodes."""
     env_id, kwargs = ONE_OF_EACH[case]
-    env = batchenv.make(env_id, 9, **kwargs)
-    env.reset(seed=4)
+    env = begun(batchenv.make(env_id, 9, **kwargs), seed=4)
     rng = np.random.default_rng(3)
     play(env, rng, 20)
     other = copies(env)
@@ -231,8 +231,7 @@ def test_tuples_of_arrays():
 @pytest.mark.parametrize("env_id", [*IDS, "Catch-v0", "NChain-v0"])
 def test_refused_actions(env_id):
     """Gymnasium's environments index tables with them; ours say so, and nothing has moved."""
-    env = batchenv.make(env_id, 3)
-    env.reset(seed=0)
+    env = begun(batchenv.make(env_id, 3))
     before = env.snapshot()
     n = env.single_action_space.n
     for wrong in (-1, n, 2**40):
@@ -287,8 +286,7 @@ def test_patched_random_maps():
 
 def test_maps_in_snapshots():
     """The same map may have been given in another way; another one is refused."""
-    env = batchenv.make("FrozenLake-v1", 2, map_name=None)
-    env.reset(seed=0)
+    env = begun(batchenv.make("FrozenLake-v1", 2, map_name=None))
     again = batchenv.make("FrozenLake-v1", 2, desc=env.get_attr("desc")[0])
     assert_same(again.restore(env.snapshot()), env.reset(seed=0)[0], "restored")
     assert (copy.deepcopy(env).get_attr("desc")[0] == env.get_attr("desc")[0]).all()
@@ -321,8 +319,7 @@ def test_forms_of_maps(desc):
 
 
 def test_lake_attributes():
-    env = batchenv.make("FrozenLake-v1", 3, desc=WIDE, is_slippery=False, reward_schedule=(2, -1, 0))
-    env.reset(seed=0)
+    env = begun(batchenv.make("FrozenLake-v1", 3, desc=WIDE, is_slippery=False, reward_schedule=(2, -1, 0)))
     assert env.get_attr("lastaction") == (None,) * 3
     env.step([0, 1, 3])
     assert env.get_attr("lastaction") == (0, 1, 3)

@@ -13,6 +13,7 @@ from harness import EFFORT, attack, note
 
 import batchenv
 from batchenv.compiler import CompileError, build, template
+from helpers.begun import begun
 from helpers.hostile import clear
 
 
@@ -185,8 +186,7 @@ def threads_that_compile_and_step():
         try:
             for _ in range(3):
                 (name,) = batchenv.compile(path, namespace=f"n{k % 3}").ids
-                env = batchenv.make(name, 70)
-                env.reset(seed=k)
+                env = begun(batchenv.make(name, 70), seed=k)
                 env.step(np.ones(70, np.int64))
         except BaseException as error:
             problems.append(error)
@@ -298,7 +298,6 @@ def pictures_without_a_size():
     picture = "static void picture(const be_batch *b, int64_t i, int *rows, int *columns, uint8_t *rgb) {{ {} }}\n/* 4."
     for k, body in enumerate(("", "*rows = *columns = -1;", "*rows = 1 << 30, *columns = 1 << 30;", "*rows = 9;")):
         path = edited(start(f"walk{k}"), ("/* 4.", picture.format(body)), (".step = ", ".picture = picture, .step = "))
-        env = batchenv.make(batchenv.compile(path, cflags=["-w"]).ids[0], 2, render_mode="rgb_array")
-        env.reset(seed=0)
+        env = begun(batchenv.make(batchenv.compile(path, cflags=["-w"]).ids[0], 2, render_mode="rgb_array"))
         clear(env.render, ValueError, "each must be from 1 to 16384")
     clean_up()

@@ -7,6 +7,7 @@ import numpy as np
 from harness import attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.forged import forge
 from helpers.hostile import clear, future, make, same, zeros
 
@@ -63,8 +64,7 @@ def damaged_snapshots_of_pong():
 def forged_states():
     """Numbers that no step leads to, under a right checksum: every step with them comes to an end."""
     for name in ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"):
-        env = make(name, 9, num_threads=1)
-        env.reset(seed=0)
+        env = begun(make(name, 9, num_threads=1))
         good = env.snapshot()
         for field in (field for field in env.state if field != "elapsed_steps"):
             for value in (1e7, -1e7, 1e18, -1e300, float("inf"), float("nan")):
@@ -101,8 +101,7 @@ def snapshots_of_other_models():
 
 @attack()
 def no_snapshots_at_all():
-    env = make("CartPole-v1", 2)
-    env.reset(seed=0)
+    env = begun(make("CartPole-v1", 2))
     for value in (b"", b"x", bytes(10**6), bytearray(40), memoryview(b"abc"), batchenv.Snapshot(b"")):
         clear(lambda value=value: env.restore(value), ValueError)
     for value in (None, 5, "text", [], object()):
@@ -119,8 +118,7 @@ def places(value, path=()):
 
 @attack()
 def damaged_pickles():
-    env = make("normalized CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(make("normalized CartPole-v1", 3))
     state = env.__getstate__()
     wrong = (None, -1, "x", [], {}, b"", float("nan"), 10**400, np.zeros(3), object())
     for path in places(state):
@@ -143,8 +141,7 @@ def damaged_pickles():
 
 @attack()
 def cut_pickles():
-    env = make("CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(make("CartPole-v1", 3))
     text = pickle.dumps(env)
     for cut in range(0, len(text), max(1, len(text) // 200)):
         try:

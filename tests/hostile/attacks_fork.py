@@ -9,6 +9,7 @@ import threading
 import numpy as np
 from harness import attack, note
 
+from helpers.begun import begun
 from helpers.hostile import Complaints, clear, forked, future, inside, make, same, slow, zeros
 
 
@@ -150,8 +151,7 @@ def during_calls(children):
         for child, work in children.items():
             with complaints.about(f"while {name}() runs, the child {child}"):
                 note(f"while {name}() runs, the child {child}")
-                env = slow(0.1)
-                env.reset(seed=1)
+                env = begun(slow(0.1), seed=1)
                 if in_flight:
                     env.send(zeros(env), np.arange(4))
                 running = inside(lambda call=call, env=env: call(env))
@@ -172,8 +172,7 @@ def a_child_of_a_call_resets():
     def work(env):
         env.reset(seed=7)
         env.set_params(cost_us=0.0)
-        twin = slow(0.0)
-        twin.reset(seed=7)
+        twin = begun(slow(0.0), seed=7)
         expected, done = future(twin), future(env)
         same(done[0], expected[0])
 

@@ -12,6 +12,7 @@ import numpy as np
 from harness import attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Background, future, inside, make, same, signalled, slow, zeros
 
 # ---- lanes in flight ---------------------------------------------------------------------------------------------
@@ -165,8 +166,7 @@ def every_way(name, lanes, count=1, flights=FLIGHTS, **options):
                 flight(held[0])
                 way(held)
     gc.collect()
-    env = make(name, lanes, **options)  # all is well
-    env.reset(seed=0)
+    env = begun(make(name, lanes, **options))  # all is well
     env.step(zeros(env))
 
 
@@ -214,8 +214,7 @@ def let_go_of_hopper_with_models_of_its_own():
 def the_loop_of_the_documentation():
     for k in rounds(30):
         note(k)
-        env = batchenv.make("Hopper-v5", 16, num_threads=2, frame_skip=200)
-        env.reset(seed=0)
+        env = begun(batchenv.make("Hopper-v5", 16, num_threads=2, frame_skip=200))
         env.send(np.zeros((16, 3), np.float32), np.arange(16))
 
 
@@ -293,8 +292,7 @@ def exit_with_pong():
 
 @attack(needs=("mujoco",))
 def exit_inside_of_a_handler():
-    env = make("Hopper-v5", 8, frame_skip=30_000)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 8, frame_skip=30_000))
     left_over.append(env)
     env.send(zeros(env), np.arange(8))
 
@@ -311,8 +309,7 @@ def exit_inside_of_a_handler():
 @attack()
 def exit_while_a_thread_is_inside_of_a_call():
     for call in ("step", "recv", "reset", "rollout"):
-        env = slow(0.5)
-        env.reset(seed=0)
+        env = begun(slow(0.5))
         if call in ("recv", "reset"):
             env.send(zeros(env), np.arange(4))
         arguments = {"step": (zeros(env),), "rollout": (zeros(env, steps=9),)}.get(call, ())
@@ -322,8 +319,7 @@ def exit_while_a_thread_is_inside_of_a_call():
 
 @attack(needs=("mujoco",))
 def exit_while_a_thread_steps_hopper():
-    env = make("Hopper-v5", 8, frame_skip=10_000)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 8, frame_skip=10_000))
     left_over.append(Background(lambda: [env.step(zeros(env)) for _ in range(1000)]))
     time.sleep(0.05)
 
@@ -333,8 +329,7 @@ def exit_while_a_thread_steps_hopper():
 
 @attack()
 def let_go_while_a_thread_receives():
-    env = slow(0.1)
-    env.reset(seed=0)
+    env = begun(slow(0.1))
     env.send(zeros(env), np.arange(4))
     waiting = inside(env.recv)
     del env
@@ -346,8 +341,7 @@ def let_go_while_a_thread_receives():
 def empty_the_env_while_a_thread_is_inside():
     for call in ("step", "rollout", "recv"):
         note(call)
-        env = make("Hopper-v5", 8, frame_skip=10_000)
-        env.reset(seed=0)
+        env = begun(make("Hopper-v5", 8, frame_skip=10_000))
         actions = zeros(env, steps=2 if call == "rollout" else None)
         if call == "recv":
             env.send(actions, np.arange(8))
@@ -417,8 +411,7 @@ def results_outlive_pong():
 def models_and_data_outlive_hopper():
     import mujoco
 
-    env = make("Hopper-v5", 4)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 4))
     env.set_params(lanes=[1], gravity=[0, 0, -1])
     models, datas = env.get_attr("model"), env.get_attr("data")
     places, start = env.get_attr("qpos"), env.get_attr("init_qpos")

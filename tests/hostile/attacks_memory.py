@@ -8,6 +8,7 @@ from gymnasium.error import ResetNeeded
 from harness import EFFORT, attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Complaints, FailingArrays, clear, future, little_memory, make, same, slow, zeros
 
 BIG = 400_000  # lanes of CartPole: arrays of megabytes, which come from the system one by one
@@ -135,10 +136,8 @@ def reset_and_step_pong_without_memory():
 
 @attack(needs=("mujoco", "little memory"))
 def models_without_memory():
-    env = make("Hopper-v5", 200)
-    env.reset(seed=0)
-    twin = make("Hopper-v5", 200)
-    twin.reset(seed=0)
+    env = begun(make("Hopper-v5", 200))
+    twin = begun(make("Hopper-v5", 200))
     failed = False
     with little_memory():
         try:
@@ -155,8 +154,7 @@ def models_without_memory():
 
 def prepare(name, **options):
     """An env that has taken a few steps, whose results are held."""
-    env = make(name, 4, num_threads=1, **options)
-    env.reset(seed=1)
+    env = begun(make(name, 4, num_threads=1, **options), seed=1)
     kept = [env.step(zeros(env)) for _ in range(2)]
     env.send(zeros(env), np.arange(4))
     return env, kept, env.snapshot()
@@ -278,8 +276,7 @@ def any_array_of_a_new_env_fails():
 @attack(needs=("little memory",))
 def workers_without_memory():
     for _ in rounds(2):
-        env = slow(0.0, lanes=64, threads=64)
-        env.reset(seed=0)
+        env = begun(slow(0.0, lanes=64, threads=64))
         with little_memory(20 << 20):
             try:
                 with warnings.catch_warnings():  # of fewer workers, which is what is to come

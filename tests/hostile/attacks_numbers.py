@@ -11,6 +11,7 @@ import numpy as np
 from harness import attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Complaints, clear, future, inside, make, same, slow, zeros
 
 # ---- transforms ----------------------------------------------------------------------------------------------------
@@ -135,8 +136,7 @@ def moments_of_a_wrong_shape():
 
 @attack(needs=("mujoco",))
 def scalar_moments_of_hopper():
-    env = make("normalized Hopper-v5", 5)
-    env.reset(seed=0)
+    env = begun(make("normalized Hopper-v5", 5))
     env.normalizer.obs_rms.var = 1.0
     env.normalizer.obs_rms.mean = 0.0
     rows = env.step(zeros(env))[0]
@@ -149,10 +149,8 @@ def scalar_moments_of_hopper():
 def overlapping(name, **options):
     """Arrays of out= that overlap each other or the actions, or are no good in other ways, are refused, and nothing is
     stepped; good ones are taken."""
-    env = make(name, 6, num_threads=1, **options)
-    env.reset(seed=0)
-    twin = make(name, 6, num_threads=1, **options)
-    twin.reset(seed=0)
+    env = begun(make(name, 6, num_threads=1, **options))
+    twin = begun(make(name, 6, num_threads=1, **options))
     shape, dtype = env.observation_space.shape, env.observation_space.dtype
     complaints = Complaints()
     for steps in (None, 3):
@@ -259,8 +257,7 @@ def attributes_of_lanes_in_flight():
 
 @attack(needs=("mujoco",))
 def attributes_beside_steps():
-    env = make("Hopper-v5", 8, frame_skip=4000)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 8, frame_skip=4000))
     for name in ("qpos", "qvel", "time", "data", "state"):
         running = inside(lambda: env.rollout(zeros(env, steps=4)))
         try:
@@ -317,8 +314,7 @@ SLEEPING = """<mujoco><option><flag sleep="enable"/></option><worldbody><geom ty
 
 @attack(needs=("mujoco",))
 def snapshots_of_models_that_sleep():
-    env = batchenv.make_mujoco(SLEEPING, 3, num_threads=1)
-    env.reset(seed=0)
+    env = begun(batchenv.make_mujoco(SLEEPING, 3, num_threads=1))
     for _ in range(300):
         env.step(zeros(env))
     try:
@@ -348,8 +344,7 @@ def rounding(name, lanes, **options):
         results = []
         for threads in (1, 2):
             note(f"mode {mode:#x}, {threads} threads")
-            env = make(name, lanes, num_threads=threads, **options)
-            env.reset(seed=0)
+            env = begun(make(name, lanes, num_threads=threads, **options))
             if threads > 1:
                 env._backend.core.force_parallel(True)
             actions = zeros(env)

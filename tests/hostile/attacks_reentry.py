@@ -13,6 +13,7 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from harness import EFFORT, attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Background, Complaints, at_line, future, inside, make, same, signalled, slow, zeros
 
 REFUSALS = (RuntimeError, ClosedEnvironmentError, ResetNeeded, NoAsyncCallError, AlreadyPendingCallError)
@@ -64,8 +65,7 @@ LOOKS = {
 
 def prepared(seconds, flying):
     """A slow env after a few steps, with its lanes in flight or not."""
-    env = slow(0.0, lanes=5)
-    env.reset(seed=4)
+    env = begun(slow(0.0, lanes=5), seed=4)
     env.step(zeros(env) + 1)
     env._kept_snapshot = env.snapshot()
     env.step(zeros(env) + 2)
@@ -182,8 +182,7 @@ def any_call_by_a_handler_of_other_waits():
 def close_beside(first, flying, threads):
     """close() while a call runs, by a handler and by a thread: refused, and possible afterwards."""
     for way in (by_thread, by_handler):
-        env = slow(0.15, threads=threads)
-        env.reset(seed=0)
+        env = begun(slow(0.15, threads=threads))
         if flying:
             env.send(zeros(env), np.arange(4))
         _, met = way(env, first, lambda env: env.close())
@@ -213,8 +212,7 @@ def close_while_recv_waits():
 @attack(needs=("mujoco",))
 def close_while_reset_waits_for_hopper():
     for _ in rounds(3):
-        env = make("Hopper-v5", 8, frame_skip=8000)
-        env.reset(seed=0)
+        env = begun(make("Hopper-v5", 8, frame_skip=8000))
         env.send(zeros(env), np.arange(8))
         _, met = by_thread(env, lambda env: env.reset(seed=1), lambda env: env.close())
         assert met and isinstance(met[0], RuntimeError), met
@@ -223,8 +221,7 @@ def close_while_reset_waits_for_hopper():
 
 @attack()
 def a_refused_reset_loses_nothing():
-    env = slow(0.2)
-    env.reset(seed=0)
+    env = begun(slow(0.2))
     env.send(zeros(env), np.arange(4))
     waiting = inside(env.recv)
     for call in (env.reset, env.async_reset):
@@ -394,8 +391,7 @@ def between_lines(happening, allowed, after, families=FAMILIES, stride=1):
                 continue
             number = 0
             while True:
-                env = make(name, 3, num_threads=1, **options)
-                env.reset(seed=0)
+                env = begun(make(name, 3, num_threads=1, **options))
                 place = f"{name}: {tried}, line event {number}"
                 note(place)
                 try:
@@ -502,8 +498,7 @@ def callbacks(name, uses=("step", "send", "rollout")):
     for tried, call in {**CALLS, **LOOKS}.items():
         for use in uses:
             note(f"{tried} inside of {use}'s actions")
-            env = make(name, 3, num_threads=1)
-            env.reset(seed=0)
+            env = begun(make(name, 3, num_threads=1))
             env._kept_snapshot = env.snapshot()
             if tried in ("set_params", "set_params of some", "set_attr", "get_attr"):
                 continue

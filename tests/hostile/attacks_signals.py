@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 from harness import attack
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Background, future, make, same, slow, zeros
 
 SOON = 3  # seconds, of calls that take 6 and more; one is meant
@@ -50,8 +51,7 @@ def usable(env):
 
 def while_slow(call, threads, before=lambda env: None, lanes=40):
     """Of lanes that take half a second each."""
-    env = slow(0.0, lanes=lanes, threads=threads)
-    env.reset(seed=1)
+    env = begun(slow(0.0, lanes=lanes, threads=threads), seed=1)
     env.step(zeros(env))
     env.set_params(cost_us=0.5e6)
     before(env)
@@ -106,8 +106,7 @@ def interrupted_snapshot_that_waits():
 
 @attack(limit=30)
 def interrupted_resets():
-    env = make("Synthetic-v0", 300_000, num_threads=2, cost_us=0.0)
-    env.reset(seed=0)
+    env = begun(make("Synthetic-v0", 300_000, num_threads=2, cost_us=0.0))
     interrupted(lambda: [env.reset(seed=1) for _ in range(1000)])
     env.reset(seed=2)
     env.step(zeros(env))
@@ -116,8 +115,7 @@ def interrupted_resets():
 @attack(needs=("mujoco",), limit=30)
 def interrupted_step_of_hopper():
     for threads in (1, 2):
-        env = make("Hopper-v5", 300, num_threads=threads, frame_skip=10_000)
-        env.reset(seed=0)
+        env = begun(make("Hopper-v5", 300, num_threads=threads, frame_skip=10_000))
         interrupted(lambda env=env: env.step(zeros(env)))
         env.reset(seed=1)
         env.close()
@@ -125,8 +123,7 @@ def interrupted_step_of_hopper():
 
 @attack(needs=("mujoco",), limit=30)
 def interrupted_rollout_of_hopper():
-    env = make("Hopper-v5", 4, num_threads=2, frame_skip=2000)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 4, num_threads=2, frame_skip=2000))
     interrupted(lambda: env.rollout(1000, policy="random"))
     env.reset(seed=1)
 
@@ -134,16 +131,14 @@ def interrupted_rollout_of_hopper():
 @attack(limit=30)
 def interrupted_rollout_of_walkers():
     """Of a kernel whose steps take long."""
-    env = make("BipedalWalker-v3", 64, num_threads=1)
-    env.reset(seed=0)
+    env = begun(make("BipedalWalker-v3", 64, num_threads=1))
     interrupted(lambda: env.rollout(8000, policy="random"))
     env.reset(seed=1)
 
 
 @attack(needs=("ale",), limit=30)
 def interrupted_rollout_of_pong():
-    env = make("Pong-v5", 2)
-    env.reset(seed=0)
+    env = begun(make("Pong-v5", 2))
     interrupted(lambda: env.rollout(20_000, policy="random"))
     env.reset(seed=1)
     env.step(zeros(env))
@@ -151,8 +146,7 @@ def interrupted_rollout_of_pong():
 
 @attack()
 def interrupted_rollout_of_cartpole():
-    env = make("CartPole-v1", 5000)
-    env.reset(seed=0)
+    env = begun(make("CartPole-v1", 5000))
     actions = np.zeros((1000, 5000), np.int64)
 
     def rolls():
@@ -167,8 +161,7 @@ def interrupted_rollout_of_cartpole():
 @attack(needs=("ale",), limit=30)
 def interrupted_make_of_pong():
     interrupted(lambda: batchenv.make("Pong-v5", 10_000), after=1.5)
-    env = make("Pong-v5", 2)
-    env.reset(seed=0)
+    make("Pong-v5", 2).reset(seed=0)
 
 
 @attack(needs=("mujoco",), limit=30)
@@ -183,10 +176,8 @@ def interrupted_make_of_cartpole():
 
 @attack()
 def interrupted_in_a_thread_that_is_not_the_main_one():
-    env = slow(0.05, lanes=20)
-    env.reset(seed=0)
-    twin = slow(0.0, lanes=20)
-    twin.reset(seed=0)
+    env = begun(slow(0.05, lanes=20))
+    twin = begun(slow(0.0, lanes=20))
     running = Background(lambda: env.step(zeros(env)))
     met = []
 

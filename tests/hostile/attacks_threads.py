@@ -9,6 +9,7 @@ from harness import attack, note
 
 import batchenv
 from batchenv.system import cgroup
+from helpers.begun import begun
 from helpers.hostile import few_threads, future, make, same, slow, zeros
 
 
@@ -24,8 +25,7 @@ def works_with(more, *ids, lanes=65536):
             for threads in (None, 2, 4, 64):
                 note(f"{name}, num_threads={threads}")
                 try:
-                    env = batchenv.make(name, lanes, num_threads=threads)
-                    env.reset(seed=0)
+                    env = begun(batchenv.make(name, lanes, num_threads=threads))
                     snapshot = twin.snapshot()
                     same(env.step(zeros(env))[:4], twin.step(zeros(twin))[:4])
                     same(env.rollout(zeros(env, steps=3))[:4], twin.rollout(zeros(twin, steps=3))[:4])
@@ -51,8 +51,7 @@ def two_more_threads_for_cartpole():
 
 def background_with(more, make_one):
     """Envs with workers, where few more threads can be started: a RuntimeError, or they work."""
-    twin = make_one()
-    twin.reset(seed=0)
+    twin = begun(make_one())
     twin.close()
     few_threads(more)
     with warnings.catch_warnings():
@@ -60,8 +59,7 @@ def background_with(more, make_one):
         for call in ("send", "async_reset", "step", "rollout", "reset"):
             note(call)
             try:
-                env = make_one()
-                env.reset(seed=0)
+                env = begun(make_one())
                 if call == "send":
                     env.send(zeros(env), np.arange(env.num_envs))
                     env.recv(20)
@@ -115,8 +113,7 @@ def a_thousand_threads_with_little_memory():
         warnings.simplefilter("ignore")
         for name, lanes in (("CartPole-v1", 65536), ("Synthetic-v0", 2000)):
             try:
-                env = make(name, lanes, num_threads=1000)
-                env.reset(seed=0)
+                env = begun(make(name, lanes, num_threads=1000))
                 env.step(zeros(env))
                 env.rollout(zeros(env, steps=2))
             except (RuntimeError, MemoryError) as error:

@@ -11,6 +11,7 @@ import numpy as np
 from harness import attack, note
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import Complaints, clear, future, make, same, slow, zeros
 
 BAD = (TypeError, ValueError)
@@ -56,8 +57,7 @@ HUGE = 10**400
 @attack()
 def numbers_too_big():
     complaints = Complaints()
-    env = make("CartPole-v1", 2)
-    env.reset(seed=0)
+    env = begun(make("CartPole-v1", 2))
     for name, value in {
         "num_envs": HUGE,
         "num_threads": HUGE,
@@ -95,10 +95,8 @@ def numbers_too_big():
 @attack()
 def no_numbers():
     complaints = Complaints()
-    env = make("CartPole-v1", 2)
-    env.reset(seed=0)
-    twin = make("CartPole-v1", 2)
-    twin.reset(seed=0)
+    env = begun(make("CartPole-v1", 2))
+    twin = begun(make("CartPole-v1", 2))
     nan = float("nan")
     for value in (
         nan,
@@ -218,8 +216,7 @@ def closing_inside_of_a_call():
         "recv": lambda env: env.recv(Closes(env, 1.0)),
     }
     for what, call in calls.items():
-        env = make("CartPole-v1", 2)
-        env.reset(seed=0)
+        env = begun(make("CartPole-v1", 2))
         env._kept_snapshot = env.snapshot()
         with complaints.about(what):
             try:
@@ -286,8 +283,7 @@ def a_working_directory_that_is_gone():
     os.rmdir("../gone")
     import batchenv as again
 
-    env = again.make("CartPole-v1", 3)
-    env.reset(seed=0)
+    env = begun(again.make("CartPole-v1", 3))
     env.step(zeros(env))
 
 
@@ -298,8 +294,7 @@ def mujoco_in_a_working_directory_that_is_gone():
     os.rmdir("../gone")
     sys.path.insert(0, "")  # as in an interactive session
     try:
-        env = make("Hopper-v5", 3)
-        env.reset(seed=0)
+        env = begun(make("Hopper-v5", 3))
         env.step(zeros(env))
     except Exception as error:
         assert "directory" in str(error) and "pip install" not in str(error), repr(error)
@@ -307,8 +302,7 @@ def mujoco_in_a_working_directory_that_is_gone():
 
 @attack(needs=("mujoco",))
 def unstable_hoppers_print_nothing():
-    env = make("Hopper-v5", 3, frame_skip=1)
-    env.reset(seed=0)
+    env = begun(make("Hopper-v5", 3, frame_skip=1))
     env.set_params(gravity=[0, 0, -1e12])
     for _ in range(30):
         try:

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from harness import attack, note, rounds
 
 import batchenv
+from helpers.begun import begun
 from helpers.hostile import clear
 
 KINDS = ("serial", "threads", "processes", "asyncio") if sys.platform.startswith("linux") else ("serial", "threads")
@@ -60,8 +61,7 @@ def an_info_that_contains_itself():
             return np.zeros(1), 0.0, False, False, info
 
     for kind in KINDS:
-        env = made(kind, Endless)
-        env.reset(seed=0)
+        env = begun(made(kind, Endless))
         for action in (1, 2):
             note(f"{kind}, {action}")
             error = clear(lambda env=env, action=action: env.step(one(action)), batchenv.LaneError, "recursion depth")
@@ -79,8 +79,7 @@ def resets_that_fail():
     for kind in KINDS:
         for mode in MODES:
             note(f"{kind}, {mode}")
-            env = made(kind, Refusing, autoreset_mode=mode)
-            env.reset(seed=0)
+            env = begun(made(kind, Refusing, autoreset_mode=mode))
             env.step(one(0))
             pids, mask = env.call("pid"), np.arange(LANES) == LANES - 1
             for _ in rounds(3):
@@ -107,8 +106,7 @@ def an_event_loop_that_envs_disturb():
                 asyncio.get_running_loop().stop()
             return super().step(0)
 
-    env = made("asyncio", Disturbing)
-    env.reset(seed=0)
+    env = begun(made("asyncio", Disturbing))
     for k in rounds(20):
         note(k)
         try:
@@ -129,8 +127,7 @@ def an_env_that_changes_its_spaces():
             return np.zeros(7), 0.0, False, False, {}
 
     for kind in KINDS:
-        env = made(kind, Changing, on_failure="restart")
-        env.reset(seed=0)
+        env = begun(made(kind, Changing, on_failure="restart"))
         for actions in (one(1), one(1)[::-1]):
             note(f"{kind}, {actions}")
             clear(lambda env=env, actions=actions: env.step(actions), batchenv.LaneError, "shape (7,)")

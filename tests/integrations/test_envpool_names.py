@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 import batchenv
 import batchenv as envpool  # how a script changes over
+from helpers.begun import begun
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +147,7 @@ def test_reset_of_some_with_the_old_api():
 
 
 def test_reset_of_some_that_fail():
-    env = envpool.make_gymnasium("Synthetic-v0", num_envs=4, cost_us=0.0)
-    env.reset(seed=0)
+    env = begun(envpool.make_gymnasium("Synthetic-v0", num_envs=4, cost_us=0.0))
     env.set_params(fail_reset=2)
     assert len(env.reset([1, 3])[0]) == 2
     with pytest.raises(batchenv.LaneError) as caught:
@@ -160,8 +160,7 @@ def test_reset_of_some_that_fail():
 @pytest.mark.parametrize("wrong", [0, 3, np.int64(1), "1", [4], [-1], [1, 1], [], [0.0], [True], [[1]], None], ids=repr)
 def test_wrong_lanes_to_reset(wrong):
     """An int is most likely a seed; nothing has moved."""
-    env = envpool.make_gymnasium("CartPole-v1", num_envs=4)
-    env.reset(seed=0)
+    env = begun(envpool.make_gymnasium("CartPole-v1", num_envs=4))
     env.step(np.zeros(4, int))
     before = env.snapshot()
     if wrong is None:  # all lanes

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 from helpers.processes import run_python
 
 MODES = list(AutoresetMode)
@@ -89,16 +90,13 @@ def test_gym_trajectories(env_id, mode):
 def test_gym_time_limit_at_a_terminal_step():
     """What terminates at the limit was not cut off by it, as in gym's TimeLimit."""
     steps = 0
-    env = batchenv.make("CartPole-v1", 1, env_type="gym")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 1, env_type="gym"))
     while not env.step([0])[2][0]:
         steps += 1
-    both = batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps + 1)
-    both.reset(seed=0)
+    both = begun(batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps + 1))
     results = [both.step([0]) for _ in range(steps + 1)]
     assert results[-1][2][0] and results[-1][3]["terminated"][0] and not results[-1][3]["TimeLimit.truncated"][0]
-    short = batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps)
-    short.reset(seed=0)
+    short = begun(batchenv.make("CartPole-v1", 1, env_type="gym", max_episode_steps=steps))
     results = [short.step([0]) for _ in range(steps)]
     assert results[-1][2][0] and not results[-1][3]["terminated"][0] and results[-1][3]["TimeLimit.truncated"][0]
 
@@ -142,8 +140,7 @@ def test_gym_attributes():
 
 
 def test_apis_do_not_copy():
-    kept = batchenv.make("CartPole-v1", 4, env_type="gym", copy=False)
-    kept.reset(seed=0)
+    kept = begun(batchenv.make("CartPole-v1", 4, env_type="gym", copy=False))
     results = [kept.step([0, 1, 0, 1]) for _ in range(5)]
     assert results[0][0] is results[4][0] and results[0][1] is results[4][1]
 

@@ -13,6 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import batchenv
 from helpers import ids
+from helpers.begun import begun
 from helpers.processes import run_python
 
 ORIGINAL = gymnasium.make_vec
@@ -69,14 +70,12 @@ def test_arguments_reach_ours():
     with batchenv.patch_gymnasium():
         env = gymnasium.make_vec("CartPole-v1", 2, autoreset_mode="SameStep", gravity=3.7, num_threads=1)
         assert is_ours(env) and env.autoreset_mode is AutoresetMode.SAME_STEP and env.get_attr("gravity") == (3.7, 3.7)
-        strict = gymnasium.make_vec("Pendulum-v1", 2, clip_actions=False)
-        strict.reset(seed=0)
+        strict = begun(gymnasium.make_vec("Pendulum-v1", 2, clip_actions=False))
         with pytest.raises(ValueError, match="of lane 1"):
             strict.step(np.array([[0.0], [5.0]], np.float32))
         assert is_ours(gymnasium.make_vec("Pendulum-v1", 2, vector_kwargs={}, wrappers=()))
         assert is_ours(gymnasium.make_vec("CartPole-v1", 2, render_mode="rgb_array"))
-        default = gymnasium.make_vec("MountainCar-v0", 1, max_episode_steps=None)
-        default.reset(seed=0)
+        default = begun(gymnasium.make_vec("MountainCar-v0", 1, max_episode_steps=None))
         assert [bool(default.step([1])[3][0]) for _ in range(200)] == [False] * 199 + [True]
 
 

@@ -7,6 +7,7 @@ from gymnasium import spaces
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import batchenv
+from helpers.begun import begun
 from helpers.parallel_envs import Herd, Meadow, supersuit_herd
 
 LANES = 4
@@ -61,8 +62,7 @@ def test_rows_are_those_of_each_agent(what):
 
 def test_a_wrapper_counts_episodes_of_each_agent():
     """An agent that is out gets nothing until its lane's episode ends, so that each has one return per episode."""
-    env = RecordEpisodeStatistics(batchenv.make_parallel(Herd, LANES, workers="serial", env_type="gymnasium"))
-    env.reset(seed=0)
+    env = begun(RecordEpisodeStatistics(batchenv.make_parallel(Herd, LANES, workers="serial", env_type="gymnasium")))
     sums, checked = np.zeros(env.num_envs), 0
     for _ in range(60):
         _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
@@ -77,8 +77,7 @@ def test_a_wrapper_counts_episodes_of_each_agent():
 
 
 def test_infos_of_some_agents():
-    env = batchenv.make_parallel(Herd, 2, workers="serial", env_type="gymnasium", render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make_parallel(Herd, 2, workers="serial", env_type="gymnasium", render_mode="rgb_array"))
     *_, infos = env.step(np.zeros((6, 2), np.float32))
     np.testing.assert_array_equal(infos["_text"], [False, True, False] * 2)
     assert infos["text"].tolist() == [None, "ram", None] * 2
@@ -104,8 +103,7 @@ class Nested(Herd):
 
 
 def test_nested_spaces():
-    env = batchenv.make_parallel(lambda: Nested(leave=False), 2, workers="serial", env_type="gymnasium")
-    env.reset(seed=0)
+    env = begun(batchenv.make_parallel(lambda: Nested(leave=False), 2, workers="serial", env_type="gymnasium"))
     both = []
     for factor in (0, 2):
         env.reset(seed=0)

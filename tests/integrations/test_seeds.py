@@ -11,6 +11,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 import batchenv
 from batchenv.arguments.seeds import FIX
 from batchenv.integrations.fragments import FragmentMaker
+from helpers.begun import begun
 
 LANES = 3
 GOOD = [
@@ -80,8 +81,7 @@ def reset_of_a_list():
 
 
 def reset_of_some():
-    env = make()
-    env.reset(seed=0)
+    env = begun(make())
     return lambda seed: env.reset([2, 0, 1], seed=seed)[0][[1, 2, 0]]
 
 
@@ -297,8 +297,7 @@ def test_what_is_no_seed_is_refused_alike(interface):
 
 
 def test_random_actions_have_such_seeds():
-    env = make()
-    env.reset(seed=0)
+    env = begun(make())
     drawn = {}
     for seed in GOOD:
         drawn[int(seed)] = env.rollout(64, policy="random", seed=seed).actions.tobytes()

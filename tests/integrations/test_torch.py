@@ -13,6 +13,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from helpers.begun import begun
 from helpers.processes import run_python
 
 torch = pytest.importorskip("torch")
@@ -115,8 +116,7 @@ def test_memory_is_shared_and_never_written_while_held():
 
 
 def test_autograd_keeps_what_it_needs():
-    env = batchenv.make("CartPole-v1", 6, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch"))
     actions = torch.zeros(6, dtype=torch.int64)
     weight = torch.ones(4, requires_grad=True)
     observations = env.step(actions)[0]
@@ -130,8 +130,7 @@ def test_autograd_keeps_what_it_needs():
 
 
 def test_tensors_come_again_with_copy_false():
-    env = batchenv.make("CartPole-v1", 6, env_type="torch", copy=False)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch", copy=False))
     actions = torch.zeros(6, dtype=torch.int64)
     results = [env.step(actions)[:4] for _ in range(8)]
     for early, late in zip(results[:4], results[4:], strict=True):
@@ -139,8 +138,7 @@ def test_tensors_come_again_with_copy_false():
 
 
 def test_copies_and_what_is_dropped():
-    env = batchenv.make("CartPole-v1", 3, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 3, env_type="torch"))
     actions = torch.zeros(3, dtype=torch.int64)
     for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
         assert other.env is not env.env
@@ -154,8 +152,7 @@ def test_copies_and_what_is_dropped():
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_every_kind_of_alias_keeps_its_values(mode):
     """Views, detached tensors, NumPy's arrays and DLPack's use the memory without the tensor that was handed out."""
-    env = batchenv.make("CartPole-v1", 6, env_type="torch", autoreset_mode=mode)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch", autoreset_mode=mode))
     actions = torch.zeros(6, dtype=torch.int64)
     aliases = [lambda t: t, lambda t: t[1:], lambda t: t.detach(), lambda t: t.numpy(), torch.from_dlpack,
                lambda t: t.data, lambda t: t.untyped_storage(), lambda t: t.view(torch.int32)]  # fmt: skip
@@ -176,8 +173,7 @@ def test_every_kind_of_alias_keeps_its_values(mode):
 
 def test_what_is_done_to_a_tensor_does_not_come_again():
     """Tensors that nobody holds are handed out again, but not with what was done to them."""
-    env = batchenv.make("CartPole-v1", 6, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch"))
     actions = torch.zeros(6, dtype=torch.int64)
     changes = [lambda t: t.requires_grad_(), lambda t: t.unsqueeze_(0), lambda t: t.t_(),
                lambda t: setattr(t, "own", 1), lambda t: setattr(t, "data", torch.zeros(6, 4)),
@@ -198,8 +194,7 @@ def test_tensors_come_again_when_nobody_holds_them():
 
     if not counted:
         pytest.skip("this PyTorch does not show who holds a tensor")
-    env = batchenv.make("CartPole-v1", 6, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch"))
     actions = torch.zeros(6, dtype=torch.int64)
     with torch.inference_mode():
         for _ in range(3):
@@ -219,8 +214,7 @@ def test_tensors_come_again_when_nobody_holds_them():
 
 
 def test_tensors_are_dropped_in_other_threads():
-    env = batchenv.make("CartPole-v1", 6, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch"))
     actions = torch.zeros(6, dtype=torch.int64)
     with ThreadPoolExecutor(2) as pool:
         for _ in range(200):
@@ -245,8 +239,7 @@ def test_infos_may_be_held_alone():
 
 
 def test_a_held_result_frees_its_memory():
-    env = batchenv.make("CartPole-v1", 6, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 6, env_type="torch"))
     actions = torch.zeros(6, dtype=torch.int64)
     places = {env.step(actions)[0].data_ptr() for _ in range(50)}
     assert len(places) <= 2  # the same memory again and again
@@ -317,8 +310,7 @@ def test_actions_at_odd_places():
 
 def test_actions_with_gradients_come_apart_here():
     """A policy's continuous actions may have gradients, which no step can use."""
-    env = batchenv.make("Pendulum-v1", 3, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Pendulum-v1", 3, env_type="torch"))
     assert not env.step(torch.zeros(3, 1, requires_grad=True))[0].requires_grad
 
 
@@ -428,8 +420,7 @@ def test_lane_errors_carry_tensors():
                 raise OSError("broken")
             return super().step(action)
 
-    env = batchenv.make_python(Fails, 3, workers="serial", env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make_python(Fails, 3, workers="serial", env_type="torch"))
     with pytest.raises(batchenv.LaneError) as problem:
         env.step(torch.tensor([0, 1, 0]))
     assert list(problem.value.env_id) == [1] and isinstance(problem.value.result[1], torch.Tensor)
@@ -604,7 +595,6 @@ def test_trees_of_infos(kind):
 
 
 def test_a_dtype_that_numpy_does_not_have():
-    env = batchenv.make("Pendulum-v1", 2, env_type="torch")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Pendulum-v1", 2, env_type="torch"))
     with pytest.raises(TypeError, match=r"no dtype for tensors of torch\.bfloat16: pass another one, such as \.float"):
         env.step(torch.zeros(2, 1, dtype=torch.bfloat16))

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError
 
 import batchenv
+from helpers.begun import begun
 from helpers.queue import ready
 
 
@@ -55,8 +56,7 @@ def test_cheap_lanes_under_asyncio():
 
 
 def test_two_tasks_cannot_both_wait():
-    env = batchenv.make("Synthetic-v0", 4, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 4, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True))
     env.send([0, 0, 0, 0], [0, 1, 2, 3])
 
     async def run():
@@ -69,8 +69,7 @@ def test_two_tasks_cannot_both_wait():
 
 
 def test_two_tasks_cannot_wait_and_closing_wakes_one():
-    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=200_000.0, wait=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=200_000.0, wait=True))
     env.send([0, 0], [0, 1])
 
     async def run():
@@ -134,8 +133,7 @@ def test_a_closed_env_is_not_iterated():
 
 
 def test_selectors():
-    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=30_000.0, wait=True))
     with selectors.DefaultSelector() as selector:
         selector.register(env, selectors.EVENT_READ)
         assert selector.select(0) == []

@@ -10,6 +10,7 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 import batchenv
+from helpers.begun import begun
 from helpers.processes import run_python
 
 SLOW = {"num_threads": 2, "cost_us": 200_000.0, "wait": True}
@@ -69,8 +70,7 @@ print("fine")
 
 
 def test_a_refused_reset_leaves_the_results_of_others():
-    env = slow(3, batch_size=3)
-    env.reset(seed=1)
+    env = begun(slow(3, batch_size=3), seed=1)
     env.send([0, 1, 2], [0, 1, 2])
     result = in_another_thread(env.recv)
     for call in (env.reset, env.async_reset, env.snapshot, env.close, lambda: env.step([0, 0, 0])):
@@ -82,8 +82,7 @@ def test_a_refused_reset_leaves_the_results_of_others():
 
 
 def test_closing_is_refused_while_another_thread_is_inside_a_call():
-    env = slow()
-    env.reset(seed=1)
+    env = begun(slow(), seed=1)
     step = in_another_thread(lambda: env.step([0, 0]))
     with pytest.raises(RuntimeError, match="another thread"):
         env.close()
@@ -181,8 +180,7 @@ print("fine")
 
 
 def test_calls_from_inside_close_find_it_closed():
-    env = batchenv.make("CartPole-v1", 2, render_mode="rgb_array")
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 2, render_mode="rgb_array"))
     told = []
 
     def calls():
@@ -210,8 +208,7 @@ def test_calls_from_inside_close_find_it_closed():
 
 
 def test_a_failed_change_of_params_leaves_the_spaces():
-    env = batchenv.make("MountainCar-v0", 2, rescale_observation=(0.0, 1.0))
-    env.reset(seed=0)
+    env = begun(batchenv.make("MountainCar-v0", 2, rescale_observation=(0.0, 1.0)))
     before, space = env.get_params(), env.single_observation_space
     with pytest.raises(ValueError):
         env.set_params(max_position=-2.0)
@@ -226,8 +223,7 @@ def test_resets_of_some_lanes_come_after_one_of_all():
 
 def test_env_ids_that_change_while_actions_are_read():
     """Actions may be an object whose reading runs the user's code: the numbers are those of before."""
-    env = batchenv.make("CartPole-v1", 4, batch_size=2)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 4, batch_size=2))
     ids = np.array([0, 1])
 
     class Actions:
@@ -240,8 +236,7 @@ def test_env_ids_that_change_while_actions_are_read():
 
 
 def test_arrays_for_results_are_looked_at_once():
-    env = batchenv.make("CartPole-v1", 64)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 64))
     good = [np.empty((64, 4), np.float32), None, None, None]
 
     class Changing(list):
@@ -304,8 +299,7 @@ def test_points_of_steps_that_nobody_got_are_forgotten():
 
 
 def test_two_threads_at_once_are_refused():
-    env = batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=300_000.0, wait=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 2, batch_size=2, num_threads=2, cost_us=300_000.0, wait=True))
     env.send([0, 0], [0, 1])
     waiting = threading.Thread(target=env.recv)
     waiting.start()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 from helpers.queue import ready
 
 
@@ -50,8 +51,7 @@ def test_what_touches_lanes_in_flight():
 
 
 def test_a_refused_reset_drops_nothing():
-    env = batchenv.make("CartPole-v1", 4, batch_size=2)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 4, batch_size=2))
     env.send([0, 0], [1, 3])
     for reset in (env.reset, env.async_reset):
         with pytest.raises(ValueError):
@@ -61,8 +61,7 @@ def test_a_refused_reset_drops_nothing():
 
 def test_a_refused_restore_changes_no_params():
     env = ready()
-    other = batchenv.make("CartPole-v1", 6, gravity=3.0)
-    other.reset(seed=1)
+    other = begun(batchenv.make("CartPole-v1", 6, gravity=3.0), seed=1)
     env.send([1], [2])
     with pytest.raises(RuntimeError, match="restore"):
         env.restore(other.snapshot())

@@ -7,6 +7,7 @@ import pytest
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError, ResetNeeded
 
 import batchenv
+from helpers.begun import begun
 from helpers.queue import ready
 
 
@@ -87,8 +88,7 @@ def test_step_async_is_step():
 
 
 def test_recv_instead_of_step_wait():
-    env = batchenv.make("CartPole-v1", 4)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 4))
     env.step_async(np.zeros(4, int))
     env.recv()
     with pytest.raises(NoAsyncCallError):
@@ -159,22 +159,19 @@ def test_what_is_no_timeout(timeout):
 
 
 def test_a_timeout_loses_nothing():
-    env = batchenv.make("Synthetic-v0", 2, num_threads=2, batch_size=2, cost_us=200_000.0, wait=True)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 2, num_threads=2, batch_size=2, cost_us=200_000.0, wait=True))
     env.send([1, 2], [0, 1])
     with pytest.raises(TimeoutError, match="nothing is lost"):
         env.recv(timeout=0.01)
     with pytest.raises(TimeoutError):
         env.recv(timeout=0)
     seen = env.recv(timeout=10)[0]
-    sync = batchenv.make("Synthetic-v0", 2, cost_us=0.0)
-    sync.reset(seed=0)
+    sync = begun(batchenv.make("Synthetic-v0", 2, cost_us=0.0))
     np.testing.assert_array_equal(seen, sync.step([1, 2])[0])
 
 
 def test_disabled_autoreset():
-    env = batchenv.make("CartPole-v1", 4, batch_size=4, autoreset_mode="Disabled", max_episode_steps=1)
-    env.reset(seed=0)
+    env = begun(batchenv.make("CartPole-v1", 4, batch_size=4, autoreset_mode="Disabled", max_episode_steps=1))
     env.send([0, 0, 0, 0], [0, 1, 2, 3])
     assert env.recv()[3].all()
     with pytest.raises(ResetNeeded, match="lane 2"):

@@ -12,6 +12,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import batchenv
+from helpers.begun import begun
 from helpers.processes import run_python
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
@@ -265,16 +266,14 @@ def test_signals_interrupt_slow_calls(verb, threads, alarm):
     assert_interrupted(env)
     env.restore(saved)
     env.set_params(cost_us=0)
-    fresh = batchenv.make("Synthetic-v0", env.num_envs, cost_us=0, num_threads=1)
-    fresh.reset(seed=1)
+    fresh = begun(batchenv.make("Synthetic-v0", env.num_envs, cost_us=0, num_threads=1), seed=1)
     assert (env.step(actions)[0] == fresh.step(actions)[0]).all()
     env.close()
 
 
 @linux
 def test_signals_interrupt_kernels(alarm):
-    env = batchenv.make("Acrobot-v1", 4096, num_threads=2)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Acrobot-v1", 4096, num_threads=2), seed=1)
     out = tuple(np.empty(a.shape[1:], a.dtype) for a in env.rollout(1, policy="random")[:4])
     calls = alarm(0.2)
     with pytest.raises(Stop):
@@ -290,8 +289,7 @@ def test_signals_interrupt_kernels(alarm):
 
 @linux
 def test_signals_interrupt_resets(alarm):
-    env = batchenv.make("Synthetic-v0", 50, num_threads=2)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Synthetic-v0", 50, num_threads=2))
     env.set_params(reset_us=50_000)
     alarm(0.2)
     with pytest.raises(Stop):
@@ -303,21 +301,18 @@ def test_signals_interrupt_resets(alarm):
 @linux
 def test_handlers_that_do_not_raise_change_nothing(alarm):
     for threads in (1, 2):
-        env = slow(12, threads)
-        env.reset(seed=1)
+        env = begun(slow(12, threads), seed=1)
         calls = alarm(0.1, raising=False)
         got = env.rollout(np.zeros((3, 12), np.int64))
         assert len(calls) > 2
-        fresh = batchenv.make("Synthetic-v0", 12, cost_us=0, num_threads=1)
-        fresh.reset(seed=1)
+        fresh = begun(batchenv.make("Synthetic-v0", 12, cost_us=0, num_threads=1), seed=1)
         assert (got[0] == fresh.rollout(np.zeros((3, 12), np.int64))[0]).all()
 
 
 @linux
 def test_an_interrupted_call_in_another_thread_goes_on():
     """Signals are for the main thread: a call in another one never sees them."""
-    env = slow(20, 2)
-    env.reset(seed=1)
+    env = begun(slow(20, 2), seed=1)
     seen = []
     thread = threading.Thread(target=lambda: seen.append(env.step(np.zeros(20, np.int64))))
     before = signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(Stop))

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import batchenv
+from helpers.begun import begun
 from helpers.parity import MODES, assert_same
 from helpers.processes import run_python
 from helpers.python_envs import KINDS, Awaited, Plain, make
@@ -39,8 +40,7 @@ class Shut(Plain):
 @pytest.mark.parametrize("kind", ["serial", "threads", "asyncio"])
 def test_all_are_closed_although_some_cannot_be(kind):
     Shut.closed.clear()
-    env = make(kind, Shut, 3)
-    env.reset(seed=1)
+    env = begun(make(kind, Shut, 3), seed=1)
     with pytest.raises(OSError, match="cannot be closed"):
         env.close()
     assert env.closed and len(set(Shut.closed)) == 3
@@ -113,8 +113,7 @@ class Named(Plain):
 
 
 def test_lanes_are_named_by_their_own_numbers(kind):
-    env = make(kind, [Named, Plain])
-    env.reset(seed=1)
+    env = begun(make(kind, [Named, Plain]), seed=1)
     assert list(env.step(np.zeros(2, int))[4]) == ["env_id", "_env_id"]  # as SyncVectorEnv has it
     some = env.step(np.zeros(2, int), [1, 0])[4]
     assert list(some) == ["env_id"] and some["env_id"].tolist() == [1, 0]
@@ -136,8 +135,7 @@ class Fails(Plain):
 
 
 def test_an_exception_that_says_nothing(kind):
-    env = make(kind, [Plain, Fails])
-    env.reset(seed=1)
+    env = begun(make(kind, [Plain, Fails]), seed=1)
     for _ in range(2):
         with pytest.raises(batchenv.LaneError, match="lane 1: Mute") as raised:
             env.step(np.zeros(2, int))
@@ -205,8 +203,7 @@ class Texts(Plain):
 
 def test_texts_as_actions_of_lanes_in_flight(kind):
     """A call that is refused changes no action of theirs, and no env_id means the lanes last received."""
-    env = make(kind, Texts, 3, batch_size=2)
-    env.reset(seed=1)
+    env = begun(make(kind, Texts, 3, batch_size=2), seed=1)
     env.send(("x" * 20, "yy"), [2, 1])
     for refused in (
         lambda: env.send(("z" * 5,), [1]),
@@ -261,8 +258,7 @@ FRUGAL = {
 @pytest.mark.parametrize("name", FRUGAL)
 def test_what_an_episode_ends_with_is_not_that_of_the_next(kind, name):
     """In SyncVectorEnv, final observations are."""
-    env = make(kind, lambda: Frugal(FRUGAL[name]), autoreset_mode="SameStep")
-    env.reset(seed=1)
+    env = begun(make(kind, lambda: Frugal(FRUGAL[name]), autoreset_mode="SameStep"), seed=1)
     env.step(np.zeros(2, int))
     observations, *_, infos = env.step(np.zeros(2, int))
     shown, final = observations, infos["final_obs"][1]
@@ -291,8 +287,7 @@ class Reads(Plain):
 
 @pytest.mark.parametrize("kind", ["serial", "threads", "asyncio"])
 def test_attributes_of_lanes_in_flight_are_set_after_their_steps(kind):
-    env = make(kind, Reads)
-    env.reset(seed=1)
+    env = begun(make(kind, Reads), seed=1)
     env.send(np.zeros(2, int), [0, 1])
     time.sleep(0.05)
     env.set_attr("value", 5.0)
@@ -383,8 +378,7 @@ def assert_only_fails(lane, env, problem):
 def test_none_in_place_of_an_observation(kind, name):
     """What an env returns that has forgotten a `return`."""
     space = FORGETFUL[name]
-    env = make(kind, lambda: Giving(space, lambda seen: None), 3)
-    env.reset(seed=1)
+    env = begun(make(kind, lambda: Giving(space, lambda seen: None), 3), seed=1)
     with pytest.raises(batchenv.LaneError, match=r"lane 1: ValueError: step\(\)'s observation") as raised:
         env.step(np.array([0, 1, 0]))
     assert_only_fails(1, env, raised.value)
@@ -442,8 +436,7 @@ def failing(seen):
 )
 def test_a_lane_that_fails_where_observations_are_pickled(kind, name, spoil, words):
     space = PICKLED[name]
-    env = make(kind, lambda: Giving(space, spoil), 3)
-    env.reset(seed=1)
+    env = begun(make(kind, lambda: Giving(space, spoil), 3), seed=1)
     with pytest.raises(batchenv.LaneError, match=f"lane 1: .*{words}") as raised:
         env.step(np.array([0, 1, 0]))
     assert_only_fails(1, env, raised.value)
@@ -511,8 +504,7 @@ class Crashing(Plain):
 
 def test_infos_that_cannot_be_put_together(kind):
     """The call raises, and all lanes have done it and go on."""
-    env = make(kind, [lambda lane=lane: Crashing(lane) for lane in range(4)], 4)
-    env.reset(seed=1)
+    env = begun(make(kind, [lambda lane=lane: Crashing(lane) for lane in range(4)], 4), seed=1)
     words = (
         "the info 'why' of lane 3 is 'crash', which cannot be put together with that of other lanes .*invalid literal"
     )
@@ -551,8 +543,7 @@ class Taking(Plain):
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_actions_of_dtype_bool(kind, name):
-    env = make(kind, lambda: Taking(FLAGS[name]))
-    env.reset(seed=1)
+    env = begun(make(kind, lambda: Taking(FLAGS[name])), seed=1)
     env.action_space.seed(1)
     actions = env.action_space.sample()
     env.step(actions)

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 import batchenv
+from helpers.begun import begun
 from helpers.parallel_envs import Meadow
 from helpers.parity import MODES, assert_same
 
@@ -263,8 +264,7 @@ def drawn(env, lanes=LANES):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes_methods_and_pictures(kind):
-    env = meadow(kind=kind, render_mode="rgb_array", env_kwargs={"herd": 5})
-    env.reset(seed=1)
+    env = begun(meadow(kind=kind, render_mode="rgb_array", env_kwargs={"herd": 5}), seed=1)
     for _ in range(3):
         env.step(drawn(env))
     assert env.possible_agents == env.agents == Meadow.possible_agents
@@ -301,8 +301,7 @@ def test_a_time_limit_truncates_who_plays():
 
 
 def test_statistics_are_of_all_agents():
-    env = meadow(record_episode_statistics=True)
-    env.reset(seed=1)
+    env = begun(meadow(record_episode_statistics=True), seed=1)
     totals, ended = np.zeros(LANES), 0
     for _ in range(60):
         _, rewards, _, _, infos = env.step(drawn(env))
@@ -328,8 +327,7 @@ def test_a_lane_of_its_own_kind():
 
 
 def test_names_of_callables():
-    env = batchenv.make_parallel("helpers.parallel_envs:Meadow", 2, workers="serial")
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel("helpers.parallel_envs:Meadow", 2, workers="serial"), seed=1)
     assert env.num_envs == 2
     with pytest.raises(
         ValueError, match=r"'helpers.parallel_envs': the module .* has no parallel_env: .* 'module:make'"
@@ -376,8 +374,7 @@ def quiet(env, wolf):
     ],
 )
 def test_a_lane_that_fails(kind, mode, act, words):
-    env = batchenv.make_parallel(Troubled, LANES, workers=kind, autoreset_mode=mode)
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel(Troubled, LANES, workers=kind, autoreset_mode=mode), seed=1)
     env.step(quiet(env, [0, 0, 0]))
     with pytest.raises(batchenv.LaneError, match=words) as raised:
         env.step(quiet(env, [0, act, 0]))
@@ -394,8 +391,7 @@ def test_a_lane_that_fails(kind, mode, act, words):
 
 
 def test_a_process_that_dies():
-    env = batchenv.make_parallel(Troubled, LANES, num_workers=3)
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel(Troubled, LANES, num_workers=3), seed=1)
     with pytest.raises(batchenv.LaneError, match=r"lane 2: WorkerDied: .* status 3") as raised:
         env.step(quiet(env, [0, 0, 3]))
     np.testing.assert_array_equal(raised.value.result[3]["wolf"], [False, False, True])
@@ -481,8 +477,7 @@ def test_envs_that_are_wrong(how, words):
     ids=str,
 )
 def test_wrong_actions(change, kind, words):
-    env = meadow()
-    env.reset(seed=1)
+    env = begun(meadow(), seed=1)
     actions = {agent: action for agent, action in {**drawn(env), **change}.items() if action is not None}
     with pytest.raises(kind, match=words):
         env.step(actions)
@@ -510,8 +505,7 @@ def test_clipped_actions_come_as_they_are():
             self.told = actions["sheep/0"]
             return super().step({**actions, "sheep/0": np.clip(actions["sheep/0"], -1, 1)})
 
-    env = batchenv.make_parallel(Telling, LANES, workers="serial", clip_actions=True)
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel(Telling, LANES, workers="serial", clip_actions=True), seed=1)
     env.step({**drawn(env), "sheep/0": np.full((LANES, 2), 3.0)})
     np.testing.assert_array_equal(env.env.get_attr("told"), np.full((LANES, 2), 3.0))
 

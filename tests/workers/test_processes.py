@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 import batchenv
 from batchenv.workers.processes import pool
+from helpers.begun import begun
 from helpers.descent import descendants, ended
 from helpers.parity import assert_same
 from helpers.python_envs import ARRAYS, Anything
@@ -76,8 +77,7 @@ def test_lanes_are_in_processes_that_say_which(method):
 @pytest.mark.cases(1, per="mode")
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_process_that_dies(mode):
-    env = processes(4, autoreset_mode=mode)
-    env.reset(seed=1)
+    env = begun(processes(4, autoreset_mode=mode), seed=1)
     for _ in range(3):
         env.step(np.zeros(4, int))
     with pytest.raises(batchenv.LaneError, match=r"2 of the lanes failed \(lane 2: WorkerDied: .* status 3") as raised:
@@ -144,8 +144,7 @@ class DeadlyReset(Deadly):
 @pytest.mark.parametrize("masked", [False, True])
 def test_a_process_that_dies_in_a_reset(masked):
     """The next step resets its lanes in the new process, as after a death in a step."""
-    env = processes(2, make_env=DeadlyReset)
-    env.reset(seed=1)
+    env = begun(processes(2, make_env=DeadlyReset), seed=1)
     env.step(np.zeros(2, int))
     options = {"fatal": True, "reset_mask": np.array([True, False])} if masked else {"fatal": True}
     with pytest.raises(batchenv.LaneError, match="status 3") as raised:
@@ -157,8 +156,7 @@ def test_a_process_that_dies_in_a_reset(masked):
 
 
 def test_a_step_that_hangs():
-    env = processes(2, step_timeout=3.0)
-    env.reset(seed=1)
+    env = begun(processes(2, step_timeout=3.0), seed=1)
     with pytest.raises(batchenv.LaneError, match=r"it took longer than step_timeout=3.0 s") as raised:
         env.step(np.array([0, 2]))
     np.testing.assert_array_equal(raised.value.env_id, [1])
@@ -182,8 +180,7 @@ class Slow(Deadly):
 def test_an_env_that_cannot_be_made_anew(tmp_path, how):
     """It fails its lanes at each step until it can be made; the others go on."""
     file = tmp_path / "file"
-    env = processes(2, make_env=Slow, env_kwargs={"file": file}, step_timeout=1.0)
-    env.reset(seed=1)
+    env = begun(processes(2, make_env=Slow, env_kwargs={"file": file}, step_timeout=1.0), seed=1)
     file.write_text(how)
     with pytest.raises(batchenv.LaneError, match=r"WorkerDied: its process .* has ended with status 3"):
         env.step(np.array([0, 1]))
@@ -209,8 +206,7 @@ def test_another_env_in_the_place_of_a_dead_one(tmp_path):
             if (tmp_path / "file").exists():
                 self.observation_space = spaces.Box(-1, 1, (3,), np.float32)
 
-    env = processes(2, make_env=Other)
-    env.reset(seed=1)
+    env = begun(processes(2, make_env=Other), seed=1)
     (tmp_path / "file").touch()
     with pytest.raises(batchenv.LaneError, match="status 3"):
         env.step(np.array([0, 1]))
@@ -220,8 +216,7 @@ def test_another_env_in_the_place_of_a_dead_one(tmp_path):
 
 
 def test_lanes_in_flight_of_a_process_that_dies():
-    env = processes(4, batch_size=2)
-    env.reset(seed=1)
+    env = begun(processes(4, batch_size=2), seed=1)
     env.send(np.array([0, 0, 1, 0]), [0, 1, 2, 3])
     got, failed = [], []
     for _ in range(2):
@@ -243,8 +238,7 @@ def test_lanes_in_flight_of_a_process_that_dies():
 
 def test_a_result_that_came_before_its_process_died():
     """It is a result as any other; the next one of this lane is a failure."""
-    env = processes(3, 1, batch_size=2)
-    env.reset(seed=1)
+    env = begun(processes(3, 1, batch_size=2), seed=1)
     env.send(np.array([0, 1]), [0, 1])
     with pytest.raises(batchenv.LaneError) as raised:
         env.recv()
@@ -309,8 +303,7 @@ def test_ctrl_c_at_any_moment():
 
 
 def test_lanes_do_not_go_on_after_ctrl_c():
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
     env.step(np.zeros(2, int))
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
@@ -325,8 +318,7 @@ def test_lanes_do_not_go_on_after_ctrl_c():
 @pytest.mark.cases(1, per="sent")
 @pytest.mark.parametrize("sent", [False, True])
 def test_the_answer_to_an_interrupted_question_is_dropped(sent):
-    env = processes(2, batch_size=1 if sent else 2)
-    env.reset(seed=1)
+    env = begun(processes(2, batch_size=1 if sent else 2), seed=1)
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         env.call("wait", 0.6)
@@ -340,8 +332,7 @@ def test_the_answer_to_an_interrupted_question_is_dropped(sent):
 
 
 def test_the_first_that_are_ready_come_first():
-    env = processes(2, batch_size=1)
-    env.reset(seed=1)
+    env = begun(processes(2, batch_size=1), seed=1)
     env.send(np.array([3, 0]), [0, 1])
     assert env.recv()[4]["env_id"] == [1]
     with pytest.raises(TimeoutError, match="nothing is lost"):
@@ -445,15 +436,13 @@ def test_workers_end_with_their_parent(end, method):
 
 def test_nothing_is_left_in_the_file_system():
     before = set(os.listdir("/dev/shm"))
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
     assert set(os.listdir("/dev/shm")) == before
     env.close()
 
 
 def test_a_forked_child_gets_an_error():
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
     child = os.fork()
     if child == 0:
         try:
@@ -478,8 +467,7 @@ class Telling(Deadly):
 
 
 def test_infos_that_cannot_be_pickled():
-    env = processes(2, make_env=Telling)
-    env.reset(seed=1)
+    env = begun(processes(2, make_env=Telling), seed=1)
     assert env.step(np.array([1, 0]))[4]["function"][0]() == 1
     with pytest.raises(
         batchenv.LaneError, match=r"lane 1: WorkerDied: what its envs have said cannot be pickled .*lock"
@@ -498,8 +486,7 @@ def test_workers_on_cpus_of_ones_choice():
 
 
 def test_ctrl_c_loses_no_batch():
-    env = processes(2, batch_size=2)
-    env.reset(seed=1)
+    env = begun(processes(2, batch_size=2), seed=1)
     env.send(np.array([3, 0]), [0, 1])
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
@@ -513,8 +500,7 @@ def test_ctrl_c_loses_no_batch():
 @pytest.mark.cases(1, per="problem")
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, TimeoutError])
 def test_whatever_a_signal_handler_raises_in_a_step_asks_for_a_reset(problem):
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
 
     def handle(*_):
         raise problem("from a handler")
@@ -534,8 +520,7 @@ def test_whatever_a_signal_handler_raises_in_a_step_asks_for_a_reset(problem):
 @pytest.mark.cases(1, per="action")
 @pytest.mark.parametrize(("action", "options"), [(1, {}), (2, {"step_timeout": 0.5})])
 def test_a_worker_is_missed_while_others_keep_answering(action, options):
-    env = processes(3, 3, batch_size=1, **options)
-    env.reset(seed=1)
+    env = begun(processes(3, 3, batch_size=1, **options), seed=1)
     env.send(np.array([action, 0, 0]), [0, 1, 2])
     end = time.monotonic() + 60
     with pytest.raises(batchenv.LaneError) as raised:
@@ -547,8 +532,7 @@ def test_a_worker_is_missed_while_others_keep_answering(action, options):
 
 
 def test_a_fork_leaves_messages_to_the_parent():
-    env = processes(2, batch_size=2)
-    env.reset(seed=1)
+    env = begun(processes(2, batch_size=2), seed=1)
     env.send(np.zeros(2, int), [0, 1])
     pid = os.fork()
     if pid == 0:
@@ -566,8 +550,7 @@ def test_a_fork_leaves_messages_to_the_parent():
 
 def test_processes_end_with_their_env_after_a_failure():
     """No collector is needed."""
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
     gc.collect()
     gc.disable()
     try:
@@ -585,8 +568,7 @@ def test_processes_end_with_their_env_after_a_failure():
 @pytest.mark.parametrize("lane", [-1, 2, 1 << 33])
 def test_a_lane_that_there_is_not_is_refused(lane):
     """It may come out of memory that an env's native code has written into."""
-    env = processes(2)
-    env.reset(seed=1)
+    env = begun(processes(2), seed=1)
     with pytest.raises(ValueError, match=rf"lane {lane}, but there are lanes 0\.\.1"):
         env._backend._flight.land(lane)
     assert not env._backend._flight.owes(lane)
@@ -686,8 +668,7 @@ def test_a_descriptor_says_that_a_batch_has_come(method):
 
 
 def test_a_descriptor_says_that_a_process_has_died_or_is_late(method):
-    env = processes(2, batch_size=1, step_timeout=0.5)
-    env.reset(seed=1)
+    env = begun(processes(2, batch_size=1, step_timeout=0.5), seed=1)
     for action, why in ((1, "status 3"), (2, "step_timeout"), (1, "status 3")):
         env.fileno()
         env.send(np.array([action]), [1])
@@ -736,8 +717,7 @@ def test_an_event_loop_of_a_users_own(method):
 
 def test_the_last_report_of_many_shows(method):
     """Whichever worker is last, and however many there are at the same time."""
-    env = processes(6, 3, batch_size=6)
-    env.reset(seed=1)
+    env = begun(processes(6, 3, batch_size=6), seed=1)
     env.fileno()
     for count in range(1, 200):
         env.send(np.zeros(6, int), np.arange(6))

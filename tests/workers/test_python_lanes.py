@@ -13,6 +13,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
+from helpers.begun import begun
 from helpers.lockstep import lockstep
 from helpers.parity import MODES, assert_same
 from helpers.python_envs import ARRAYS, SPACES, Anything, Awaited, Raising, Troubled
@@ -177,8 +178,7 @@ def test_rollouts(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes_and_methods(kind):
-    ours = make_python(lambda: Anything(ARRAYS["box"]), 3, workers=kind)
-    ours.reset(seed=5)
+    ours = begun(make_python(lambda: Anything(ARRAYS["box"]), 3, workers=kind), seed=5)
     assert ours.backend == ("asyncio" if kind == "coroutines" else kind)
     assert batchenv.make("CartPole-v1").backend == "C"
     assert ours.call("double", 4, plus=1) == (9, 9, 9)
@@ -191,8 +191,7 @@ def test_attributes_and_methods(kind):
     with pytest.raises(AttributeError, match="nonsense"):
         ours.get_attr("nonsense")
     assert ours.np_random_seed == (5, 6, 7)
-    theirs = SyncVectorEnv([lambda: Anything(ARRAYS["box"])] * 3)
-    theirs.reset(seed=5)
+    theirs = begun(SyncVectorEnv([lambda: Anything(ARRAYS["box"])] * 3), seed=5)
     assert [g.bit_generator.state["state"]["inc"] for g in ours.np_random] == [
         g.bit_generator.state["state"]["inc"] for g in theirs.np_random
     ]
@@ -201,8 +200,7 @@ def test_attributes_and_methods(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_pictures(kind):
     kwargs = {"observation_space": ARRAYS["box"]}
-    ours = make_python(Anything, 2, workers=kind, env_kwargs=kwargs, render_mode="rgb_array")
-    ours.reset(seed=1)
+    ours = begun(make_python(Anything, 2, workers=kind, env_kwargs=kwargs, render_mode="rgb_array"), seed=1)
     ours.step(np.zeros(2, int))
     assert ours.render_mode == "rgb_array" and ours.metadata["render_fps"] == 7
     assert [picture.max() for picture in ours.render()] == [1, 1]
@@ -228,8 +226,7 @@ def test_pictures(kind):
     ],
 )
 def test_a_lane_that_fails_is_named_and_the_others_go_on(kind, action, kind_of_problem, words):
-    env = make_python(Troubled, 4, workers=kind, num_workers=2)
-    env.reset(seed=1)
+    env = begun(make_python(Troubled, 4, workers=kind, num_workers=2), seed=1)
     with pytest.raises(batchenv.LaneError, match=words) as raised:
         env.step(np.array([0, 0, action, 0]))
     error = raised.value
@@ -271,8 +268,7 @@ class Fragile(Troubled):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", MODES)
 def test_an_env_that_is_unusable_after_an_exception(kind, mode):
-    env = make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart")
-    env.reset(seed=1)
+    env = begun(make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart"), seed=1)
     before = env.get_attr("number")
     for _ in range(2):
         with pytest.raises(batchenv.LaneError, match="lane 1: ZeroDivisionError"):
@@ -289,8 +285,7 @@ def test_an_env_that_is_unusable_after_an_exception(kind, mode):
         env.step(np.zeros(3, int))
         before = after
     env.close()
-    env = make_python(Fragile, 2, workers=kind, num_workers=2, autoreset_mode=mode)
-    env.reset(seed=1)
+    env = begun(make_python(Fragile, 2, workers=kind, num_workers=2, autoreset_mode=mode), seed=1)
     with pytest.raises(batchenv.LaneError, match=r"ZeroDivisionError|the simulator is gone"):
         env.step(np.array([0, 1]))
     with pytest.raises(batchenv.LaneError, match="the simulator is gone"):
@@ -307,8 +302,7 @@ def test_an_env_that_cannot_be_made_anew():
             raise OSError(f"no licence {len(made)}")
         return Fragile()
 
-    env = make_python(make, 2, on_failure="restart")
-    env.reset(seed=1)
+    env = begun(make_python(make, 2, on_failure="restart"), seed=1)
     with pytest.raises(batchenv.LaneError, match="ZeroDivisionError"):
         env.step(np.array([0, 1]))
     for count in (3, 4):
@@ -338,8 +332,7 @@ def test_an_env_whose_making_anew_hangs(tmp_path, kind):
     if kind == "coroutines":
         make, kind = make_coroutines, "asyncio"
     options = {"num_workers": 2} if kind == "processes" else {}
-    env = batchenv.make_python(make, 2, workers=kind, on_failure="restart", step_timeout=1.0, **options)
-    env.reset(seed=1)
+    env = begun(batchenv.make_python(make, 2, workers=kind, on_failure="restart", step_timeout=1.0, **options), seed=1)
     with pytest.raises(batchenv.LaneError, match="ZeroDivisionError"):
         env.step(np.array([0, 1]))
     file.touch()
@@ -361,8 +354,7 @@ def test_the_final_observation_of_a_lane_that_fails(kind, name):
     def make():
         return Raising(Anything(SPACES[name]), 2, ZeroDivisionError)
 
-    env = make_python(make, 2, workers=kind, autoreset_mode="SameStep")
-    env.reset(seed=1)
+    env = begun(make_python(make, 2, workers=kind, autoreset_mode="SameStep"), seed=1)
     with pytest.raises(batchenv.LaneError) as raised:
         env.step(np.array([0, 2]))
     nothing = {"image": np.zeros((3, 3), np.uint8), "mission": "", "way": np.int64(0)}
@@ -398,8 +390,7 @@ def test_wrong_arguments():
 
 @pytest.mark.parametrize("kind", ["serial", "coroutines"])
 def test_actions_are_checked_before_any_lane_moves(kind):
-    env = make_python(Troubled, 2, workers=kind)
-    env.reset(seed=1)
+    env = begun(make_python(Troubled, 2, workers=kind), seed=1)
     with pytest.raises(ValueError, match="lane 1"):
         env.step(np.array([0, 8]))
     with pytest.raises(ValueError, match="out"):
@@ -432,8 +423,7 @@ def test_threads_wait_together():
             barrier.wait()
             return super().step(action)
 
-    env = make_python(Meeting, 3, workers="threads", num_workers=3)
-    env.reset(seed=1)
+    env = begun(make_python(Meeting, 3, workers="threads", num_workers=3), seed=1)
     env.step(np.zeros(3, int))
     env.close()
 
@@ -447,8 +437,7 @@ def test_ctrl_c_in_a_step(kind, on_failure):
     def make():
         return Raising(Troubled(), 6, KeyboardInterrupt)
 
-    env = make_python(make, 3, workers=kind, on_failure=on_failure)
-    env.reset(seed=1)
+    env = begun(make_python(make, 3, workers=kind, on_failure=on_failure), seed=1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.array([0, 6, 0]))
     assert env.get_attr("resets") == (1, 1, 1)

@@ -12,6 +12,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from helpers.begun import begun
 from helpers.parity import MODES, assert_same
 from helpers.python_envs import ARRAYS, KINDS, SPACES, Anything, Awaited, Troubled
 
@@ -113,8 +114,7 @@ SLOW = [("asyncio", how, slow) for how in ("deepcopy", "pickle", "state")]
 @pytest.mark.parametrize("mode", MODES)
 def test_restored_lanes_go_on_bit_for_bit(kind, how, make_env, mode):
     options = {"frame_stack": 3, "record_episode_statistics": True, "max_episode_steps": 11}
-    env = make(kind, how, make_env, autoreset_mode=mode, **options)
-    env.reset(seed=5)
+    env = begun(make(kind, how, make_env, autoreset_mode=mode, **options), seed=5)
     for moment in (1, 2, 3, 5, 7):
         play(env, moment)
         saved = env.snapshot()
@@ -154,8 +154,7 @@ def test_lanes_go_elsewhere(how):
 @pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 @pytest.mark.parametrize("name", ["mission", "goal", "sequence"])
 def test_spaces_of_all_kinds(kind, name):
-    env = make(kind, "pickle", lambda: limited(SPACES[name]))
-    env.reset(seed=2)
+    env = begun(make(kind, "pickle", lambda: limited(SPACES[name])), seed=2)
     play(env, 3)
     saved = env.snapshot()
     expected = play(env, 12)
@@ -167,8 +166,7 @@ def test_spaces_of_all_kinds(kind, name):
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 def test_lanes_that_wait_for_their_reset(kind):
-    env = make(kind, "pickle", autoreset_mode="Disabled", max_episode_steps=2)
-    env.reset(seed=2)
+    env = begun(make(kind, "pickle", autoreset_mode="Disabled", max_episode_steps=2), seed=2)
     for _ in range(2):
         result = env.step(np.zeros(LANES, int))
         if (result[2] | result[3]).any():
@@ -187,8 +185,7 @@ def test_lanes_that_wait_for_their_reset(kind):
 
 
 def test_a_process_that_has_died():
-    env = make("processes", "pickle", lambda: Mortal())
-    env.reset(seed=1)
+    env = begun(make("processes", "pickle", lambda: Mortal()), seed=1)
     play(env, 2)
     saved = env.snapshot()
     expected = [result[0] for result in play(env, 3)]
@@ -221,8 +218,7 @@ class Mortal(gymnasium.Env):
 
 def test_refusals():
     for kind in KINDS:
-        env = make(kind, None)
-        env.reset(seed=1)
+        env = begun(make(kind, None), seed=1)
         for call in (env.snapshot, lambda env=env: env.restore(batchenv.Snapshot(b"x"))):
             with pytest.raises(NotImplementedError, match=r"make_python\(..., snapshots='pickle'\)"):
                 call()
@@ -248,8 +244,7 @@ def test_refusals():
             env.restore(damaged)
     with pytest.raises(ValueError, match="its spaces are others"):
         make("serial", "pickle", lambda: limited(ARRAYS["double"])).restore(saved)
-    native = batchenv.make("CartPole-v1", LANES)
-    native.reset(seed=1)
+    native = begun(batchenv.make("CartPole-v1", LANES), seed=1)
     with pytest.raises(ValueError, match="not a snapshot for this environment"):
         native.restore(saved)
     with pytest.raises(ValueError, match="it is not one of environments written in Python"):
@@ -276,15 +271,13 @@ class Locked(Anything):
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
 def test_envs_that_cannot_be_kept_or_restored(kind):
-    env = make(kind, "pickle", Locked)
-    env.reset(seed=1)
+    env = begun(make(kind, "pickle", Locked), seed=1)
     with pytest.raises(TypeError, match="generator") as raised:
         env.snapshot()
     assert "take snapshots='state'" in raised.value.__notes__[0]
     play(env, 2)
     env.close()
-    env = make(kind, "state", Locked)
-    env.reset(seed=1)
+    env = begun(make(kind, "state", Locked), seed=1)
     play(env, 2)
     saved = env.snapshot()
     with pytest.raises(OSError, match="no such state"):
@@ -312,8 +305,7 @@ class Waits(Stateful):
 def test_states_that_nobody_awaits(kind):
     """What a coroutine is to set has not been set."""
     for make_env, call in ((Waits, lambda env: env.restore(env.snapshot())), (Asks, lambda env: env.snapshot())):
-        env = make(kind, "state", make_env)
-        env.reset(seed=1)
+        env = begun(make(kind, "state", make_env), seed=1)
         with pytest.raises(TypeError, match=r"et_state\(\) is a coroutine, which nobody awaits here"):
             call(env)
         env.close()
@@ -321,8 +313,7 @@ def test_states_that_nobody_awaits(kind):
 
 @pytest.mark.parametrize("make_env", [Asks, Waits])
 def test_plain_envs_whose_states_are_coroutines(make_env):
-    env = make("asyncio", "state", make_env)
-    env.reset(seed=3)
+    env = begun(make("asyncio", "state", make_env), seed=3)
     play(env, 3)
     saved = env.snapshot()
     expected = play(env, 5)
@@ -381,8 +372,7 @@ def test_lanes_in_flight_of_an_event_loop():
 
 def test_an_env_of_another_sort():
     """One with coroutines lives in the event loop, and a plain one in a thread."""
-    env = make("asyncio", "pickle", [limited, slow], lanes=2)
-    env.reset(seed=1)
+    env = begun(make("asyncio", "pickle", [limited, slow], lanes=2), seed=1)
     saved = env.snapshot()
     with pytest.raises(ValueError, match="lane 1 cannot go on with an env of TimeLimit, which is plain"):
         env.restore(saved, [1], rows=[0])

@@ -24,6 +24,7 @@ from gymnasium import spaces
 import batchenv
 from batchenv.workers.processes import starter
 from batchenv.workers.processes.channel import Channel
+from helpers.begun import begun
 from helpers.descent import descendants, ended, zombies
 
 METHODS = starter.METHODS
@@ -89,8 +90,7 @@ def test_what_workers_get(method, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(tmp_path / "added"))
     monkeypatch.chdir(tmp_path)
     before = open_files() if method == "fork" else collections.Counter()  # which has what the program has
-    env = make(method, 3, 3)
-    env.reset(seed=1)
+    env = begun(make(method, 3, 3), seed=1)
     told = env.call("tell")
     for one in told:
         assert one["variable"] == "set just before" and one["folder"] == str(tmp_path)
@@ -112,8 +112,7 @@ def test_nothing_is_left_of_workers_that_came_and_went(method):
     make(method).close()
     before = open_files()
     for _ in range(2):
-        env = make(method)
-        env.reset(seed=1)
+        env = begun(make(method), seed=1)
         for _ in range(2):
             os.kill(pids(env)[0], signal.SIGKILL)
             with pytest.raises(batchenv.LaneError, match="was ended by signal 9"):
@@ -127,8 +126,7 @@ def test_nothing_is_left_of_workers_that_came_and_went(method):
 
 def test_a_server_that_is_killed():
     """Its workers live on. When one of them dies, nobody knows how; another server starts the next one."""
-    env = make("forkserver")
-    env.reset(seed=1)
+    env = begun(make("forkserver"), seed=1)
     workers = pids(env)
     (server,) = (pid for pid, name in descendants().items() if name == "batchenv server")
     os.kill(server, signal.SIGKILL)
@@ -149,8 +147,7 @@ def test_a_server_that_is_killed():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_forked_child_that_ends_leaves_the_workers_alone(method):
-    env = make(method)
-    env.reset(seed=1)
+    env = begun(make(method), seed=1)
     child = os.fork()
     if child == 0:
         env._backend._pool._workers[0]._end()  # as the end of a program does
@@ -223,8 +220,7 @@ def stopped(env):
 
 
 def test_a_large_question_to_a_worker_that_hangs():
-    env = make(None, step_timeout=1.0)
-    env.reset(seed=1)
+    env = begun(make(None, step_timeout=1.0), seed=1)
     pid = stopped(env)
     with pytest.raises(RuntimeError, match=r"took longer than step_timeout=1\.0 s"):
         env.call("take", bytes(1 << 24))
@@ -253,8 +249,7 @@ def interrupt_when_full(monkeypatch):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_while_a_worker_that_hangs_is_asked(monkeypatch, workers, then):
     """It is replaced, because the rest of the message could not be told from the next one."""
-    env = make(None, workers, workers)
-    env.reset(seed=1)
+    env = begun(make(None, workers, workers), seed=1)
     pid = pids(env)[0]
     os.kill(pid, signal.SIGSTOP)
     interrupt_when_full(monkeypatch)
@@ -275,8 +270,7 @@ def test_ctrl_c_while_a_worker_that_hangs_is_asked(monkeypatch, workers, then):
 
 
 def test_ctrl_c_while_a_worker_that_hangs_is_reset(monkeypatch):
-    env = make(None, 1, 1)
-    env.reset(seed=1)
+    env = begun(make(None, 1, 1), seed=1)
     pid = pids(env)[0]
     os.kill(pid, signal.SIGSTOP)
     interrupt_when_full(monkeypatch)
@@ -288,8 +282,7 @@ def test_ctrl_c_while_a_worker_that_hangs_is_reset(monkeypatch):
 
 
 def test_large_reports():
-    env = make(None, 4, 2)
-    env.reset(seed=1)
+    env = begun(make(None, 4, 2), seed=1)
     *_, infos = env.step(np.ones(4, int))
     assert [len(large) for large in infos["large"]] == [1 << 22] * 4
     env.close()
@@ -338,8 +331,7 @@ def test_a_channel_of_which_both_ends_have_much_to_say():
 
 
 def test_two_threads_in_one_env():
-    env = make(None)
-    env.reset(seed=1)
+    env = begun(make(None), seed=1)
     pid = stopped(env)
     thread = threading.Thread(target=env.step, args=(np.zeros(2, int),))
     thread.start()

@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 import batchenv
 from batchenv.workers.asyncio import event_loop
+from helpers.begun import begun
 from helpers.python_envs import Awaited, Troubled
 
 
@@ -130,8 +131,7 @@ def test_lanes_that_were_received_last_are_sent_again(waiting):
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_step_that_hangs(waiting, mode):
-    env = waiting(3, step_timeout=0.2, autoreset_mode=mode)
-    env.reset(seed=1)
+    env = begun(waiting(3, step_timeout=0.2, autoreset_mode=mode), seed=1)
     with pytest.raises(
         batchenv.LaneError, match=r"lane 1: TimeoutError: it took longer than step_timeout=0.2 s"
     ) as raised:
@@ -150,8 +150,7 @@ def test_a_step_that_hangs(waiting, mode):
 def test_a_step_that_hangs_and_cannot_be_cancelled(waiting, mode, monkeypatch):
     """Its lane fails again and again; the others go on."""
     monkeypatch.setattr("batchenv.workers.asyncio.event_loop._CLOSING", 0.5)
-    env = waiting(2, step_timeout=0.1, autoreset_mode=mode)
-    env.reset(seed=1)
+    env = begun(waiting(2, step_timeout=0.1, autoreset_mode=mode), seed=1)
     for count in (1, 2, 3):
         with pytest.raises(batchenv.LaneError, match=r"step_timeout=0.1 s") as raised:
             env.step(np.array([0, 2]))
@@ -169,8 +168,7 @@ def test_a_plain_step_that_hangs(waiting):
                 release.wait(60)
             return super().step(action)
 
-    env = waiting(2, make_env=Stuck, step_timeout=0.2)
-    env.reset(seed=1)
+    env = begun(waiting(2, make_env=Stuck, step_timeout=0.2), seed=1)
     with pytest.raises(batchenv.LaneError, match=r"step_timeout=0.2 s") as raised:
         env.step(np.array([0, 7]))
     assert raised.value.env_id.tolist() == [1]
@@ -329,8 +327,7 @@ def test_plain_envs_have_a_thread_each(waiting):
             threads.setdefault(self, set()).add(threading.current_thread())
             return super().step(action)
 
-    env = waiting(40, make_env=Meeting)
-    env.reset(seed=1)
+    env = begun(waiting(40, make_env=Meeting), seed=1)
     for _ in range(3):
         env.step(np.zeros(40, int))
     assert len(threads) == 40 and all(len(own) == 1 for own in threads.values())
@@ -338,8 +335,7 @@ def test_plain_envs_have_a_thread_each(waiting):
 
 def test_more_plain_envs_than_threads(waiting, monkeypatch):
     monkeypatch.setattr("batchenv.workers.asyncio.event_loop.MAX_THREADS", 2)
-    env = waiting(5, make_env=Troubled)
-    env.reset(seed=1)
+    env = begun(waiting(5, make_env=Troubled), seed=1)
     assert len(loop_threads()) == 3
     assert env.step(np.zeros(5, int))[1].tolist() == [1] * 5
 
@@ -458,8 +454,7 @@ def cancel_others():
 @pytest.mark.parametrize("deed", range(1, 5))
 @pytest.mark.parametrize("lane", range(3))
 def test_an_env_that_disturbs_the_event_loop(waiting, deed, lane, caplog):
-    env = waiting(3, make_env=Canceller)
-    env.reset(seed=1)
+    env = begun(waiting(3, make_env=Canceller), seed=1)
     env.step(np.zeros(3, int))
     actions = np.zeros(3, int)
     actions[lane] = deed

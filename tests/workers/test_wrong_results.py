@@ -6,6 +6,7 @@ import pytest
 from gymnasium import spaces
 
 import batchenv
+from helpers.begun import begun
 from helpers.python_envs import KINDS, Awaited, Plain, make
 
 
@@ -35,16 +36,14 @@ class Wrong(Plain):
     ],
 )
 def test_wrong_rewards_and_flags_are_named(kind, said, message):
-    env = make(kind, type("Wrong", (Wrong,), said), 1)
-    env.reset(seed=0)
+    env = begun(make(kind, type("Wrong", (Wrong,), said), 1))
     with pytest.raises(batchenv.LaneError, match="TypeError: step\\(\\)'s " + message):
         env.step([0])
     env.close()
 
 
 def test_rewards_and_flags_of_other_types_are_taken(kind):
-    env = make(kind, type("Wrong", (Wrong,), {"reward": np.float32(2), "terminated": np.array([True])}), 1)
-    env.reset(seed=0)
+    env = begun(make(kind, type("Wrong", (Wrong,), {"reward": np.float32(2), "terminated": np.array([True])}), 1))
     _, rewards, terminations, *_ = env.step([0])
     assert rewards.tolist() == [2.0] and terminations.tolist() == [True]
     env.close()
@@ -59,8 +58,7 @@ def test_an_info_called_final_info(kind, said):
             result = super().step(action)
             return *result[:2], bool(self.count == action), *result[3:]
 
-    env = make(kind, Ends, 2, autoreset_mode="SameStep")
-    env.reset(seed=0)
+    env = begun(make(kind, Ends, 2, autoreset_mode="SameStep"))
     _, _, ended, _, infos = env.step(np.array([1, 8]))
     assert ended.tolist() == [True, False]
     assert infos["_final_obs"].tolist() == infos["_final_info"].tolist() == [True, False]
@@ -83,8 +81,7 @@ class Changed(Plain):
 @pytest.mark.parametrize("lane", [0, 1])
 def test_an_env_that_has_changed_its_spaces_is_restarted(kind, lane):
     make_env = (lambda: Awaited(Changed())) if kind == "coroutines" else Changed
-    env = make("asyncio" if kind == "coroutines" else kind, make_env, 2, on_failure="restart")
-    env.reset(seed=0)
+    env = begun(make("asyncio" if kind == "coroutines" else kind, make_env, 2, on_failure="restart"))
     actions = np.zeros(2, int)
     actions[lane] = 8
     with pytest.raises(batchenv.LaneError) as error:
@@ -124,8 +121,7 @@ def test_integers_that_doubles_cannot_tell_apart(kind, space):
             assert space.contains(action)
             return action, 0.0, False, False, {}
 
-    env = make(kind, Far, 3)
-    env.reset(seed=0)
+    env = begun(make(kind, Far, 3))
     for _ in range(5):
         actions = env.action_space.sample()
         observations = env.step(actions)[0]

@@ -12,6 +12,7 @@ from gymnasium.error import DependencyNotInstalled
 import batchenv
 from batchenv.envs.atari import files, games
 from helpers.atari import PLAIN, id_of
+from helpers.begun import begun
 from helpers.processes import command_line, run_python, succeeded
 
 
@@ -172,8 +173,7 @@ def test_seeds_decide_everything(env_id):
     again, _ = two.reset(seed=5)
     np.testing.assert_array_equal(first, again)
     assert_same(results, run(two, 60))
-    alone = batchenv.make(env_id, 1, episodic_life=True)
-    alone.reset(seed=7)
+    alone = begun(batchenv.make(env_id, 1, episodic_life=True), seed=7)
     rng = np.random.default_rng(0)
     for t, result in enumerate(results):
         actions = rng.integers(one.single_action_space.n, size=4)
@@ -188,8 +188,7 @@ def test_start_states_that_are_remembered_are_those_of_the_game():
     kinds += [{**kind, "difficulty": 1} for kind in kinds[:3]]
 
     def start(kind):
-        env = batchenv.make("Pong-v5", 1, noop_max=0, use_fire_reset=False, **kind)
-        env.reset(seed=0)
+        env = begun(batchenv.make("Pong-v5", 1, noop_max=0, use_fire_reset=False, **kind))
         return env.state["ram"].tobytes() + env.state["screen"].tobytes(), env.snapshot()
 
     first = [start(kind) for kind in kinds]
@@ -251,8 +250,7 @@ def test_noops_and_fire():
     frames = info["episode_frame_number"]
     assert frames.min() >= 1 and frames.max() <= 30 and len(set(frames.tolist())) > 10
     assert (env.state["last_action"] == 1).all()
-    env = batchenv.make("MsPacman-v5", 2)  # has no fire
-    env.reset(seed=1)
+    env = begun(batchenv.make("MsPacman-v5", 2), seed=1)  # has no fire
     assert (env.state["last_action"] == 0).all()
     env = batchenv.make("Breakout-v5", 2, **PLAIN)
     _, info = env.reset(seed=1)
@@ -262,8 +260,7 @@ def test_noops_and_fire():
 
 
 def test_episodic_life():
-    env = batchenv.make("Breakout-v5", 2, episodic_life=True, autoreset_mode="SameStep")
-    env.reset(seed=3)
+    env = begun(batchenv.make("Breakout-v5", 2, episodic_life=True, autoreset_mode="SameStep"), seed=3)
     lives, ends = [5], 0
     for _ in range(700):
         *_, terminated, truncated, info = env.step(np.zeros(2, np.int64))
@@ -316,8 +313,7 @@ def test_a_seeded_reset_starts_a_new_game_after_a_lost_life():
 
 
 def test_frames_end_an_episode():
-    env = batchenv.make("ALE/Pong-v5", 2, max_num_frames_per_episode=100, autoreset_mode="SameStep")
-    env.reset(seed=1)
+    env = begun(batchenv.make("ALE/Pong-v5", 2, max_num_frames_per_episode=100, autoreset_mode="SameStep"), seed=1)
     seen = 0
     for result in run(env, 60):
         assert not result[2].any()
@@ -326,8 +322,7 @@ def test_frames_end_an_episode():
             assert result[4]["episode_frame_number"][lane] <= 30
             seen += 1
     assert seen >= 4
-    env = batchenv.make("Pong-v5", 2, max_episode_steps=9)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Pong-v5", 2, max_episode_steps=9), seed=1)
     assert [bool(result[3].all()) for result in run(env, 9)] == [False] * 8 + [True]
 
 
@@ -354,8 +349,7 @@ def test_modes_and_difficulties():
 
 
 def test_all_actions():
-    env = batchenv.make("Freeway-v5", 18, full_action_space=True, frameskip=1, **PLAIN)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Freeway-v5", 18, full_action_space=True, frameskip=1, **PLAIN), seed=1)
     env.step(np.arange(18))
     np.testing.assert_array_equal(env.state["last_action"], np.arange(18))
 
@@ -365,8 +359,7 @@ def test_all_actions():
 
 @pytest.mark.parametrize("game", ["Pong", "Seaquest", "MontezumaRevenge", "Adventure", "Pitfall2"])
 def test_snapshots_go_on_bit_for_bit(game):
-    one = batchenv.make(f"ALE/{game}-v5", 4, episodic_life=True)
-    one.reset(seed=1)
+    one = begun(batchenv.make(f"ALE/{game}-v5", 4, episodic_life=True), seed=1)
     run(one, 40)
     snapshot = one.snapshot()
     expected = run(one, 50, seed=9)
@@ -378,8 +371,7 @@ def test_snapshots_go_on_bit_for_bit(game):
 
 
 def test_one_lane_into_many_and_what_it_shows():
-    env = batchenv.make("Breakout-v5", 5, render_mode="rgb_array")
-    env.reset(seed=1)
+    env = begun(batchenv.make("Breakout-v5", 5, render_mode="rgb_array"), seed=1)
     before = run(env, 30)[-1]
     picture = env.render([2])[0]
     observation = env.restore(env.snapshot([2]))
@@ -390,8 +382,7 @@ def test_one_lane_into_many_and_what_it_shows():
 
 
 def test_foreign_and_damaged_snapshots_are_refused():
-    pong = batchenv.make("Pong-v5", 2)
-    pong.reset(seed=1)
+    pong = begun(batchenv.make("Pong-v5", 2), seed=1)
     snapshot = pong.snapshot()
     for other in (
         batchenv.make("Breakout-v5", 2),
@@ -408,8 +399,7 @@ def test_foreign_and_damaged_snapshots_are_refused():
 
 
 def test_pickles():
-    env = batchenv.make("ALE/Breakout-v5", 2, img_height=64, img_width=64, reward_clipping=True)
-    env.reset(seed=1)
+    env = begun(batchenv.make("ALE/Breakout-v5", 2, img_height=64, img_width=64, reward_clipping=True), seed=1)
     run(env, 10)
     copy = pickle.loads(pickle.dumps(env))
     assert_same(run(env, 20), run(copy, 20))
@@ -446,8 +436,7 @@ def test_wrong_keywords(keywords, error, told):
 
 
 def test_wrong_actions():
-    env = batchenv.make("Pong-v5", 2)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Pong-v5", 2), seed=1)
     with pytest.raises(ValueError, match="action 6 of lane 1"):
         env.step(np.array([0, 6]))
 

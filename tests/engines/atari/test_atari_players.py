@@ -9,6 +9,7 @@ import pytest
 import batchenv
 from batchenv.envs.atari import games, players
 from helpers.atari import PLAIN, id_of
+from helpers.begun import begun
 from helpers.processes import run_python
 
 KEYS = ("rewards", "player_lives", "lives", "life_lost", "episode_frame_number")
@@ -80,8 +81,7 @@ def test_infos_have_every_players_points_and_lives():
 
 
 def test_final_lives_are_those_of_the_end():
-    env = batchenv.make("Entombed-v5", 2, players=2, autoreset_mode="SameStep")
-    env.reset(seed=0)
+    env = begun(batchenv.make("Entombed-v5", 2, players=2, autoreset_mode="SameStep"))
     ends = 0
     for _ in range(1500):
         *_, terminated, _, info = env.step(np.zeros((2, 2), np.int64))
@@ -115,8 +115,7 @@ def test_rewards_are_scaled_clipped_and_summed_as_those_of_one():
 
 
 def test_each_joystick_is_its_own():
-    env = batchenv.make("Pong-v5", 6, players=2, full_action_space=True, frameskip=1, **PLAIN)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Pong-v5", 6, players=2, full_action_space=True, frameskip=1, **PLAIN), seed=1)
     actions = np.array([[0, 0], [1, 0], [0, 1], [17, 17], [3, 12], [12, 3]])
     env.step(actions)
     np.testing.assert_array_equal(env.state["last_action"], actions @ [1, 18])
@@ -162,8 +161,7 @@ def test_seeds_decide_everything(game):
     run(two, 17, seed=3)
     two.reset(seed=5)
     assert_same(results, run(two, 40))
-    alone = batchenv.make(f"{game}-v5", 1, players=2, **keywords)
-    alone.reset(seed=6)
+    alone = begun(batchenv.make(f"{game}-v5", 1, players=2, **keywords), seed=6)
     for actions, result in zip(draw(one, 40), results, strict=True):
         mine = alone.step(actions[1:2])
         for a, b in zip(mine[:4], result[:4], strict=True):
@@ -186,8 +184,7 @@ def test_asynchronous_steps_are_the_same(mode):
     lanes, steps = 9, 60
     keywords = {"players": 2, "autoreset_mode": mode, "max_episode_steps": 50, "repeat_action_probability": 0.25}
     env = batchenv.make("Pong-v5", lanes, batch_size=3, num_threads=2, **keywords)
-    reference = batchenv.make("Pong-v5", lanes, **keywords)
-    reference.reset(seed=1)
+    reference = begun(batchenv.make("Pong-v5", lanes, **keywords), seed=1)
     actions = draw(reference, steps)
     rows = [reference.step(row) for row in actions]
     env.async_reset(seed=1)
@@ -254,8 +251,7 @@ def test_rollouts_are_steps(mode):
 @pytest.mark.parametrize("game, count", [("Pong", 4), ("Joust", 2), ("SpaceInvaders", 2), ("MazeCraze", 2)])
 def test_snapshots_go_on_bit_for_bit(game, count):
     make = lambda: batchenv.make(f"{game}-v5", 3, players=count, repeat_action_probability=0.25)  # noqa: E731
-    one = make()
-    one.reset(seed=1)
+    one = begun(make(), seed=1)
     run(one, 50)
     snapshot = one.snapshot()
     expected = run(one, 40, seed=9)
@@ -271,14 +267,12 @@ def test_snapshots_go_on_bit_for_bit(game, count):
 
 
 def test_pickles_and_gymnasium():
-    env = batchenv.make("Warlords-v5", 2)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Warlords-v5", 2), seed=1)
     run(env, 10)
     copy = pickle.loads(pickle.dumps(env))
     assert copy.single_action_space == env.single_action_space == gymnasium.spaces.MultiDiscrete([6] * 4)
     assert_same(run(env, 20), run(copy, 20))
-    single = gymnasium.make("batchenv/Pong-v5", players=2)
-    single.reset(seed=1)
+    single = begun(gymnasium.make("batchenv/Pong-v5", players=2), seed=1)
     _, reward, _, _, info = single.step(single.action_space.sample())
     assert info["rewards"].shape == (2,) and info["rewards"][0] == reward
     assert gymnasium.make_vec("batchenv/Pong-v5", 3, players=4).action_space.shape == (3, 4)
@@ -328,8 +322,7 @@ def test_agents_get_what_the_batch_gives(mode):
 
 
 def test_agents_that_are_out():
-    env = batchenv.make_parallel("Joust-v5", 2, frameskip=8)
-    env.reset(seed=0)
+    env = begun(batchenv.make_parallel("Joust-v5", 2, frameskip=8))
     before = np.ones((2, 2), bool)
     gone = restarted = alone = 0
     fresh = np.zeros(2, bool)  # lanes whose next step is a reset
@@ -353,8 +346,7 @@ def test_agents_that_are_out():
 
 
 def test_masked_resets_and_closing():
-    env = batchenv.make_parallel("Joust-v5", 3, autoreset_mode="Disabled", max_episode_steps=5)
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel("Joust-v5", 3, autoreset_mode="Disabled", max_episode_steps=5), seed=1)
     last = play(env, 5)[-1]
     assert last[3]["second_0"].all()
     mask = np.array([True, False, True])
@@ -372,8 +364,7 @@ def test_masked_resets_and_closing():
 
 
 def test_pictures():
-    env = batchenv.make_parallel("Combat-v5", 2, render_mode="rgb_array")
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel("Combat-v5", 2, render_mode="rgb_array"), seed=1)
     assert [frame.shape for frame in env.render()] == [(256, 160, 3)] * 2 and env.render_mode == "rgb_array"
 
 
@@ -433,8 +424,7 @@ def test_wrong_actions_of_sent_lanes_and_rollouts():
     with pytest.raises(ValueError, match="occurs twice"):
         env.send([[0, 0], [0, 0]], [2, 2])
     env.close()
-    env = batchenv.make("Pong-v5", 2, players=2)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Pong-v5", 2, players=2), seed=1)
     with pytest.raises(ValueError, match=r"action 7 of lane 0 \(component 1\) .*step 0 of the rollout"):
         env.rollout(np.full((3, 2, 2), [0, 7]))
     with pytest.raises(ValueError, match=r"out's rewards must have dtype float64 and shape \(3, 2\)"):
@@ -457,8 +447,7 @@ def test_wrong_actions_of_sent_lanes_and_rollouts():
     ids=str,
 )
 def test_wrong_dicts(actions, error, told):
-    env = batchenv.make_parallel("Pong-v5", 2)
-    env.reset(seed=1)
+    env = begun(batchenv.make_parallel("Pong-v5", 2), seed=1)
     with pytest.raises(error, match=told):
         env.step(actions)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 from helpers.mujoco import JOINTS, PENDULUM
 from helpers.parity import Case, assert_same
 from helpers.processes import run_python
@@ -22,8 +23,7 @@ def unstable(tmp_path):
 
 def test_an_unstable_simulation(unstable):
     def make(**kwargs):
-        env = batchenv.make("InvertedPendulum-v5", 3, xml_file=unstable, **kwargs)
-        env.reset(seed=1)
+        env = begun(batchenv.make("InvertedPendulum-v5", 3, xml_file=unstable, **kwargs), seed=1)
         return env
 
     actions = np.array([[0], [1], [0]], np.float32)
@@ -49,8 +49,7 @@ def test_an_unstable_simulation(unstable):
 def test_data_of_an_unstable_simulation(tmp_path, monkeypatch, capfd):
     """The step is repeated for it, as silently as it was taken."""
     monkeypatch.chdir(tmp_path)
-    env = batchenv.make("Hopper-v5", 2, gravity=[0, 0, -1e12], terminate_when_unhealthy=False)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Hopper-v5", 2, gravity=[0, 0, -1e12], terminate_when_unhealthy=False), seed=1)
     assert env.step(env.action_space.high)[4]["unstable"].all()
     for data, qpos in zip(env.get_attr("data"), env.get_attr("qpos"), strict=True):
         np.testing.assert_array_equal(data.qpos, qpos)
@@ -90,8 +89,7 @@ def test_an_error_of_mujoco_does_not_end_the_process(tmp_path):
             except RuntimeError as error:  # LaneError, in a step
                 told.append(str(error))
     assert told and all("MuJoCo: mj_stackAlloc" in message for message in told)
-    fine = batchenv.make("InvertedPendulum-v5", 2)
-    fine.reset(seed=1)
+    fine = begun(batchenv.make("InvertedPendulum-v5", 2), seed=1)
     fine.step(np.zeros((2, 1), np.float32))
 
 

@@ -11,6 +11,7 @@ from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv.envs.mujoco import library
+from helpers.begun import begun
 from helpers.mujoco import JOINTS, PENDULUM, mujoco
 from helpers.parity import Case, assert_same, follow, make_gymnasium
 from helpers.processes import run_python
@@ -110,8 +111,7 @@ def test_nothing_changes_where_a_param_is_refused():
 
 def test_fields_of_chosen_lanes_alone_are_looked_at():
     """One row per chosen lane: nothing is asked of the others, which get none."""
-    env = batchenv.make("Hopper-v5", 4)
-    env.reset(seed=0)
+    env = begun(batchenv.make("Hopper-v5", 4))
     masses = env.get_attr("model")[0].body_mass * np.array([[1.5], [2.0]])
     env.set_params(lanes=[1, 3], body_mass=masses)
     found = [model.body_mass for model in env.get_attr("model")]
@@ -147,8 +147,7 @@ def assert_data_is_the_lanes(env):
 
 def test_data_after_a_change_of_the_model():
     """The present state, whatever model the last step had, and what the new model makes of it."""
-    env = batchenv.make("Hopper-v5", 3)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Hopper-v5", 3), seed=1)
     for _ in range(3):
         env.step(env.action_space.high)
     before = env.get_attr("data")
@@ -254,8 +253,7 @@ def test_the_smallest_model(tmp_path):
     """One number to see, one actuator; none is too few."""
     path = tmp_path / "smallest.xml"
     path.write_text(SMALLEST.format('<motor joint="a" ctrlrange="-1 1"/>'))
-    env = batchenv.make_mujoco(str(path), 2, observation=["qpos"])
-    env.reset(seed=1)
+    env = begun(batchenv.make_mujoco(str(path), 2, observation=["qpos"]), seed=1)
     assert env.observation_space.shape == env.action_space.shape == (2, 1)
     assert env.step(env.action_space.high)[0].all()  # it has moved
     path.write_text(SMALLEST.format(""))

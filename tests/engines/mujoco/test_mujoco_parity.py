@@ -14,6 +14,7 @@ from gymnasium.vector import SyncVectorEnv
 
 import batchenv
 from batchenv.envs import translator
+from helpers.begun import begun
 from helpers.mujoco import TASKS, mujoco, swing
 from helpers.parity import MODES, Case, choose, follow, make_gymnasium
 
@@ -133,8 +134,7 @@ def test_models_of_their_own(task):
 def test_actions_beyond_the_bounds(env_id):
     case = Case(env_id, ours={"clip_actions": True}, beyond=2.5)
     follow(case, *case.pair(LANES), 20)
-    strict = batchenv.make(env_id, LANES)
-    strict.reset(seed=1)
+    strict = begun(batchenv.make(env_id, LANES), seed=1)
     with pytest.raises(ValueError, match="lane 0"):
         strict.step(strict.action_space.high * 1.5)
 
@@ -152,8 +152,7 @@ def test_every_keyword_of_gymnasium_is_taken():
 
 def test_lanes_may_differ_in_weights():
     weights = [0.0, 1.0, 2.5]
-    env = batchenv.make("HalfCheetah-v5", 3, forward_reward_weight=np.array(weights))
-    env.reset(seed=[4, 4, 4])
+    env = begun(batchenv.make("HalfCheetah-v5", 3, forward_reward_weight=np.array(weights)), seed=[4, 4, 4])
     info = env.step(np.full((3, 6), 0.5, np.float32))[4]
     np.testing.assert_array_equal(info["reward_forward"], info["x_velocity"] * weights)
 

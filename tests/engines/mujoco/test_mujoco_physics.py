@@ -11,6 +11,7 @@ import pytest
 import batchenv
 from batchenv import _core
 from batchenv.envs.mujoco import library, physics
+from helpers.begun import begun
 from helpers.mujoco import mujoco
 from helpers.together import BODY, LANES, TOP, always_alone, assert_like_mj_step, compare, how, lanes_of, rows, xml
 
@@ -106,8 +107,7 @@ def test_a_lane_whose_model_does_not_fit(monkeypatch):
 
 def test_snapshots_and_data(monkeypatch):
     """Restored lanes go on in the same way, and `data` repeats the last step."""
-    env = batchenv.make("Ant-v5", 10)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Ant-v5", 10), seed=1)
     env.action_space.seed(1)
     for _ in range(30):
         env.step(env.action_space.sample())
@@ -118,8 +118,7 @@ def test_snapshots_and_data(monkeypatch):
     actions = [env.action_space.sample() for _ in range(20)]
     first = [env.step(action)[0].copy() for action in actions]
     monkeypatch.setenv("BATCHENV_PHYSICS", "0")
-    other = batchenv.make("Ant-v5", 10)
-    other.reset(seed=2)
+    other = begun(batchenv.make("Ant-v5", 10), seed=2)
     other.restore(saved)
     for action, expected in zip(actions, first, strict=True):
         assert other.step(action)[0].tobytes() == expected.tobytes()
@@ -301,8 +300,7 @@ def test_what_is_said_of_steps(body, told):
 
 
 def test_what_is_said_of_steps_by_mj_step():
-    env = batchenv.make("Hopper-v5", 3, num_threads=1)
-    env.reset(seed=1)
+    env = begun(batchenv.make("Hopper-v5", 3, num_threads=1), seed=1)
     env.step(np.zeros((3, 3), np.float32))
     with raising(ValueError("never"), call=-1):
         env.step(np.zeros((3, 3), np.float32))

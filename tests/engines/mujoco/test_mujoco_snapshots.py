@@ -7,6 +7,7 @@ import pytest
 
 import batchenv
 from batchenv.envs.mujoco.tasks import assets
+from helpers.begun import begun
 from helpers.mujoco import TASKS, mujoco
 from helpers.parity import assert_same, choose
 
@@ -25,8 +26,7 @@ def test_threads_give_the_same():
 
 @pytest.mark.parametrize("env_id", [f"{task}-v5" for task in TASKS])
 def test_a_restored_run_goes_on_bit_for_bit(env_id):
-    env = batchenv.make(env_id, 2)
-    env.reset(seed=9)
+    env = begun(batchenv.make(env_id, 2), seed=9)
     rng = np.random.default_rng(2)
     for _ in range(12):
         seen = env.step(choose(env, rng))[0]
@@ -110,8 +110,7 @@ def test_lanes_that_sleep_are_restored_bit_for_bit():
 
 @can_sleep
 def test_data_of_lanes_that_sleep_are_their_own():
-    env = batchenv.make_mujoco(SLEEPY, 2, observation=OF_SLEEPERS)
-    env.reset(seed=5)
+    env = begun(batchenv.make_mujoco(SLEEPY, 2, observation=OF_SLEEPERS), seed=5)
     for t in range(200):
         row = env.step(np.full((2, 1), np.sin(t), np.float32))[0][1]
     data = env.get_attr("data")[1]
@@ -124,8 +123,7 @@ def test_data_of_lanes_that_sleep_are_their_own():
 )
 def test_forged_sleep(forged):
     """MuJoCo would follow such numbers out of its arrays, or for ever."""
-    env = batchenv.make_mujoco(SLEEPY, 1)
-    env.reset(seed=5)
+    env = begun(batchenv.make_mujoco(SLEEPY, 1), seed=5)
     for _ in range(150):
         env.step(np.zeros((1, 1), np.float32))
     lanes = env._backend.translator.lanes
