@@ -21,6 +21,12 @@ def local(action):
     return action
 
 
+def program(*actions):
+    """A program of actions whose labels are their names: "hand on" is that of hand_on, c_hand_on or w_hand_on."""
+    names = [action.__name__.removeprefix("c_").removeprefix("w_") for action in actions]
+    return {name.strip("_").replace("_", " "): action for name, action in zip(names, actions, strict=True)}
+
+
 class Violation(Exception):
     """What went wrong, and the shortest way there: a list of "thread: label" steps."""
 

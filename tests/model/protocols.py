@@ -6,7 +6,7 @@
 import sys
 import time
 
-from explore import BLOCKED, Violation, explore, gate, local, notify, sleep, wake
+from explore import BLOCKED, Violation, explore, gate, local, notify, program, sleep, wake
 
 # ---- ring.c -------------------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ def _transfer(me, side, capacity, gates, timed, bug):
     offset = 0 if pushing else 1  # what a slot's sequence number is ahead of the position when it is this side's turn
 
     @local
-    def begin(s, t, pick):
+    def start(s, t, pick):
         t["parked"] = t["late"] = False
         return "try" if t["left"] else "end"
 
@@ -122,7 +122,7 @@ def _transfer(me, side, capacity, gates, timed, bug):
 
     def more(s, t, pick):
         t["position"] = s[counter]
-        return "more?"
+        return "is more"
 
     def is_more(s, t, pick):
         ahead = s["sequence"][t["position"] % capacity] - (t["position"] + offset)
@@ -134,9 +134,9 @@ def _transfer(me, side, capacity, gates, timed, bug):
         t["epoch"] = -1
         return "start"
 
-    first = {}
+    first, early = {}, []
     if bug == "notify first" and pushing:
-        first = {**notify(theirs, "early", "hand on")}
+        first = notify(theirs, "early", "hand on")
         original_claim = claim
 
         def claim(s, t, pick):
@@ -147,28 +147,13 @@ def _transfer(me, side, capacity, gates, timed, bug):
             copy(s, t, pick)
             return "early"
 
-        first["copy early"] = copy_early
+        early.append(copy_early)
+    actions = start, try_, sequence, claim, copy, hand_on, passed_on, awake, failed, announce, epoch, leave, gave_up
     return {
-        "start": begin,
-        "try": try_,
-        "sequence": sequence,
-        "claim": claim,
-        "copy": copy,
-        "hand on": hand_on,
-        "passed on": passed_on,
-        "awake": awake,
-        "failed": failed,
-        "announce": announce,
-        "epoch": epoch,
+        **program(*actions, more_for_others, more, is_more, next_, *early),
         **sleep(mine, "sleep", me, "leave", timed),
-        "leave": leave,
-        "gave up": gave_up,
         **notify(theirs, "notify", "more for others"),
-        "more for others": more_for_others,
-        "more": more,
-        "more?": is_more,
         **wake(mine, "pass on", "next"),
-        "next": next_,
         **first,
     }
 
@@ -225,11 +210,11 @@ def _worker(me, max_spinners, bug):
         if s["waiting"]:
             s["waiting"] -= 1
             fresh, t["fresh"] = t["fresh"], False
-            return "pass on?" if fresh and bug != "no passing on" else "work"
-        return "end" if t["state"] else "spin?"
+            return "may pass on" if fresh and bug != "no passing on" else "work"
+        return "end" if t["state"] else "may spin"
 
     def may_pass_on(s, t, pick):
-        return "more?" if s["idle.sleepers"] else "work"
+        return "more" if s["idle.sleepers"] else "work"
 
     def more(s, t, pick):
         return "pass on" if has_work(s) else "work"
@@ -266,28 +251,16 @@ def _worker(me, max_spinners, bug):
     def leave(s, t, pick):
         s["idle.sleepers"] -= 1
         t["epoch"] = -1
-        return "again?"
+        return "again"
 
     def again(s, t, pick):
         t["fresh"] = has_work(s)
         return "start" if t["fresh"] else "park"
 
     return {
-        "start": start,
-        "pop": pop,
-        "pass on?": may_pass_on,
-        "more?": more,
+        **program(start, pop, may_pass_on, more, work, may_spin, spin, stop_spinning, park, epoch, look, leave, again),
         **wake("idle", "pass on", "work"),
-        "work": work,
-        "spin?": may_spin,
-        "spin": spin,
-        "stop spinning": stop_spinning,
-        "park": park,
-        "epoch": epoch,
-        "look": look,
         **sleep("idle", "sleep", me, "leave"),
-        "leave": leave,
-        "again?": again,
     }
 
 
@@ -315,11 +288,8 @@ def idle(workers=2, submits=(1, 1, 1), max_spinners=1, bug=None):
         return "wake all"
 
     caller = {
-        "start": start,
-        "publish": publish,
-        "call": call,
+        **program(start, publish, call, finish),
         **notify("idle", "notify", after_call),
-        "finish": finish,
         **wake("idle", "wake all", "end", count=99),
     }
     shared = {"waiting": 0, "done": 0, "spinners": 0, "finishing": False, **gate("idle")}
@@ -419,12 +389,12 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
     def w_turn(s, t, pick):
         ready = t["full"] == complete_at(t["slot"] // batch_rows) and t["slot"] // batch_rows == s["received"]
         t["ready"] = ready
-        return "notify" if ready else "finishing?"
+        return "notify" if ready else "finishing"
 
     @local
     def w_turn_known(s, t, pick):
         t["ready"] = t["full"] == complete_at(t["slot"] // batch_rows) and t["turn"]
-        return "notify" if t["ready"] else "finishing?"
+        return "notify" if t["ready"] else "finishing"
 
     def w_finishing(s, t, pick):
         return "notify" if s["finishing"] else "told"
@@ -448,25 +418,12 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         t["slot"] = 0
         return "start"
 
-    worker = {
-        "start": w_start,
-        "claim": w_claim,
-        "locate": w_locate,
-        "turn early": w_turn_early,
-        "write": w_write,
-        "commit": w_commit,
-        "turn": w_turn,
-        "turn known": w_turn_known,
-        "finishing?": w_finishing,
-        **notify("ready", "notify", "told"),
-        "told": w_told,
-        "signal": w_signal,
-        "next": w_next,
-    }
+    actions = w_start, w_claim, w_locate, w_turn_early, w_write, w_commit, w_turn, w_turn_known, w_finishing, w_told
+    worker = {**program(*actions, w_signal, w_next), **notify("ready", "notify", "told")}
 
     # -- the caller
 
-    def c_submit(s, t, pick):  # item by item: one that has no room waits for a release
+    def c_start(s, t, pick):  # item by item: one that has no room waits for a release
         if t["send"]:
             count = t["send"][0]
             room = (s["released"] + batches) * batch_rows - s["reserved"]
@@ -561,7 +518,7 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
     def c_finish(s, t, pick):
         t["finishing"] = True
         s["finishing"] = bug != "finishing relaxed"
-        return "finished?"
+        return "finished"
 
     def c_finished(s, t, pick):
         return "close" if done(s, t) else "park"
@@ -571,37 +528,15 @@ def stream(items=(1, 2, 1), batch_rows=2, batches=2, rounds=3, workers=2, event=
         s["closed"] = True
         return "end"
 
-    caller = {
-        "start": c_submit,
-        "recv": c_recv,
-        "park": c_park,
-        "epoch": c_epoch,
-        "look": c_look,
-        "tell late": c_tell_late,
-        **sleep("ready", "sleep", me, "leave"),
-        "leave": c_leave,
-        "awake": c_awake,
-        "take": c_take,
-        "settle": c_settle,
-        "settle look": c_settle_look,
-        "poll": c_poll,
-        "read": c_read,
-        "release": c_release,
-        "finish": c_finish,
-        "finished?": c_finished,
-        "close": c_close,
-    }
+    actions = c_start, c_recv, c_park, c_epoch, c_look, c_tell_late, c_leave, c_awake, c_take, c_settle, c_settle_look
+    actions += c_poll, c_read, c_release, c_finish, c_finished, c_close
+    caller = {**program(*actions), **sleep("ready", "sleep", me, "leave")}
     shared = {
         "queue": (),
-        "claimed": 0,
-        "reserved": 0,
-        "received": 0,
-        "released": 0,
+        **dict.fromkeys(("claimed", "reserved", "received", "released"), 0),
         "committed": (0,) * batches,
         "rows": (None,) * (batch_rows * batches),
-        "finishing": False,
-        "closed": False,
-        "event": False,
+        **dict.fromkeys(("finishing", "closed", "event"), False),
         **gate("ready"),
     }
     own = {"slot": 0, "count": 0, "part": 0, "full": 0, "ready": False, "turn": False}
@@ -687,7 +622,7 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
             if bug == "report first":
                 t["ran"] += 1
                 s["done"] += 1
-            return "run"
+            return "run range"
 
         def run_range(s, t, pick):
             assert t["body"] == s["running"], "a range of a job that is over was run"
@@ -719,21 +654,8 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
             t["word"], t["seated"] = (0, 0, 0), caller
             return reported
 
-        return {
-            "look": look,
-            "read early": read_early,
-            "look late": look_late,
-            "count": count,
-            "check": check,
-            "read body": read_body,
-            "read ranges": read_ranges,
-            "claim": claim,
-            "run": run_range,
-            "report": report,
-            "late report": late_report,
-            **notify("over", "notify", "leave"),
-            "leave": leave,
-        }
+        actions = look, read_early, look_late, count, check, read_body, read_ranges, claim, run_range, report
+        return {**program(*actions, late_report, leave), **notify("over", "notify", "leave")}
 
     def w_start(s, t, pick):
         return "end" if s["stop"] else "look"
@@ -798,34 +720,16 @@ def loop(jobs=(1, 2), workers=2, seats=1, bug=None):
         t["job"] += 1
         return "start"
 
-    worker = {"start": w_start, "nothing": w_nothing}
+    worker = program(w_start, w_nothing)
+    actions = c_start, c_publish_early, c_write_body, c_write_ranges, c_write_done, c_publish, c_wait, c_park, c_epoch
     caller = {
-        "start": c_start,
-        "publish early": c_publish_early,
-        "write body": c_write_body,
-        "write ranges": c_write_ranges,
-        "write done": c_write_done,
-        "publish": c_publish,
+        **program(*actions, c_second_look, c_stand_up, c_over),
         **run(me, "wait", "wait"),
-        "wait": c_wait,
-        "park": c_park,
-        "epoch": c_epoch,
-        "second look": c_second_look,
         **sleep("over", "sleep", me, "stand up"),
-        "stand up": c_stand_up,
-        "over": c_over,
     }
     own = {"word": (0, 0, 0), "ranges": 0, "body": 0, "range": 0, "ran": 0, "seated": False, "asleep": 0}
-    shared = {
-        "word": (0, 0, 0),
-        "body": 0,
-        "ranges": 0,
-        "done": 0,
-        "running": -1,
-        "ran": (),
-        "stop": False,
-        **gate("over"),
-    }
+    shared = {"word": (0, 0, 0), "running": -1, "ran": (), "stop": False, **gate("over")}
+    shared |= dict.fromkeys(("body", "ranges", "done"), 0)
     threads = [({**worker, **run(i, "nothing", "start")}, dict(own)) for i in range(workers)]
     threads.append((caller, {**own, "seated": True, "job": 0, "epoch": -1}))
 
