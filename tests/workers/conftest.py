@@ -1,24 +1,20 @@
-import weakref
-
 import pytest
 
 from batchenv.workers.origin import PythonOrigin
 
 
 @pytest.fixture(autouse=True)
-def closed(monkeypatch):
-    """Closes what a test leaves open: others count processes, threads and descriptors."""
+def made(monkeypatch):
+    """Closes what a test has made: others count processes, threads and descriptors. Tests that leave envs to the
+    garbage collector clear this list of backends."""
     made = []
     backend = PythonOrigin.backend
 
     def remembered(*arguments, **options):
-        one = backend(*arguments, **options)
-        made.append(weakref.ref(one))
-        return one
+        made.append(backend(*arguments, **options))
+        return made[-1]
 
     monkeypatch.setattr(PythonOrigin, "backend", remembered)
-    yield
-    for reference in made:
-        one = reference()
-        if one is not None:
-            one.close()
+    yield made
+    for one in made:
+        one.close()

@@ -106,8 +106,6 @@ def test_a_failing_reset_concerns_its_lane_alone(kind, mode):
     for number, (one, other) in enumerate(zip(calls(ours), calls(serial), strict=True)):
         assert_same(one, other, f"call {number}")
     assert ours.call("pid") == pids  # no process has ended
-    ours.close()
-    serial.close()
 
 
 class Homesick:
@@ -142,7 +140,6 @@ def test_no_worker_ends_of_a_message_that_it_cannot_read():
     assert pids_after(env, ImportError, "no such thing here", env.reset, **asked) == pids
     env.async_reset(**asked)
     assert pids_after(env, ImportError, "no such thing here", env.recv) == pids
-    env.close()
 
 
 @pytest.mark.parametrize("place", ["finish", "write_numbers", "show"])
@@ -171,4 +168,3 @@ def test_no_worker_ends_of_an_exception_of_batchenv_itself(monkeypatch, place):
     env.reset(seed=0)
     assert env.step(nothing)[0].tolist() == [[lane, 1] for lane in range(LANES)]
     assert env.call("pid") == pids
-    env.close()

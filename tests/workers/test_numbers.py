@@ -24,7 +24,6 @@ def test_every_type_and_more_keys_than_columns(mode):
     theirs = SyncVectorEnv([Counting] * LANES, autoreset_mode=mode)
     lockstep(ours, theirs, 400)
     assert len(ours._backend._reports.numbers.known(0)) == COLUMNS
-    ours.close()
 
 
 def test_lanes_in_flight():
@@ -52,7 +51,6 @@ def test_lanes_in_flight():
                     assert infos[name][row] == theirs[name][lane] and infos[name].dtype == theirs[name].dtype
             seen[lane] += 1
         ours.send(np.ones(2, int), infos["env_id"])
-    ours.close()
 
 
 def test_only_what_does_not_fit_is_left():
@@ -130,7 +128,6 @@ def test_a_number_whose_mask_is_said_by_the_env(workers, order, numbers):
     for _ in range(3):
         mine, its = (env.step(np.zeros(4, int))[4] for env in (ours, theirs))
         same(mine, its)
-    ours.close()
 
 
 class Telling(CartPoleEnv):
@@ -181,7 +178,6 @@ def test_numbers_need_no_python_code_in_the_parent(batch_size, monkeypatch):
     # The resets, and the first step of each lane, which announces a column; and one batch each time that the parent
     # looks whether its workers live, which it does 20 times a second.
     assert len(heard) <= 8 + (batch_size or 4) * int(20 * (time.monotonic() - start) + 1)
-    env.close()
 
 
 def test_columns_are_known_before_their_numbers_are_read():
@@ -195,4 +191,3 @@ def test_columns_are_known_before_their_numbers_are_read():
         for lane in range(2):
             infos = env.recv()[4]
             assert infos == {f"step {step}": step, f"_step {step}": True, "env_id": lane}
-    env.close()

@@ -109,7 +109,6 @@ def test_nothing_that_was_handed_out_or_in_changes(kind, name):
     assert_same(plain(actions), plain(actions_before), "actions")
     if name in ("sequence", "graph", "of the user's own"):  # a tuple of lanes
         assert_same(plain(again[0]), plain(held[-1][0][0]), "the lane that was not reset")
-    env.close()
 
 
 def plain(value):

@@ -186,7 +186,6 @@ def test_lanes_in_flight(kind, mode):
                     assert_same(mine, theirs, f"lane {lane}, step {counts[lane]}")
         counts[lanes] += 1
         env.send(actions_of(lanes, counts[lanes]), lanes if counts.sum() % 2 else None)
-    env.close()
 
 
 def test_what_cannot_be_sent():
@@ -387,7 +386,6 @@ def test_a_lane_that_fails(kind, mode, act, words):
         env.reset(options={"reset_mask": np.array([False, True, False])})
     _, _, _, truncations, infos = env.step(quiet(env, [0, 0, 0]))
     assert infos["wolf"]["active"].all() and not truncations["wolf"].any()
-    env.close()
 
 
 def test_a_process_that_dies():
@@ -397,7 +395,6 @@ def test_a_process_that_dies():
     np.testing.assert_array_equal(raised.value.result[3]["wolf"], [False, False, True])
     *_, infos = env.step(quiet(env, [0, 0, 0]))
     assert infos["wolf"]["active"].all()
-    env.close()
 
 
 class Wrong(Meadow):

@@ -68,7 +68,6 @@ def test_spaces_in_other_workers(name, mode, kind):
     """What differs from lanes in this thread is how things cross: arrays, a Dict with a text, objects alone."""
     ours, theirs = pair(lambda: Anything(SPACES[name], SPACES[name]), kind, mode, num_workers=2)
     follow(ours, theirs, 80, name)
-    ours.close()
 
 
 @pytest.mark.cases(1, per="name")
@@ -383,9 +382,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="the observation_space of lane 1 is"):
         make_python([Troubled, lambda: Anything(ARRAYS["box"], Troubled.action_space)])
     with pytest.raises(NotImplementedError, match="snapshot"):
-        env = make_python(Troubled)
-        env.reset()
-        env.snapshot()
+        begun(make_python(Troubled)).snapshot()
 
 
 @pytest.mark.parametrize("kind", ["serial", "coroutines"])
@@ -425,7 +422,6 @@ def test_threads_wait_together():
 
     env = begun(make_python(Meeting, 3, workers="threads", num_workers=3), seed=1)
     env.step(np.zeros(3, int))
-    env.close()
 
 
 @pytest.mark.parametrize(
@@ -522,7 +518,6 @@ def test_options_are_those_that_gymnasium_passes(kind):
     ours.async_reset()
     ours.recv()
     assert ours.get_attr("options") == (None, None, None)
-    ours.close()
 
 
 BOX = spaces.Box(0, 1, (1,))
@@ -537,4 +532,3 @@ def test_keys_of_actions_come_in_the_order_of_gymnasium(kind, space):
         env.reset(seed=0)
         env.step(env.action_space.sample())
     assert ours.get_attr("order") == theirs.get_attr("order")
-    ours.close()

@@ -128,4 +128,3 @@ def test_the_same_numbers(env_id, package, steps, mode):
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id)] * LANES, autoreset_mode=mode)
     ends, _ = lockstep(ours, theirs, steps, env_id)
     assert ends or steps < 1000
-    ours.close()

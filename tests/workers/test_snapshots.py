@@ -125,7 +125,6 @@ def test_restored_lanes_go_on_bit_for_bit(kind, how, make_env, mode):
             assert observations.shape == env.observation_space.shape
             for step, (mine, theirs) in enumerate(zip(play(env, 25), expected, strict=True)):
                 assert_same(timeless(mine), timeless(theirs), f"{kind} {how} step {step} from moment {moment}")
-    env.close()
 
 
 @pytest.mark.parametrize("how", ["pickle", "state"])
@@ -148,7 +147,6 @@ def test_lanes_go_elsewhere(how):
         mine = other.step(actions[[1, 0, 3, 0, 0, 1]])
         for a, b in zip(mine[:4], expected[:4], strict=True):
             np.testing.assert_array_equal(a[[0, 5, 2]], b[[1, 1, 3]])
-    one.close()
 
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
@@ -161,7 +159,6 @@ def test_spaces_of_all_kinds(kind, name):
     env.restore(saved)
     for mine, theirs in zip(play(env, 12), expected, strict=True):
         assert_same(mine, theirs, name)
-    env.close()
 
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "asyncio"])
@@ -181,7 +178,6 @@ def test_lanes_that_wait_for_their_reset(kind):
         env.step(np.zeros(LANES, int))
     env.reset(options={"reset_mask": np.arange(LANES) == lane})
     env.step(np.zeros(LANES, int))
-    env.close()
 
 
 def test_a_process_that_has_died():
@@ -198,7 +194,6 @@ def test_a_process_that_has_died():
     env.restore(saved)
     for mine, theirs in zip(play(env, 3), expected, strict=True):
         np.testing.assert_array_equal(mine[0], theirs)
-    env.close()
 
 
 class Mortal(gymnasium.Env):
@@ -286,7 +281,6 @@ def test_envs_that_cannot_be_kept_or_restored(kind):
         env.step(np.zeros(LANES, int))
     env.reset(seed=1)
     play(env, 1)
-    env.close()
 
 
 class Asks(Stateful):
@@ -319,7 +313,6 @@ def test_plain_envs_whose_states_are_coroutines(make_env):
     expected = play(env, 5)
     env.restore(saved)
     assert_same(tuple(play(env, 5)), tuple(expected), make_env.__name__)
-    env.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -334,7 +327,6 @@ def test_some_lanes_after_an_interrupted_call(kind):
         env.restore(saved, [1], rows=[1])
     env.restore(saved)
     assert_same(tuple(play(env, 2)), tuple(expected), kind)
-    env.close()
 
 
 def interrupt(env):
@@ -367,7 +359,6 @@ def test_lanes_in_flight_of_an_event_loop():
     env.recv(), env.recv()
     env.restore(saved, others)
     env.step(np.zeros(LANES, int))
-    env.close()
 
 
 def test_an_env_of_another_sort():
@@ -381,4 +372,3 @@ def test_an_env_of_another_sort():
     expected = play(env, 4)
     env.restore(saved)
     assert_same(tuple(play(env, 4)), tuple(expected), "the same again")
-    env.close()

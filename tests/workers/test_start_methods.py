@@ -16,7 +16,6 @@ import threading
 import time
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -26,32 +25,29 @@ from batchenv.workers.processes import starter
 from batchenv.workers.processes.channel import Channel
 from helpers.begun import begun
 from helpers.descent import descendants, ended, zombies
+from helpers.processes import first_on_path, run_python
+from helpers.project import ROOT
+from helpers.python_envs import Plain
 
 METHODS = starter.METHODS
 
 
-class Telling(gymnasium.Env):
+class Telling(Plain):
     """Tells what its process is like."""
 
-    observation_space, action_space = spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return np.zeros(2, np.float32), {}
-
     def step(self, action):
-        return np.zeros(2, np.float32), 1.0, False, False, {"large": bytes(1 << 22)} if action else {}
+        *result, _ = super().step(action)
+        return *result, {"large": bytes(1 << 22)} if action else {}
 
     def tell(self):
+        numbers = [n for n in range(100) if os.path.exists(f"/proc/self/fd/{n}")]
         return {
             "pid": os.getpid(),
             "variable": os.environ.get("BATCHENV_TEST_OF_WORKERS"),
             "folder": os.getcwd(),
             "path": list(sys.path),
-            "files": sorted(
-                os.readlink(f"/proc/self/fd/{n}") for n in range(100) if os.path.exists(f"/proc/self/fd/{n}")
-            ),
-            "inherited": [n for n in range(3, 100) if os.path.exists(f"/proc/self/fd/{n}") and os.get_inheritable(n)],
+            "files": [os.readlink(f"/proc/self/fd/{n}") for n in numbers],
+            "inherited": [n for n in numbers if n > 2 and os.get_inheritable(n)],
             "input": sys.stdin.read(),
             "interrupt": signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
             "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
@@ -104,12 +100,12 @@ def test_what_workers_get(method, monkeypatch, tmp_path):
             assert kinds.total() == 7 and not one["inherited"]
     numbers = {one["random"] for one in told}
     assert len(numbers) == 3, "workers draw the same numbers"
-    env.close()
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_nothing_is_left_of_workers_that_came_and_went(method):
+def test_nothing_is_left_of_workers_that_came_and_went(method, made):
     make(method).close()
+    made.clear()
     before = open_files()
     for _ in range(2):
         env = begun(make(method), seed=1)
@@ -120,6 +116,7 @@ def test_nothing_is_left_of_workers_that_came_and_went(method):
             env.step(np.zeros(2, int))
         assert len(descendants()) == 2 + (method == "forkserver")
         env.close()
+        made.clear()
         del env
         assert open_files() <= before and not descendants() and not zombies()
 
@@ -155,16 +152,6 @@ def test_a_forked_child_that_ends_leaves_the_workers_alone(method):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     env.step(np.zeros(2, int))
-    env.close()
-
-
-def run(code, *arguments, shell="", **options):
-    """Runs a program; `shell` may redirect."""
-    path = os.pathsep.join(filter(None, sys.path))
-    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
-    if shell:
-        command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=200, text=True, **options)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -186,7 +173,8 @@ def test_a_program_without_stdin_stdout_and_stderr(method, tmp_path):
         env.close()
         open(sys.argv[2], "w").write("done")
         """
-    run(code, method, str(tmp_path / "out"), shell="<&- >&- 2>&-")
+    command = [sys.executable, "-c", textwrap.dedent(code), method, str(tmp_path / "out")]
+    subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], timeout=200)
     assert (tmp_path / "out").read_text() == "done"
 
 
@@ -206,7 +194,7 @@ def test_a_forked_child_of_a_program_with_threads_makes_envs(method):
             assert os.waitpid(child, 0)[1] == 0
         os._exit(0)
         """
-    assert run(code, method, stderr=subprocess.PIPE).returncode == 0
+    run_python(code, method)
 
 
 # ---- hangs -------------------------------------------------------------------------------------------------------
@@ -229,7 +217,6 @@ def test_a_large_question_to_a_worker_that_hangs():
         env.step(np.zeros(2, int))
     env.step(np.zeros(2, int))
     assert env.call("take", bytes(1 << 24)) == (1 << 24, 1 << 24)
-    env.close()
 
 
 def interrupt_when_full(monkeypatch):
@@ -285,7 +272,6 @@ def test_large_reports():
     env = begun(make(None, 4, 2), seed=1)
     *_, infos = env.step(np.ones(4, int))
     assert [len(large) for large in infos["large"]] == [1 << 22] * 4
-    env.close()
 
 
 def test_a_channel_whose_other_end_stops_in_the_middle():
@@ -342,7 +328,6 @@ def test_two_threads_in_one_env():
     os.kill(pid, signal.SIGCONT)
     thread.join(60)
     np.testing.assert_array_equal(env.step(np.zeros(2, int))[1], [1, 1])
-    env.close()
 
 
 # ---- limits ------------------------------------------------------------------------------------------------------
@@ -377,8 +362,7 @@ def test_too_few_descriptors(method):
             assert os.listdir("/proc/self/fd") == before and not descendants()
         make(3, 2, start_method=sys.argv[1]).close()
         """)
-    done = run(code, method, stderr=subprocess.PIPE)
-    assert done.returncode == 0, done.stderr
+    run_python(code, method, PYTHONPATH=first_on_path(ROOT / "tests"))
 
 
 def test_too_little_memory():
@@ -400,8 +384,7 @@ def test_too_little_memory():
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), -1))
         assert "Cannot allocate memory" in wide(1 << 28) and wide(1 << 20) == 2
         """
-    done = run(code, stderr=subprocess.PIPE)
-    assert done.returncode == 0, done.stderr
+    run_python(code)
 
 
 def may_mount():
@@ -411,7 +394,7 @@ def may_mount():
 
 @pytest.mark.skipif(not may_mount(), reason="needs the right to mount another /dev/shm")
 @pytest.mark.parametrize("options", ["ro", "size=4k,nr_inodes=1"])
-def test_a_useless_dev_shm(options, tmp_path):
+def test_a_useless_dev_shm(options):
     code = """
         import os, sys, numpy as np, batchenv
         try:
@@ -424,17 +407,9 @@ def test_a_useless_dev_shm(options, tmp_path):
         env.reset(seed=1), env.step(np.zeros(2, int))
         env.close()
         """
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(code))
-    path = os.pathsep.join(filter(None, sys.path))
-    shell = f'mount -t tmpfs -o {options} tmpfs /dev/shm && exec "$0" "$1"'
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", shell, sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": path},
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0
+    shell = f'mount -t tmpfs -o {options} tmpfs /dev/shm && exec "$0" "$@"'
+    command = ["unshare", "-m", "sh", "-c", shell, sys.executable, "-c", textwrap.dedent(code)]
+    assert subprocess.run(command, timeout=200, check=False).returncode == 0
 
 
 def test_wrong_methods():
@@ -445,23 +420,21 @@ def test_wrong_methods():
     assert "num_workers" in str(starter.refusal(OSError(11, "x"), 3, 9)) and resource.getrlimit(resource.RLIMIT_NPROC)
 
 
-class Parent(gymnasium.Env):
+class Parent(Plain):
     """Starts a program of its own, and never ends it."""
 
-    observation_space, action_space = spaces.Box(0, 2**31, (2,), np.float64), spaces.Discrete(2)
+    observation_space = spaces.Box(0, 2**31, (2,), np.float64)
 
     def reset(self, *, seed=None, options=None):
         self.program = subprocess.Popen(["sleep", "1000"])
         return np.array([os.getpid(), self.program.pid], float), {}
 
-    def step(self, action):
-        return np.zeros(2), 0.0, False, False, {}
-
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("end", ["close", "kill", "parent"])
 def test_what_envs_have_started_ends_with_their_worker(method, end):
-    code = f"""
+    if end == "parent":
+        code = f"""
 import signal, sys
 sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
 import test_start_methods as tests
@@ -470,7 +443,6 @@ env = batchenv.make_python(tests.Parent, 1, workers="processes", start_method={m
 print(*env.reset()[0][0].astype(int), flush=True)
 signal.pause()
 """
-    if end == "parent":
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
             pids = list(map(int, program.stdout.readline().split()))
             program.kill()

@@ -65,7 +65,6 @@ def test_envs_that_wait_get_more_processes_than_there_are_cpus(tmp_path):
     assert told[0] == "made" and told[1] == "stepped" and told[first + 1 :] == ["made"] * lanes
     theirs = SyncVectorEnv([lambda: Slow(tmp_path / "other")] * lanes)
     lockstep(env, theirs, 10)
-    env.close()
 
 
 def test_a_trial_that_fails():
@@ -99,7 +98,6 @@ def test_each_call_of_a_trial_has_as_long_as_a_step():
     keywords = {"step_timeout": 1.7, "env_kwargs": {"observation_space": ARRAYS["box"]}}
     env = batchenv.make_python(Unhurried, 3, num_workers="measured", **keywords)
     assert env.num_threads == 3
-    env.close()
 
 
 def test_wrong_arguments():

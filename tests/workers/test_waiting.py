@@ -5,10 +5,10 @@ import contextlib
 import gc
 import os
 import select
-import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,9 @@ from gymnasium import spaces
 import batchenv
 from batchenv.workers.asyncio import event_loop
 from helpers.begun import begun
-from helpers.python_envs import Awaited, Troubled
+from helpers.processes import first_on_path, run_python
+from helpers.project import ROOT
+from helpers.python_envs import Awaited, Plain, Troubled
 
 
 class Gate(gymnasium.Env):
@@ -79,9 +81,7 @@ def waiting():
 
 
 def run(program):
-    path = os.pathsep.join([*sys.path, os.path.dirname(__file__)])
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": path})
+    return run_python(program, PYTHONPATH=first_on_path(Path(__file__).parent, ROOT / "tests"))
 
 
 def loop_threads():
@@ -132,9 +132,7 @@ def test_lanes_that_were_received_last_are_sent_again(waiting):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_step_that_hangs(waiting, mode):
     env = begun(waiting(3, step_timeout=0.2, autoreset_mode=mode), seed=1)
-    with pytest.raises(
-        batchenv.LaneError, match=r"lane 1: TimeoutError: it took longer than step_timeout=0.2 s"
-    ) as raised:
+    with pytest.raises(batchenv.LaneError, match=r"lane 1: TimeoutError: .* than step_timeout=0.2 s") as raised:
         env.step(np.array([0, 1, 3]))
     error = raised.value
     assert error.env_id.tolist() == [1] and type(error.causes[1]) is TimeoutError
@@ -203,14 +201,13 @@ env.reset(seed=1)
 assert env.step(np.zeros(2, int))[0][:, 1].tolist() == [1, 1]
 print("well")
 """
-    told = run(program)
-    assert told.stdout == "well\n", told.stderr
+    assert run(program) == "well\n"
 
 
 @pytest.mark.parametrize("call", ["send", "async_reset"])
 def test_a_reset_after_an_interrupted_send(call, monkeypatch):
     """It does not wait for lanes that have never been sent off, and takes no results of those that have."""
-    with contextlib.closing(batchenv.make_python(Counting, 3, workers="asyncio", batch_size=3)) as env:
+    with contextlib.closing(batchenv.make_python(lambda: Awaited(Plain()), 3, workers="asyncio", batch_size=3)) as env:
         env.reset(seed=1)
         start = event_loop.EventLoop.start
 
@@ -222,23 +219,9 @@ def test_a_reset_after_an_interrupted_send(call, monkeypatch):
             patched.setattr(event_loop.EventLoop, "start", half)
             with pytest.raises(KeyboardInterrupt):
                 env.send(np.zeros(3, int), [0, 1, 2]) if call == "send" else env.async_reset()
-        assert env.reset(seed=1)[0].tolist() == [[0]] * 3
+        assert not env.reset(seed=1)[0].any()
         env.send(np.zeros(3, int), [0, 1, 2])
-        assert env.recv(60)[0].tolist() == [[1]] * 3
-
-
-class Counting(gymnasium.Env):
-    """Observes how many steps there have been."""
-
-    observation_space, action_space = spaces.Box(0, 99, (1,), np.float32), spaces.Discrete(2)
-
-    async def reset(self, *, seed=None, options=None):
-        self.count = 0
-        return np.float32([0]), {}
-
-    async def step(self, action):
-        self.count += 1
-        return np.float32([self.count]), 0.0, False, False, {}
+        assert env.recv(60)[0].tolist() == [[1, 1]] * 3
 
 
 def test_closing_cancels_what_is_in_flight(waiting):
@@ -253,10 +236,11 @@ def test_closing_cancels_what_is_in_flight(waiting):
     assert before == 1 and not loop_threads()
 
 
-def test_an_env_that_is_not_closed_ends_its_thread(waiting):
+def test_an_env_that_is_not_closed_ends_its_thread(waiting, made):
     env = batchenv.make_python(Gate, 2, workers="asyncio")
     env.async_reset()
     gates = list(Gate.made)
+    made.clear()
     del env
     gc.collect()
     assert [gate.closed for gate in gates] == [True, True] and not loop_threads()
@@ -271,8 +255,7 @@ class Loud(Gate):
 env = batchenv.make_python(Loud, 2, workers="asyncio")
 env.async_reset()
 """
-    told = run(program)
-    assert told.stdout == "closed\nclosed\n" and told.returncode == 0, told.stderr
+    assert run(program) == "closed\nclosed\n"
 
 
 def test_each_lane_is_one_task(waiting):
@@ -291,8 +274,7 @@ def test_each_lane_is_one_task(waiting):
         async def close(self):
             tasks.append(asyncio.current_task())
 
-    env = waiting(1, make_env=Telling)
-    env.reset()
+    env = begun(waiting(1, make_env=Telling))
     env.step(np.zeros(1, int))
     env.close()
     assert len(tasks) == 3 and len(set(tasks)) == 1
@@ -364,8 +346,7 @@ def test_a_wrapper_that_hides_coroutines(waiting):
             return self._env.close()
 
     for make_env in (lambda: Passing(Gate()), Bare):
-        env = waiting(2, make_env=make_env)
-        env.reset()
+        env = begun(waiting(2, make_env=make_env))
         assert env.step(np.array([0, 3]))[1].tolist() == [0, 3]
 
 
@@ -398,8 +379,7 @@ def test_an_exception_that_ends_programs(waiting):
                 raise SystemExit(5)
             return await super().step(action)
 
-    env = waiting(2, make_env=Leaving)
-    env.reset()
+    env = begun(waiting(2, make_env=Leaving))
     with pytest.raises(SystemExit):
         env.step(np.array([0, 3]))
     env.reset()
@@ -413,8 +393,7 @@ def test_a_coroutine_that_is_cancelled_by_somebody_else(waiting):
                 raise asyncio.CancelledError
             return await super().step(action)
 
-    env = waiting(2, make_env=Cancelled)
-    env.reset()
+    env = begun(waiting(2, make_env=Cancelled))
     with pytest.raises(batchenv.LaneError, match="lane 1: RuntimeError: the env's coroutine was cancelled"):
         env.step(np.array([0, 3]))
     env.step(np.zeros(2, int))
@@ -485,16 +464,14 @@ def test_an_env_that_cancels_all_other_tasks_in_its_reset_and_in_its_making(wait
 
 
 def test_a_cancellation_does_not_reach_the_next_call(waiting):
-    env = waiting(1, make_env=Canceller, batch_size=1)
-    env.reset()
+    env = begun(waiting(1, make_env=Canceller, batch_size=1))
     assert env.step(np.array([2]))[0].tolist() == [1]
     assert env.call("reset") is not None
     assert [env.step(np.array([2]))[0].item() for _ in range(5)] == [1, 2, 3, 4, 5]
 
 
 def test_a_fork(waiting):
-    env = waiting(2)
-    env.reset()
+    env = begun(waiting(2))
     child = os.fork()
     if child == 0:
         try:
@@ -523,8 +500,7 @@ def test_an_observation_that_is_used_again(waiting):
             self.row[:] = 5
             return self.row, 1.0, bool(action), False, {}
 
-    env = waiting(2, make_env=Thrifty, autoreset_mode="SameStep")
-    env.reset()
+    env = begun(waiting(2, make_env=Thrifty, autoreset_mode="SameStep"))
     observations, *_, infos = env.step(np.array([0, 1]))
     assert observations[:, 0].tolist() == [5, 1] and infos["final_obs"][1].tolist() == [5]
 
@@ -543,8 +519,7 @@ def test_what_has_been_done_is_not_kept(waiting):
     """A long step_timeout must not keep the observations of all steps until it is over."""
     from batchenv.workers.asyncio.event_loop import Order
 
-    env = waiting(2, step_timeout=1000)
-    env.reset()
+    env = begun(waiting(2, step_timeout=1000))
     for _ in range(50):
         env.step(np.zeros(2, int))
     gc.collect()

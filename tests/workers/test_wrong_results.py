@@ -39,14 +39,12 @@ def test_wrong_rewards_and_flags_are_named(kind, said, message):
     env = begun(make(kind, type("Wrong", (Wrong,), said), 1))
     with pytest.raises(batchenv.LaneError, match="TypeError: step\\(\\)'s " + message):
         env.step([0])
-    env.close()
 
 
 def test_rewards_and_flags_of_other_types_are_taken(kind):
     env = begun(make(kind, type("Wrong", (Wrong,), {"reward": np.float32(2), "terminated": np.array([True])}), 1))
     _, rewards, terminations, *_ = env.step([0])
     assert rewards.tolist() == [2.0] and terminations.tolist() == [True]
-    env.close()
 
 
 @pytest.mark.parametrize("said", [5, "text", None, np.zeros(2), {"inner": 1}], ids=str)
@@ -65,7 +63,6 @@ def test_an_info_called_final_info(kind, said):
     assert infos["final_obs"][0].tolist() == [1, 1] and infos["final_obs"][1] is None
     assert infos["final_info"]["count"][0] == 3 and "final_info" in infos["final_info"]
     env.step(np.array([8, 8]))
-    env.close()
 
 
 class Changed(Plain):
@@ -90,7 +87,6 @@ def test_an_env_that_has_changed_its_spaces_is_restarted(kind, lane):
     for _ in range(3):
         observations = env.step(np.zeros(2, int))[0]
         assert observations.shape == (2, 2)
-    env.close()
 
 
 def test_more_envs_than_there_can_be():
@@ -126,7 +122,6 @@ def test_integers_that_doubles_cannot_tell_apart(kind, space):
         actions = env.action_space.sample()
         observations = env.step(actions)[0]
         assert observations.dtype == np.int64 and observations.tolist() == actions.tolist()
-    env.close()
 
 
 def test_a_step_that_returns_nothing_while_it_is_measured():
