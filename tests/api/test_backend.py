@@ -13,6 +13,7 @@ import batchenv
 from batchenv.backend.core import CoreBackend
 from batchenv.backend.protocol import Backend, Drawer, LaneError, Layout
 from batchenv.env.batch_env import BatchEnv
+from helpers.begun import begun
 
 ID = "FrozenLake-v1"
 
@@ -180,8 +181,7 @@ def test_steps_in_two_halves():
 
 
 def test_rollouts_go_on_from_call_to_call():
-    env, same = over(), over()
-    env.reset(seed=1), same.reset(seed=1)
+    env, same = begun(over(), seed=1), begun(over(), seed=1)
     first, second = env.rollout(3, policy="random", seed=7), env.rollout(2, policy="random")
     for part in (first, second):
         assert_same(part.observations, np.stack([same.step(row)[0] for row in part.actions]))
@@ -189,8 +189,7 @@ def test_rollouts_go_on_from_call_to_call():
 
 
 def test_failed_lanes_are_told_with_what_the_others_got():
-    env, same = over(), over()
-    env.reset(seed=1), same.reset(seed=1)
+    env, same = begun(over(), seed=1), begun(over(), seed=1)
     env._backend.failing = [2]
     with pytest.raises(LaneError) as caught:
         env.step([1, 1, 1, 1])

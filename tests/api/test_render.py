@@ -59,9 +59,8 @@ def assert_same_frames(ours, theirs):
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("env_id", ids.DRAWN_ALIKE)
 def test_frames_equal_gymnasiums(env_id, mode):
-    ours = batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4)
-    theirs = sync(env_id, 3, mode, limit=4)
-    ours.reset(seed=7), theirs.reset(seed=7)
+    ours = begun(batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4), seed=7)
+    theirs = begun(sync(env_id, 3, mode, limit=4), seed=7)
     assert_same_frames(ours.render(), theirs.render())
     ours.action_space.seed(1)
     seen = set()
@@ -92,9 +91,8 @@ def test_frames_equal_gymnasiums(env_id, mode):
 )
 def test_parameters_are_drawn(env_id, params):
     """Also when they change after the first frame."""
-    ours = batchenv.make(env_id, 2, render_mode="rgb_array", max_episode_steps=None)
-    theirs = sync(env_id, 2, limit=-1)
-    ours.reset(seed=3), theirs.reset(seed=3)
+    ours = begun(batchenv.make(env_id, 2, render_mode="rgb_array", max_episode_steps=None), seed=3)
+    theirs = begun(sync(env_id, 2, limit=-1), seed=3)
     ours.action_space.seed(0)
     before = ours.render()
     for name, value in params.items():
@@ -139,9 +137,8 @@ def test_parameters_of_lanes_are_drawn(env_id, name, values):
 
 
 def test_pendulum_shows_the_clipped_action():
-    ours = batchenv.make("Pendulum-v1", 2, render_mode="rgb_array", clip_actions=True)
-    theirs = sync("Pendulum-v1", 2)
-    ours.reset(seed=0), theirs.reset(seed=0)
+    ours = begun(batchenv.make("Pendulum-v1", 2, render_mode="rgb_array", clip_actions=True))
+    theirs = begun(sync("Pendulum-v1", 2))
     for actions in ([[9.0], [-0.5]], np.array([[0], [-1]]), np.array([[0.3], [1.7]], np.float64)):
         ours.step(actions), theirs.step(np.asarray(actions, np.float32))
         assert_same_frames(ours.render(), theirs.render())
@@ -169,8 +166,7 @@ class FromGymnasium:
 
 
 def test_pendulum_shows_the_last_action_of_a_rollout():
-    ours, theirs = batchenv.make("Pendulum-v1", 2, render_mode="rgb_array"), sync("Pendulum-v1", 2)
-    ours.reset(seed=0), theirs.reset(seed=0)
+    ours, theirs = begun(batchenv.make("Pendulum-v1", 2, render_mode="rgb_array")), begun(sync("Pendulum-v1", 2))
     actions = np.linspace(-2, 2, 6, dtype=np.float32).reshape(3, 2, 1)
     ours.rollout(actions)
     for step in actions:
@@ -197,9 +193,8 @@ def test_pendulum_shows_no_action_that_it_does_not_know(way):
 
 def test_precision_of_the_state():
     """Gymnasium draws a float32 state in float32: these are states where that changes pixels."""
-    ours = batchenv.make("Acrobot-v1", 1, render_mode="rgb_array")
-    theirs = gymnasium.make("Acrobot-v1", render_mode="rgb_array")
-    ours.reset(seed=261), theirs.reset(seed=261)
+    ours = begun(batchenv.make("Acrobot-v1", 1, render_mode="rgb_array"), seed=261)
+    theirs = begun(gymnasium.make("Acrobot-v1", render_mode="rgb_array"), seed=261)
     assert_same_frames(ours.render(), [theirs.render()])
     theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
     assert not np.array_equal(ours.render()[0], theirs.render())

@@ -103,8 +103,7 @@ def test_snapshots_rollouts_async_params_and_transforms(walk, every_isa):
     assert first.observations.shape == (50, lanes, 2)
     np.testing.assert_array_equal(env.get_attr("slip"), slips)
 
-    sync, queued = batchenv.make(name, lanes), batchenv.make(name, lanes, batch_size=35)
-    sync.reset(seed=5), queued.reset(seed=5)
+    sync, queued = begun(batchenv.make(name, lanes), seed=5), begun(batchenv.make(name, lanes, batch_size=35), seed=5)
     actions = np.random.default_rng(0).integers(2, size=lanes)
     expected = sync.step(actions)
     queued.send(actions, np.arange(lanes))

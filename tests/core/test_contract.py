@@ -66,8 +66,7 @@ def test_seeds():
 
 @pytest.mark.parametrize("env_id", [*ids.IN_GYMNASIUM, *ids.SAMPLE])
 def test_masked_reset(env_id):
-    ours, theirs = batchenv.make(env_id, 4), sync(env_id, 4)
-    ours.reset(seed=2), theirs.reset(seed=2)
+    ours, theirs = begun(batchenv.make(env_id, 4), seed=2), begun(sync(env_id, 4), seed=2)
     ours.action_space.seed(0)
     for _ in range(5):
         actions = ours.action_space.sample()
@@ -254,8 +253,7 @@ def test_ring():
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_changes_in_place_do_no_harm(copy):
-    env, plain = batchenv.make("CartPole-v1", 6, copy=copy), batchenv.make("CartPole-v1", 6)
-    env.reset(seed=0), plain.reset(seed=0)
+    env, plain = begun(batchenv.make("CartPole-v1", 6, copy=copy)), begun(batchenv.make("CartPole-v1", 6))
     for step in range(40):
         actions = np.full(6, step % 2)
         result, expected = env.step(actions), plain.step(actions)
@@ -268,8 +266,7 @@ def test_changes_in_place_do_no_harm(copy):
 
 
 def test_out():
-    env, plain = batchenv.make("Pendulum-v1", 7), batchenv.make("Pendulum-v1", 7)
-    env.reset(seed=0), plain.reset(seed=0)
+    env, plain = begun(batchenv.make("Pendulum-v1", 7)), begun(batchenv.make("Pendulum-v1", 7))
     storage = np.zeros((20, 7, 3), np.float32)
     rewards = np.zeros((20, 7))
     terminations, truncations = np.zeros((20, 7), bool), np.zeros((20, 7), bool)

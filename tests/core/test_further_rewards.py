@@ -152,8 +152,7 @@ def test_they_are_summed_over_repeated_actions(env_id):
 def test_rollouts_have_what_steps_have(env_id, mode):
     rewards_of = CASES[env_id][1]
     keywords = {"autoreset_mode": mode, "reward_scale": 2.0, "clip_reward": (-1.5, None)}
-    env, stepped = make(env_id, 70, **keywords), make(env_id, 70, **keywords)
-    env.reset(seed=2), stepped.reset(seed=2)
+    env, stepped = begun(make(env_id, 70, **keywords), seed=2), begun(make(env_id, 70, **keywords), seed=2)
     rollout = env.rollout(50, policy="random", seed=4)
     for t in range(50):
         *_, info = stepped.step(part_of(rollout.actions, t))
@@ -206,8 +205,7 @@ def test_lanes_in_flight_have_what_a_step_gives(env_id, mode):
 def test_steps_of_some_lanes_have_theirs(env_id, mode):
     rewards_of = CASES[env_id][1]
     keywords = {"autoreset_mode": mode, "reward_scale": 2.0}
-    env, other = make(env_id, **keywords), make(env_id, **keywords)
-    env.reset(seed=1), other.reset(seed=1)
+    env, other = begun(make(env_id, **keywords), seed=1), begun(make(env_id, **keywords), seed=1)
     for action in actions_of(env, 30):
         expected = env.step(action)[4]
         for lanes in ([3, 0], [4, 2, 1]):

@@ -34,9 +34,8 @@ def ours(env_id, mode, **keywords):
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
 def test_normalized_rewards(env_id, mode):
-    env = ours(env_id, mode, normalize_reward=0.97)
-    theirs = vector_wrappers.NormalizeReward(reference(env_id, mode), gamma=0.97)
-    env.reset(seed=1), theirs.reset(seed=1)
+    env = begun(ours(env_id, mode, normalize_reward=0.97), seed=1)
+    theirs = begun(vector_wrappers.NormalizeReward(reference(env_id, mode), gamma=0.97), seed=1)
     for step, actions in enumerate(actions_of(env, 100)):
         if step == 70:  # as for evaluation
             env.reward_normalizer.update_running_mean = theirs.update_running_mean = False
@@ -76,9 +75,8 @@ def test_clipped_observations(mode, normalize):
 
 def test_float32_rewards_are_rounded_last():
     for keywords in ({}, {"normalize_reward": 0.9}, {"reward_scale": 0.1}):
-        env = ours("Pendulum-v1", "NextStep", reward_dtype="float32", **keywords)
-        wide = ours("Pendulum-v1", "NextStep", **keywords)
-        env.reset(seed=3), wide.reset(seed=3)
+        env = begun(ours("Pendulum-v1", "NextStep", reward_dtype="float32", **keywords), seed=3)
+        wide = begun(ours("Pendulum-v1", "NextStep", **keywords), seed=3)
         for actions in actions_of(env, 40):
             rewards, expected = env.step(actions)[1], wide.step(actions)[1]
             assert rewards.dtype == np.float32 and expected.dtype == np.float64
@@ -101,8 +99,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_rollout_is_that_many_steps(mode):
-    one, other = (ours("Pendulum-v1", mode, **EVERYTHING) for _ in range(2))
-    one.reset(seed=5), other.reset(seed=5)
+    one, other = (begun(ours("Pendulum-v1", mode, **EVERYTHING), seed=5) for _ in range(2))
     actions = np.stack(actions_of(one, 70))
     rows = one.rollout(actions)
     assert rows.rewards.dtype == rows.observations.dtype == np.float32

@@ -268,9 +268,8 @@ def test_wrong_values_of_chosen_lanes(lanes, values, text):
 
 
 def test_lanes_without_noise_draw_none():
-    env = batchenv.make("Acrobot-v1", 3, torque_noise_max=[0.0, 0.5, 0.0], max_episode_steps=5)
-    plain = batchenv.make("Acrobot-v1", 3, max_episode_steps=5)
-    env.reset(seed=2), plain.reset(seed=2)
+    env = begun(batchenv.make("Acrobot-v1", 3, torque_noise_max=[0.0, 0.5, 0.0], max_episode_steps=5), seed=2)
+    plain = begun(batchenv.make("Acrobot-v1", 3, max_episode_steps=5), seed=2)
     for _ in range(20):
         noisy, calm = (one.step(np.array([2, 2, 2]))[0] for one in (env, plain))
         np.testing.assert_array_equal(noisy[[0, 2]], calm[[0, 2]])

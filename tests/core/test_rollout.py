@@ -105,9 +105,7 @@ def test_parts_of_an_action_are_uncorrelated():
 
 
 def test_out():
-    env, other = (batchenv.make("CartPole-v1", 5) for _ in range(2))
-    for e in (env, other):
-        e.reset(seed=0)
+    env, other = (begun(batchenv.make("CartPole-v1", 5)) for _ in range(2))
     actions = np.ones((8, 5), np.int32)
     observations, rewards = np.empty((8, 5, 4), np.float32), np.empty((8, 5))
     result = env.rollout(actions, out=(observations, rewards, None, None))

@@ -268,8 +268,7 @@ def random_actions(env, steps, seed=2):
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_rollout_is_that_many_steps(env_id, mode, normalize):
     options = {"autoreset_mode": mode, "max_episode_steps": 21, "normalize_observation": normalize, **EVERYTHING}
-    one, other = (batchenv.make(env_id, LANES, **options) for _ in range(2))
-    one.reset(seed=3), other.reset(seed=3)
+    one, other = (begun(batchenv.make(env_id, LANES, **options), seed=3) for _ in range(2))
     actions = random_actions(one, 60)
     rows = one.rollout(actions)
     ended = 0
@@ -324,11 +323,9 @@ def test_copies_keep_transforms_and_moments(copies):
 @pytest.mark.parametrize("normalize", [False, True])
 def test_out_and_ring(normalize):
     options = {"max_episode_steps": 21, "normalize_observation": normalize, **EVERYTHING}
-    one = batchenv.make("CartPole-v1", LANES, **options)
-    ring = batchenv.make("CartPole-v1", LANES, copy=False, **options)
-    filled = batchenv.make("CartPole-v1", LANES, **options)
-    for env in (one, ring, filled):
-        env.reset(seed=3)
+    one = begun(batchenv.make("CartPole-v1", LANES, **options), seed=3)
+    ring = begun(batchenv.make("CartPole-v1", LANES, copy=False, **options), seed=3)
+    filled = begun(batchenv.make("CartPole-v1", LANES, **options), seed=3)
     space = one.single_observation_space
     out = (
         np.empty((LANES, *space.shape), space.dtype), np.empty(LANES), np.empty(LANES, bool), np.empty(LANES, bool),

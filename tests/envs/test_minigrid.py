@@ -85,8 +85,7 @@ def test_keywords(what):
 def test_both_flags_in_one_step():
     """The agent of an empty room reaches the goal in the last step that it has."""
     case = case_of("Empty-5x5-v0", max_steps=5)
-    ours, theirs = case.pair(1)
-    ours.reset(seed=0), theirs.reset(seed=0)
+    ours, theirs = map(begun, case.pair(1))
     for action in (2, 2, 1, 2, 2):
         result, expected = ours.step([action]), theirs.step([action])
     assert result[2][0] and result[3][0] and expected[2][0] and expected[3][0]

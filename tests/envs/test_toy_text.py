@@ -183,8 +183,7 @@ def test_snapshots(case):
 def test_rollouts(case):
     """As single steps, infos included."""
     env_id, kwargs = ONE_OF_EACH[case]
-    one, many = (batchenv.make(env_id, 70, autoreset_mode="SameStep", **kwargs) for _ in range(2))
-    one.reset(seed=4), many.reset(seed=4)
+    one, many = (begun(batchenv.make(env_id, 70, autoreset_mode="SameStep", **kwargs), seed=4) for _ in range(2))
     actions = np.random.default_rng(3).integers(one.single_action_space.n, size=(40, 70))
     rollout = many.rollout(actions)
     for step in range(40):

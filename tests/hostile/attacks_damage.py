@@ -92,9 +92,7 @@ def foreign_snapshots():
 
 @attack(needs=("mujoco",))
 def snapshots_of_other_models():
-    a, b = make("Hopper-v5", 2), make("Walker2d-v5", 2)
-    for env in (a, b):
-        env.reset(seed=0)
+    a, b = begun(make("Hopper-v5", 2)), begun(make("Walker2d-v5", 2))
     clear(lambda: a.restore(b.snapshot()), ValueError)
     clear(lambda: b.restore(a.snapshot()), ValueError)
 

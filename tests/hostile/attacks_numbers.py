@@ -240,9 +240,7 @@ def attributes_of_lanes_in_flight():
     complaints = Complaints()
     for name in ("qpos", "qvel", "time", "data", "state"):
         with complaints.about(name):
-            env, twin = (make("Hopper-v5", 8, frame_skip=300) for _ in range(2))
-            for one in (env, twin):
-                one.reset(seed=0)
+            env, twin = (begun(make("Hopper-v5", 8, frame_skip=300)) for _ in range(2))
             for _ in range(3):
                 env.send(zeros(env) + 0.1, np.arange(8))
                 found = env.get_attr(name)
@@ -275,9 +273,7 @@ def attributes_beside_steps():
 
 @attack(needs=("mujoco",))
 def models_that_are_written_to():
-    env, twin = (make("Hopper-v5", 4) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(make("Hopper-v5", 4)) for _ in range(2))
     for model in env.get_attr("model"):
         model.opt.gravity[:] = 0
         model.opt.timestep = np.nan
@@ -388,9 +384,7 @@ def rounding_modes_of_hopper():
 
 def build_info_beside(env_id, lanes):
     """Rollouts are the same while another thread asks for build_info()."""
-    env, twin = (make(env_id, lanes) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(make(env_id, lanes)) for _ in range(2))
     running = inside(lambda: [env.rollout(zeros(env, steps=20))[0].tobytes() for _ in range(15)])
     while running.running:
         batchenv.build_info()
@@ -410,9 +404,7 @@ def build_info_beside_acrobot():
 @attack()
 def refused_calls_change_nothing():
     complaints = Complaints()
-    env, twin = (slow(0.0, lanes=4) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(slow(0.0, lanes=4)) for _ in range(2))
     snapshot = env.snapshot()
     mask = np.zeros(4, bool)
     refused = {

@@ -96,9 +96,7 @@ def no_more_threads_for_pong():
 
 @attack(needs=("linux",))
 def no_more_threads_later():
-    env, twin = (make("CartPole-v1", 65536) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(make("CartPole-v1", 65536)) for _ in range(2))
     expected = [twin.step(zeros(twin))[0], twin.rollout(zeros(twin, steps=3)).observations]
     few_threads(0)
     same([env.step(zeros(env))[0], env.rollout(zeros(env, steps=3)).observations], expected)

@@ -243,9 +243,7 @@ def models_that_are_none():
 @attack(needs=("mujoco",))
 def masses_that_are_none():
     complaints = Complaints()
-    env, twin = (make("Hopper-v5", 2) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(make("Hopper-v5", 2)) for _ in range(2))
     masses = np.array(env.get_attr("model")[0].body_mass)
     values = [0.0, -1.0, 0 * masses, -masses, np.where(np.arange(len(masses)) == 2, 0, masses)]
     values += [masses * 1j, masses + 0j, np.full(len(masses), np.nan), np.full(len(masses), np.inf)]
@@ -267,9 +265,7 @@ def masses_that_are_none():
 
 @attack(needs=("mujoco",))
 def masses_of_some_lanes():
-    env, twin = (make("Hopper-v5", 3) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(make("Hopper-v5", 3)) for _ in range(2))
     masses = np.tile(env.get_attr("model")[0].body_mass, (3, 1))
     masses[2] = 0
     clear(lambda: env.set_params(body_mass=masses), ValueError, "body_mass", "lane 2")
@@ -344,9 +340,7 @@ def names_that_are_wrong():
 @attack()
 def masks_and_lanes():
     complaints = Complaints()
-    env, twin = (slow(0.0, lanes=3) for _ in range(2))
-    for one in (env, twin):
-        one.reset(seed=0)
+    env, twin = (begun(slow(0.0, lanes=3)) for _ in range(2))
     for mask in ([True] * 3, np.ones(2, bool), np.ones((3, 1), bool), np.ones(3), np.zeros(3, bool), None, 1, "x"):
         complaints.refused(
             f"reset_mask={mask!r}", lambda mask=mask: env.reset(options={"reset_mask": mask}), BAD, "reset_mask"

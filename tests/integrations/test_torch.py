@@ -85,8 +85,7 @@ def test_steps_equal_those_of_arrays(env_id, again):
 
 
 def test_tensors_set_the_state():
-    ours, plain = pair("CartPole-v1")
-    ours.reset(seed=3), plain.reset(seed=3)
+    ours, plain = (begun(env, seed=3) for env in pair("CartPole-v1"))
     lanes, values = torch.tensor([3, 1]), torch.tensor([0.5, 0.25])
     equal(ours.set_state({"x": values, "theta": 0.0}, lanes), plain.set_state({"x": [0.5, 0.25], "theta": 0.0}, [3, 1]))
     equal(ours.state, plain.state)
@@ -95,8 +94,7 @@ def test_tensors_set_the_state():
 
 def test_rewards_are_float32_unless_said():
     assert batchenv.make("CartPole-v1", 2, env_type="torch").env.config["reward_dtype"] == "float32"
-    ours, plain = pair("Pendulum-v1", reward_dtype="float64")
-    ours.reset(seed=0), plain.reset(seed=0)
+    ours, plain = map(begun, pair("Pendulum-v1", reward_dtype="float64"))
     same_steps(ours, plain)
     assert ours.step(torch.zeros(5, 1))[1].dtype == torch.float64
 
@@ -246,8 +244,7 @@ def test_a_held_result_frees_its_memory():
 
 
 def test_out():
-    ours, plain = pair("CartPole-v1", 4)
-    ours.reset(seed=0), plain.reset(seed=0)
+    ours, plain = map(begun, pair("CartPole-v1", 4))
     out = torch.empty(4, 4), torch.empty(4), torch.empty(4, dtype=torch.bool), torch.empty(4, dtype=torch.bool)
     actions = np.zeros(4, np.int64)
     for _ in range(20):
@@ -271,8 +268,7 @@ def test_out():
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
 def test_whole_numbers_of_any_dtype_and_layout(dtype):
     """BatchEnv reads tensors without NumPy in between: it must see what NumPy would."""
-    env, other = batchenv.make("CartPole-v1", 6), batchenv.make("CartPole-v1", 6)
-    env.reset(seed=0), other.reset(seed=0)
+    env, other = begun(batchenv.make("CartPole-v1", 6)), begun(batchenv.make("CartPole-v1", 6))
     table = torch.tensor([[0, 1], [1, 1], [0, 0], [1, 0], [1, 1], [0, 1]], dtype=dtype)
     for actions in (table[:, 0], table[:, 0].contiguous(), table.t()[1], table.flatten()[3:9], table[:, 0].expand(6)):
         np.testing.assert_array_equal(env.step(actions)[0], other.step(actions.numpy().copy())[0])
@@ -301,8 +297,7 @@ def test_whole_numbers_of_any_dtype_and_layout(dtype):
 
 def test_actions_at_odd_places():
     """Memory of which the processor could not read a whole number at once."""
-    env, other = batchenv.make("CartPole-v1", 2), batchenv.make("CartPole-v1", 2)
-    env.reset(seed=0), other.reset(seed=0)
+    env, other = begun(batchenv.make("CartPole-v1", 2)), begun(batchenv.make("CartPole-v1", 2))
     actions = np.frombuffer(bytearray(17), np.uint8)[1:].view(np.int64)
     actions[1] = 1
     np.testing.assert_array_equal(env.step(torch.from_numpy(actions))[0], other.step([0, 1])[0])
@@ -315,8 +310,7 @@ def test_actions_with_gradients_come_apart_here():
 
 
 def test_masks_and_lanes_may_be_tensors():
-    ours, plain = pair("CartPole-v1", 5)
-    ours.reset(seed=0), plain.reset(seed=0)
+    ours, plain = map(begun, pair("CartPole-v1", 5))
     mask = torch.tensor([True, False, True, False, False])
     equal(ours.reset(options={"reset_mask": mask}), plain.reset(options={"reset_mask": mask.numpy()}))
     equal(ours.reset(torch.tensor([3, 1])), plain.reset([3, 1]))
@@ -339,8 +333,7 @@ def test_send_and_recv(batch_size):
 
 
 def test_step_async():
-    ours, plain = pair("CartPole-v1")
-    ours.reset(seed=0), plain.reset(seed=0)
+    ours, plain = map(begun, pair("CartPole-v1"))
     actions = torch.ones(5, dtype=torch.int64)
     ours.step_async(actions), plain.step_async(actions)
     equal(ours.step_wait(), plain.step_wait())
@@ -356,8 +349,7 @@ def test_arecv():
 
 
 def test_rollout():
-    ours, plain = pair("CartPole-v1")
-    ours.reset(seed=0), plain.reset(seed=0)
+    ours, plain = map(begun, pair("CartPole-v1"))
     actions = torch.zeros(12, 5, dtype=torch.int64)
     result, expected = ours.rollout(actions), plain.rollout(actions.numpy())
     del result.infos["episode"]["t"], expected.infos["episode"]["t"]

@@ -253,9 +253,7 @@ def test_arrays_for_results_are_looked_at_once():
 @pytest.mark.parametrize("normalize", [False, True])
 def test_an_exception_of_a_handler_during_recv_loses_nothing(normalize):
     """Also where the batch comes before the wait looks at signals."""
-    env, twin = (slow(2, cost_us=20_000.0, normalize_observation=normalize) for _ in range(2))
-    for each in (env, twin):
-        each.reset(seed=1)
+    env, twin = (begun(slow(2, cost_us=20_000.0, normalize_observation=normalize), seed=1) for _ in range(2))
 
     def handler(*_):
         raise KeyboardInterrupt
@@ -282,9 +280,7 @@ def test_an_exception_of_a_handler_during_recv_loses_nothing(normalize):
 
 def test_points_of_steps_that_nobody_got_are_forgotten():
     pytest.importorskip("multi_agent_ale_py")
-    env, twin = (batchenv.make("Pong-v5", 2, players=2) for _ in range(2))
-    for each in (env, twin):
-        each.reset(seed=1)
+    env, twin = (begun(batchenv.make("Pong-v5", 2, players=2), seed=1) for _ in range(2))
     actions = np.zeros((2, 2), int)
     for _ in range(300):
         env.send(actions, [0, 1])

@@ -71,9 +71,8 @@ def test_a_refused_restore_changes_no_params():
 def test_pictures_of_lanes_in_flight():
     """The arrow of Pendulum's picture is the lane's last action, by whichever way it was sent."""
     pytest.importorskip("pygame")
-    ours = batchenv.make("Pendulum-v1", 3, batch_size=2, render_mode="rgb_array")
-    sync = batchenv.make("Pendulum-v1", 3, render_mode="rgb_array")
-    ours.reset(seed=1), sync.reset(seed=1)
+    ours = begun(batchenv.make("Pendulum-v1", 3, batch_size=2, render_mode="rgb_array"), seed=1)
+    sync = begun(batchenv.make("Pendulum-v1", 3, render_mode="rgb_array"), seed=1)
     actions = np.array([[2.0], [-1.5], [0.5]], np.float32)
     sync.step(actions)
     ours.send(actions[[2, 0]], [2, 0])

@@ -56,8 +56,7 @@ def test_lanes_that_become_slow_go_one_by_one():
 
 
 def test_step_async_is_step():
-    ours, sync = (batchenv.make("CartPole-v1", 50, autoreset_mode="SameStep") for _ in range(2))
-    ours.reset(seed=1), sync.reset(seed=1)
+    ours, sync = (begun(batchenv.make("CartPole-v1", 50, autoreset_mode="SameStep"), seed=1) for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(60):
         actions = rng.integers(2, size=50)

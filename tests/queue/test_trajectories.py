@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import batchenv
+from helpers.begun import begun
 
 ALL = {"record_episode_statistics": True, "frame_stack": 2, "time_aware": True, "reward_scale": 0.5, "action_repeat": 2}
 
@@ -106,9 +107,8 @@ def test_trajectories_are_those_of_the_sync_env(env_id, transforms, mode):
 def test_whole_blocks_and_scattered_lanes(env_id):
     """Lanes that lie side by side are stepped in place, others are gathered: both the same as the sync env."""
     lanes = 700
-    ours = batchenv.make(env_id, lanes, batch_size=350, num_threads=2)
-    sync = batchenv.make(env_id, lanes)
-    ours.reset(seed=1), sync.reset(seed=1)
+    ours = begun(batchenv.make(env_id, lanes, batch_size=350, num_threads=2), seed=1)
+    sync = begun(batchenv.make(env_id, lanes), seed=1)
     rng = np.random.default_rng(0)
     for round in range(12):
         actions = rng.integers(ours.single_action_space.n, size=lanes)
@@ -134,9 +134,8 @@ def test_whole_blocks_and_scattered_lanes(env_id):
 
 def test_params_by_lane():
     lanes, gravity = 300, np.linspace(5.0, 15.0, 300)
-    ours = batchenv.make("CartPole-v1", lanes, batch_size=100, gravity=gravity)
-    sync = batchenv.make("CartPole-v1", lanes, gravity=gravity)
-    ours.reset(seed=1), sync.reset(seed=1)
+    ours = begun(batchenv.make("CartPole-v1", lanes, batch_size=100, gravity=gravity), seed=1)
+    sync = begun(batchenv.make("CartPole-v1", lanes, gravity=gravity), seed=1)
     rng = np.random.default_rng(0)
     for t in range(10):
         if t == 5:
@@ -152,8 +151,7 @@ def test_params_by_lane():
 
 
 def test_actions_that_are_not_contiguous():
-    ours, sync = batchenv.make("CartPole-v1", 8, batch_size=8), batchenv.make("CartPole-v1", 8)
-    ours.reset(seed=0), sync.reset(seed=0)
+    ours, sync = begun(batchenv.make("CartPole-v1", 8, batch_size=8)), begun(batchenv.make("CartPole-v1", 8))
     actions = np.arange(32) // 2 % 2
     ours.send(actions[::4], np.arange(8))
     np.testing.assert_array_equal(ours.recv()[0], sync.step(np.ascontiguousarray(actions[::4]))[0])

@@ -153,8 +153,7 @@ def test_frames_are_stacked_bit_for_bit():
 
 @pytest.mark.parametrize("kind", ["serial", "coroutines"])
 def test_rollouts(kind):
-    ours, theirs = pair(lambda: Anything(SPACES["mission"]), kind)
-    ours.reset(seed=1), theirs.reset(seed=1)
+    ours, theirs = (begun(env, seed=1) for env in pair(lambda: Anything(SPACES["mission"]), kind))
     actions = np.random.default_rng(1).integers(3, size=(20, LANES))
     observations, rewards, terminations, truncations, infos, taken = ours.rollout(actions)
     assert taken is actions

@@ -130,9 +130,7 @@ def test_restored_lanes_go_on_bit_for_bit(kind, how, make_env, mode):
 @pytest.mark.parametrize("how", ["pickle", "state"])
 def test_lanes_go_elsewhere(how):
     """Into other lanes, many of them, of other envs with other kinds of workers; also by way of bytes."""
-    one, other = make("processes", how), make("serial", how, lanes=6)
-    for env in (one, other):
-        env.reset(seed=3)
+    one, other = begun(make("processes", how), seed=3), begun(make("serial", how, lanes=6), seed=3)
     play(one, 4)
     saved = batchenv.Snapshot(bytes(pickle.loads(pickle.dumps(one.snapshot([3, 1])))))
     expected = [result[:4] for result in play(one, 0)]

@@ -327,9 +327,8 @@ def test_frames_end_an_episode():
 
 
 def test_rewards_clipped_after_they_are_recorded():
-    clipped = batchenv.make("SpaceInvaders-v5", 8, reward_clipping=True, record_episode_statistics=True)
-    plain = batchenv.make("SpaceInvaders-v5", 8)
-    clipped.reset(seed=1), plain.reset(seed=1)
+    clipped = begun(batchenv.make("SpaceInvaders-v5", 8, reward_clipping=True, record_episode_statistics=True), seed=1)
+    plain = begun(batchenv.make("SpaceInvaders-v5", 8), seed=1)
     total, seen = np.zeros(8), 0
     for a, b in zip(run(clipped, 500), run(plain, 500), strict=True):
         np.testing.assert_array_equal(a[1], np.clip(b[1], -1, 1))
@@ -343,8 +342,7 @@ def test_rewards_clipped_after_they_are_recorded():
 
 
 def test_modes_and_difficulties():
-    easy, hard = (batchenv.make("Breakout-v5", 1, **PLAIN, mode=mode, difficulty=1) for mode in (0, 12))
-    easy.reset(seed=1), hard.reset(seed=1)
+    easy, hard = (begun(batchenv.make("Breakout-v5", 1, **PLAIN, mode=mode, difficulty=1), seed=1) for mode in (0, 12))
     assert not all(np.array_equal(a[0], b[0]) for a, b in zip(run(easy, 20), run(hard, 20), strict=True))
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import batchenv
 import helpers.atari  # noqa: F401 (skips this module without the emulators)
+from helpers.begun import begun
 
 LIMITS = [
     ("mode", 0, 2**31 - 1),
@@ -30,9 +31,7 @@ def test_limits_are_exact(name, low, high):
 
 
 def test_the_games_own_mode_and_difficulty():
-    given, own = (batchenv.make("Pong-v5", 1, **modes) for modes in ({"mode": 0, "difficulty": 0}, {}))
-    for env in (given, own):
-        env.reset(seed=1)
+    given, own = (begun(batchenv.make("Pong-v5", 1, **modes), seed=1) for modes in ({"mode": 0, "difficulty": 0}, {}))
     for name in ("ram", "screen"):
         assert (given.state[name] == own.state[name]).all()
 

@@ -213,8 +213,7 @@ def test_asynchronous_steps_are_the_same(mode):
 
 
 def test_step_in_two_halves():
-    env, reference = (batchenv.make("Pong-v5", 4, players=2) for _ in range(2))
-    env.reset(seed=1), reference.reset(seed=1)
+    env, reference = (begun(batchenv.make("Pong-v5", 4, players=2), seed=1) for _ in range(2))
     results = []
     for actions in draw(env, 20):
         env.step_async(actions)
@@ -225,8 +224,7 @@ def test_step_in_two_halves():
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_rollouts_are_steps(mode):
     keywords = {"players": 2, "autoreset_mode": mode, "max_episode_steps": 45}
-    one, two = (batchenv.make("Pong-v5", 3, **keywords) for _ in range(2))
-    one.reset(seed=2), two.reset(seed=2)
+    one, two = (begun(batchenv.make("Pong-v5", 3, **keywords), seed=2) for _ in range(2))
     out = (None, np.empty((60, 3)), None, None)
     result = one.rollout(60, policy="random", seed=4, out=out)
     assert result.actions.shape == (60, 3, 2) and result.rewards is out[1]

@@ -58,8 +58,7 @@ def test_data_of_an_unstable_simulation(tmp_path, monkeypatch, capfd):
 
 def test_unstable_as_gymnasium(unstable, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Gymnasium's MuJoCo writes MUJOCO_LOG.TXT
-    ours, theirs = Case("InvertedPendulum-v5", both={"xml_file": unstable}).pair(3)
-    ours.reset(seed=1), theirs.reset(seed=1)
+    ours, theirs = (begun(env, seed=1) for env in Case("InvertedPendulum-v5", both={"xml_file": unstable}).pair(3))
     for _ in range(5):
         a, b = ours.step(ours.action_space.high), theirs.step(ours.action_space.high)
         a[4].pop("unstable", None), a[4].pop("_unstable", None)

@@ -124,8 +124,7 @@ def test_fields_of_chosen_lanes_alone_are_looked_at():
 
 
 def test_what_get_attr_gives_changes_no_lane():
-    env, other = (batchenv.make("Hopper-v5", 2) for _ in range(2))
-    env.reset(seed=1), other.reset(seed=1)
+    env, other = (begun(batchenv.make("Hopper-v5", 2), seed=1) for _ in range(2))
     model = env.get_attr("model")[0]
     model.opt.gravity[:] = 0
     model.opt.timestep = 1

@@ -184,8 +184,7 @@ def test_transforms(env_id):
 
 
 def test_attributes():
-    ours, theirs = Case("Hopper-v5", both={"frame_skip": 3}).pair(LANES)
-    ours.reset(seed=2), theirs.reset(seed=2)
+    ours, theirs = (begun(env, seed=2) for env in Case("Hopper-v5", both={"frame_skip": 3}).pair(LANES))
     actions = ours.action_space.high
     for _ in range(7):
         ours.step(actions), theirs.step(actions)

@@ -266,8 +266,7 @@ def test_callbacks_of_the_user():
         calls.append(1)
         data.ctrl[:] = 1
 
-    env, other = (batchenv.make("InvertedPendulum-v5", 4, num_threads=1) for _ in range(2))
-    env.reset(seed=1), other.reset(seed=1)
+    env, other = (begun(batchenv.make("InvertedPendulum-v5", 4, num_threads=1), seed=1) for _ in range(2))
     mujoco.set_mjcb_control(push)
     try:
         assert ctypes.c_void_p.from_address(library.load()[1]["mjcb_control"]).value
