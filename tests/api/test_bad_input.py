@@ -28,22 +28,8 @@ ERRORS = (TypeError, ValueError)
         *[({"render_mode": value}, "render_mode") for value in ("rgb", "human", 1, True, [])],
         *[({"copy": value}, "copy") for value in (1, None, "yes")],
         *[({"clip_actions": value}, "clip_actions") for value in (1, None, "yes")],
-        *[
-            ({"gravity": value}, "gravity")
-            for value in (
-                np.nan,
-                np.inf,
-                "9.8",
-                None,
-                1e9,
-                [1, 2, 3],
-                [[1, 2]],
-                [9.8, np.nan],
-                [9.8, 1e9],
-                [9.8, "x"],
-                1j,
-            )
-        ],
+        *[({"gravity": value}, "gravity") for value in (np.nan, np.inf, "9.8", None, 1e9, 1j, [1, 2, 3], [[1, 2]])],
+        *[({"gravity": [9.8, value]}, "gravity") for value in (np.nan, 1e9, "x")],
         *[({"masspole": value}, "masspole") for value in (0, -1.0)],
         *[({"sutton_barto_reward": value}, "sutton_barto_reward") for value in (1, "no", None)],
         *[({"kinematics_integrator": value}, "kinematics_integrator") for value in ("rk4", 0, None)],
@@ -267,17 +253,8 @@ def test_unusual_but_right_actions():
     frozen = values.copy()
     frozen.flags.writeable = False
     strided = np.repeat(values, 2)[::2]
-    forms = [
-        values,
-        values.tolist(),
-        tuple(values),
-        values.astype(">i8"),
-        misaligned,
-        frozen,
-        strided,
-        values[::-1][::-1],
-    ]
-    forms += [values.astype(t) for t in (np.int8, np.uint8, np.int16, np.int32, np.uint32, np.uint64, np.longlong)]
+    forms = [values, values.tolist(), tuple(values), misaligned, frozen, strided, values[::-1][::-1]]
+    forms += [values.astype(t) for t in (">i8", "i1", "u1", "i2", "i4", "u4", "u8", np.longlong)]
     results = []
     for actions in forms:
         env = begun(batchenv.make("CartPole-v1", 100))

@@ -235,8 +235,5 @@ def test_settings_of_mujocos_pictures_are_checked_before_anything_is_drawn():
         ({"visual_options": {31: True}}, "31 must be a flag"),
     ):
         assert told in refusal("Hopper-v5", 1, **keywords)
-    right = {
-        "default_camera_config": {"distance": 4.0},
-        "visual_options": {mujoco.mjtVisFlag.mjVIS_JOINT: True, 3: False},
-    }
-    batchenv.make("Hopper-v5", 1, **right).close()
+    flags = {mujoco.mjtVisFlag.mjVIS_JOINT: True, 3: False}
+    batchenv.make("Hopper-v5", 1, default_camera_config={"distance": 4.0}, visual_options=flags).close()

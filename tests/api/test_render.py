@@ -31,10 +31,9 @@ def no_screen(monkeypatch):
 
 def sync(env_id, lanes, mode=AutoresetMode.NEXT_STEP, limit=None, **kwargs):
     def make():
-        return gymnasium.make(
-            env_id, render_mode="rgb_array", max_episode_steps=limit, disable_env_checker=True, **kwargs
-        )
+        return gymnasium.make(env_id, max_episode_steps=limit, **kwargs)
 
+    kwargs = {"render_mode": "rgb_array", "disable_env_checker": True, **kwargs}
     return SyncVectorEnv([make] * lanes, autoreset_mode=mode)
 
 
@@ -202,14 +201,12 @@ def test_precision_of_the_state():
     def position(env):
         return {"position": float(env.state[0]), "velocity": 0.0}
 
-    ours = batchenv.make("MountainCarContinuous-v0", 1)
-    theirs = gymnasium.make("MountainCarContinuous-v0", render_mode="rgb_array")
+    env_id = "MountainCarContinuous-v0"
+    ours, theirs = batchenv.make(env_id, 1), gymnasium.make(env_id, render_mode="rgb_array")
     batch = FromGymnasium([theirs.unwrapped], position, ours._backend.core.get_params(), elapsed=1)
     theirs.reset(seed=0)
     theirs.unwrapped.state = np.array([-0.44350525736808777, 0.0], np.float32)
-    renderer = GymnasiumDrawer(
-        translator("MountainCarContinuous"), "MountainCarContinuous-v0", "rgb_array", (1, 1), batch
-    )
+    renderer = GymnasiumDrawer(translator("MountainCarContinuous"), env_id, "rgb_array", (1, 1), batch)
     assert_same_frames(renderer.draw([0]), [theirs.render()])
     theirs.unwrapped.state = theirs.unwrapped.state.astype(np.float64)
     assert not np.array_equal(renderer.draw([0])[0], theirs.render())

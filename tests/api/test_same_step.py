@@ -107,25 +107,20 @@ READERS = {
     "ordered": lambda d: collections.OrderedDict(d)["final_obs"],
     "fromkeys": lambda d: d["final_obs"] if set(dict.fromkeys(d)) == set(d) else None,
     "call": lambda d: (lambda **given: given["final_obs"])(**d),
-    "json": lambda d: np.array(
-        [
-            None if row is None else np.array(row, np.float32)
-            for row in json.loads(json.dumps(d, default=listed))["final_obs"]
-        ]
-        + [None],
-        object,
-    )[:-1],
+    "json": lambda d: through_json(d)["final_obs"],
 }
 
 
 def listed(value):
-    return (
-        [listed(part) for part in value]
-        if isinstance(value, np.ndarray) and value.ndim
-        else value
-        if value is None
-        else value.item()
-    )
+    if isinstance(value, np.ndarray) and value.ndim:
+        return [listed(part) for part in value]
+    return value if value is None else value.item()
+
+
+def through_json(infos):
+    found = json.loads(json.dumps(infos, default=listed))
+    rows = [None if row is None else np.array(row, np.float32) for row in found["final_obs"]]
+    return {"final_obs": np.array([*rows, None], object)[:-1]}
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)

@@ -98,11 +98,8 @@ def test_snapshots_and_pickles_hold_them(strides):
     positions(env, 1)
     saved = env.snapshot()
     wanted = positions(env, 1)
-    for other in (
-        pickle.loads(pickle.dumps(env)),
-        batchenv.make(strides, 69),
-        batchenv.make(strides, 69, pace="gallop"),
-    ):
+    others = [batchenv.make(strides, 69, pace=pace) for pace in ("walk", "gallop")]
+    for other in (pickle.loads(pickle.dumps(env)), *others):
         other.restore(saved)
         np.testing.assert_array_equal(positions(other, 1), wanted)
         np.testing.assert_array_equal(other.get_params()["pace"], values["pace"])

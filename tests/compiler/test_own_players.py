@@ -149,11 +149,7 @@ def test_wrong_actions_and_what_is_not_there():
     "old, new, text",
     [
         ('"blue/reward", BE_REWARD', '"prize", BE_REWARD', "blue has no reward"),
-        (
-            '{"blue", BE_OBSERVATION',
-            '{"teal", BE_OBSERVATION',
-            "blue has no observation, the observation 'teal' belongs",
-        ),
+        ('"blue", BE_OBSERVATION', '"teal", BE_OBSERVATION', "blue has no observation, the observation 'teal' belongs"),
     ],
 )
 def test_what_is_not_for_several_players(old, new, text, tmp_path):
@@ -161,9 +157,8 @@ def test_what_is_not_for_several_players(old, new, text, tmp_path):
     assert old in source
     path = tmp_path / "odd.c"
     path.write_text(source.replace(old, new).replace("Race", "Odd" if "teal" in new else "Strange"))
-    with pytest.raises(
-        ValueError, match=rf"(Odd|Strange)-v0 is not for several players \({text}.*such as \"red\" \(BE_ACTION\)"
-    ):
+    words = rf"(Odd|Strange)-v0 is not for several players \({text}.*such as \"red\" \(BE_ACTION\)"
+    with pytest.raises(ValueError, match=words):
         batchenv.make_parallel(str(path), 2)
 
 

@@ -54,9 +54,8 @@ def test_gymnasium_takes_the_pictures(treasure, tmp_path):
     one = begun(gymnasium.make(name, render_mode="rgb_array"), seed=3)
     vector = begun(gymnasium.make_vec(name, num_envs=3, render_mode="rgb_array"), seed=3)
     np.testing.assert_array_equal(one.render(), vector.render()[0])
-    recorded = gymnasium.wrappers.vector.RecordVideo(
-        vector, str(tmp_path / "videos"), step_trigger=lambda step: step == 0
-    )
+    record = gymnasium.wrappers.vector.RecordVideo
+    recorded = record(vector, str(tmp_path / "videos"), step_trigger=lambda step: step == 0)
     recorded.reset(seed=3)
     for _ in range(4):
         recorded.step(np.zeros(3, int))

@@ -38,10 +38,7 @@ COUNTED = ", ".join(str(count) for count in range(1, 34))
         ("BE_DISCRETE_FROM(1ll << 62, 3)", r"has values beyond 2\*\*53"),
         ("BE_MULTI_DISCRETE(3, 0)", "has a value with 0 choices"),
         (f"BE_MULTI_DISCRETE({COUNTED})", "has more than 32 values with choices that differ"),
-        (
-            ".kind = BE_SPACE_MULTI_BINARY, .dtype = BE_F64, .shape = {3}, .high = 1",
-            "has the dtype BE_F64, but a space",
-        ),
+        (".kind = BE_SPACE_MULTI_BINARY, .dtype = BE_F64, .shape = {3}, .high = 1", "has the dtype BE_F64, but a "),
         (".kind = BE_SPACE_DISCRETE, .dtype = BE_F32, .high = 1", "has the dtype BE_F32, but a space of this kind"),
     ],
 )
@@ -88,7 +85,7 @@ def test_a_tuple_of_actions_has_ports_of_its_own(walk):
         ('{"", BE_ACTION, BE_DISCRETE(3)}', "there cannot be ports named '' and '' of one role"),
         (
             '{"x", BE_INFO, .doc = "x"}, {"_x", BE_INFO, .doc = "x"}',
-            "'_x' is the mask of the info 'x', which says the lanes that have it",
+            "'_x' is the mask of the info 'x', .* that have it",
         ),
         ('{"x/y", BE_INFO, .doc = "x"}, {"_x/z", BE_INFO, .doc = "x"}', "'_x' is the mask of the info 'x'"),
         ('{"env_id", BE_INFO, .doc = "x"}', r'row 2 of \.ports \("env_id"\) has the name of what batchenv itself puts'),
@@ -137,11 +134,7 @@ CHOICES = '"step_cost", BE_PARAM_CHOICE, 0, 0, 1, (const char *const[]){"a", "%s
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        (
-            "probability that",
-            r"probabilit\351 that",
-            r'row 0 of \.params \("slip"\) has a doc .* byte 10 is 0xe9, in "prob',
-        ),
+        ("bility that", r"bilit\351 that", r'row 0 of \.params \("slip"\) has a doc .* byte 10 is 0xe9, in "prob'),
         ("where the walker is", r"o\370 the walker is", r'row 0 of \.state \("cell"\) has a doc that is not UTF-8'),
         (PARAM, CHOICES % r"\351", r'row 1 of \.params \("step_cost"\) has a choice that is not UTF-8: its byte 0'),
         (PARAM, CHOICES % "a", r'row 1 of \.params \("step_cost"\) has a choice twice'),
@@ -151,11 +144,7 @@ CHOICES = '"step_cost", BE_PARAM_CHOICE, 0, 0, 1, (const char *const[]){"a", "%s
             r'{"", BE_OBSERVATION, BE_TEXTS("a", "\355\240\200")}',
             r"row 1 of \.ports .* has a text that is not UTF-8: its byte 0 is 0xed",
         ),
-        (
-            OBSERVATION,
-            rf'{OBSERVATION}, {{"x", BE_INFO, .doc = "\300\200"}}',
-            r"row 2 of \.ports .* has a \.doc that is",
-        ),
+        (OBSERVATION, rf'{OBSERVATION}, {{"x", BE_INFO, .doc = "\300\200"}}', r"row 2 of \.ports .* a \.doc that is"),
         (".state = state,", r'.state = state, .family = "\377",', r"\.family has a text that is not UTF-8"),
         ("probability that", "p" * 1200, r'row 0 of \.params \("slip"\) has a doc that does not end within 1000 bytes'),
     ],

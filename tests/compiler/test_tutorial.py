@@ -26,9 +26,8 @@ def test_c_and_python_agree(tmp_path, monkeypatch):
 def test_what_the_page_does_with_it_works(tmp_path, monkeypatch):
     monkeypatch.setenv("BATCHENV_CACHE", str(tmp_path))
     monkeypatch.chdir(EXAMPLE)
-    (block,) = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "docs/envs/your-own-env.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+    page = (ROOT / "docs/envs/your-own-env.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     names = {}
     exec(block, names)
     assert names["result"].observations["place"].shape == (200, 64, 2)

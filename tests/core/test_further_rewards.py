@@ -105,11 +105,8 @@ def test_every_step_has_them(env_id, mode):
 @pytest.mark.parametrize("lanes", [1, LANES, 70])
 def test_they_are_scaled_and_clipped(env_id, keywords, treated, lanes):
     rewards_of = CASES[env_id][1]
-    raw, env = (
-        make(env_id, lanes, autoreset_mode="SameStep"),
-        make(env_id, lanes, autoreset_mode="SameStep", **keywords),
-    )
-    raw.reset(seed=1), env.reset(seed=1)
+    raw = begun(make(env_id, lanes, autoreset_mode="SameStep"), seed=1)
+    env = begun(make(env_id, lanes, autoreset_mode="SameStep", **keywords), seed=1)
     ended = 0
     for action in actions_of(raw, 40):
         plain, info = raw.step(action)[4], env.step(action)[4]
@@ -190,9 +187,8 @@ def test_lanes_in_flight_have_what_a_step_gives(env_id, mode):
             np.testing.assert_array_equal(rewards_of(info)[k], right)
             if "_final_obs" in info and info["_final_obs"][k]:
                 np.testing.assert_array_equal(rewards_of(info["final_info"])[k], right)
-                np.testing.assert_array_equal(
-                    rewards_of(info["final_info"])[k], rewards_of(expected["final_info"])[lane]
-                )
+                final = rewards_of(expected["final_info"])[lane]
+                np.testing.assert_array_equal(rewards_of(info["final_info"])[k], final)
             if taken[lane] < steps:
                 queued.send(part_of(actions[taken[lane]], slice(lane, lane + 1)), [lane])
                 taken[lane] += 1

@@ -32,11 +32,8 @@ class DictEnv(gymnasium.Env):
     action_space = spaces.MultiDiscrete([3, 2, 4])
 
     def observation(self):
-        return {
-            "image": self.cells.reshape(3, 4).copy(),
-            "position": self.position.astype(np.float32),
-            "place": self.place,
-        }
+        image, position = self.cells.reshape(3, 4).copy(), self.position.astype(np.float32)
+        return {"image": image, "position": position, "place": self.place}
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -432,10 +429,9 @@ def test_the_checker_finds_nothing(env_id):
 
 
 def test_spaces_with_a_start():
-    space = core._space(
-        {"a": ("multi_discrete", "int64", (2,), (-1, 2), (3, 2)), "b": ("discrete", "int64", (), (4,), (6,))}
-    )
-    assert space == spaces.Dict(a=spaces.MultiDiscrete([5, 1], start=[-1, 2]), b=spaces.Discrete(3, start=4))
+    parts = {"a": ("multi_discrete", "int64", (2,), (-1, 2), (3, 2)), "b": ("discrete", "int64", (), (4,), (6,))}
+    expected = spaces.Dict(a=spaces.MultiDiscrete([5, 1], start=[-1, 2]), b=spaces.Discrete(3, start=4))
+    assert core._space(parts) == expected
 
 
 def test_trees():

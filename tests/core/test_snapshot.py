@@ -27,9 +27,8 @@ def run(env, actions):
         done = terminated | truncated
         if env.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.DISABLED and done.any():
             observation, _ = env.reset(options={"reset_mask": done})
-        out.append(
-            (*(observation if isinstance(observation, tuple) else (observation,)), reward, terminated, truncated)
-        )
+        parts = observation if isinstance(observation, tuple) else (observation,)
+        out.append((*parts, reward, terminated, truncated))
     return out
 
 

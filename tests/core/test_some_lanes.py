@@ -82,14 +82,8 @@ def test_lanes_that_are_not_listed_are_not_touched():
 
 def test_params_by_lane_and_normalization():
     gravity = np.linspace(5, 15, 300)
-    envs = [
-        batchenv.make(
-            "Pendulum-v1", 300, g=gravity, normalize_observation=True, normalize_reward=0.9, reward_dtype="float32"
-        )
-        for _ in range(2)
-    ]
-    for env in envs:
-        env.reset(seed=0)
+    options = {"normalize_observation": True, "normalize_reward": 0.9, "reward_dtype": "float32"}
+    envs = [begun(batchenv.make("Pendulum-v1", 300, g=gravity, **options)) for _ in range(2)]
         env.normalizer.update_running_mean = env.reward_normalizer.update_running_mean = False
     ids = np.random.default_rng(0).permutation(300)[:200]
     actions = np.random.default_rng(1).uniform(-2, 2, (300, 1)).astype(np.float32)

@@ -135,9 +135,8 @@ def test_equals_gymnasiums_wrappers(name, env_id, mode):
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", IDS)
 def test_statistics(env_id, mode):
-    case = Case(
-        env_id, both={"max_episode_steps": LIMIT}, ours={"record_episode_statistics": True}, creator=chain, drop=("t",)
-    )
+    ours, both = {"record_episode_statistics": True}, {"max_episode_steps": LIMIT}
+    case = Case(env_id, both=both, ours=ours, creator=chain, drop=("t",))
     ours, theirs = case.pair(LANES, mode)
     if mode is AutoresetMode.DISABLED:
         # SyncVectorEnv.reset takes "reset_mask" out of the options, and the wrapper around it then forgets every lane.

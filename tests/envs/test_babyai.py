@@ -53,9 +53,7 @@ SOLVED = [
 
 
 def case_of(name, **both):
-    return Case(
-        name if name.startswith("BabyAI-") else f"BabyAI-{name}", both=both, drop=("mission_code",), excuse=excuse_ints
-    )
+    return Case(f"BabyAI-{name.removeprefix('BabyAI-')}", both=both, drop=("mission_code",), excuse=excuse_ints)
 
 
 def play(case, steps, mode=MODES[0], lanes=2, seed=11):

@@ -3,6 +3,8 @@ the state of each lane's random stream.
 
 tools/verify/compare_minigrid.py makes the same comparison at length."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
@@ -33,10 +35,7 @@ KEYWORDS = {
     "another strip": ("DistShift1-v0", {"width": 11, "height": 9, "strip2_row": 6, "agent_start_dir": 1}),
     "more rivers than fit": ("LavaCrossingS9N1-v0", {"num_crossings": 30, "size": 7}),
     "walls": ("LavaCrossingS9N1-v0", {"obstacle_type": "wall"}),
-    "many rooms": (
-        "MultiRoom-N6-v0",
-        {"minNumRooms": 2, "maxNumRooms": 9, "maxRoomSize": 6, "width": 30, "height": 31},
-    ),
+    "many rooms": ("MultiRoom-N6-v0", dict(minNumRooms=2, maxNumRooms=9, maxRoomSize=6, width=30, height=31)),
     "a corridor of boxes": ("KeyCorridorS4R3-v0", {"obj_type": "box", "num_rows": 5}),
     "a corridor of keys": ("KeyCorridorS4R3-v0", {"obj_type": "key"}),
     "two sides": ("ObstructedMaze-Full-v1", {"num_quarters": 3, "blocked": False}),
@@ -126,9 +125,7 @@ def test_the_grids_size_cannot_change_later():
         env.set_params(size=6)
 
 
-@pytest.mark.parametrize(
-    "env_id", [name for name in IDS if "Dynamic" in name or "Maze" in name or "Memory" in name][::3]
-)
+@pytest.mark.parametrize("env_id", [name for name in IDS if re.search("Dynamic|Maze|Memory", name)][::3])
 def test_a_snapshot_goes_on_in_the_same_way(env_id):
     env = begun(batchenv.make(env_id, 4, autoreset_mode="SameStep"), seed=3)
     rng = np.random.default_rng(0)

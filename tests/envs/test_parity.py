@@ -19,6 +19,7 @@ SEED = 2**33 + 11
 NEAR = {"low": 0.3, "high": 0.5}  # some lanes start near the goal, so that arrivals are seen
 WIDE = ["HSFFFFFFFFS", "FFHFFXFFHFF", "FSFFFFHFFFG"]
 MANY_STARTS = ["SSSSS", "FHGHF", "SSSSS"]  # sums of a tenth miss 1 by a rounding
+CONTINUOUS = "MountainCarContinuous-v0"
 
 CASES = {
     "CartPole-v0": Case("CartPole-v0"),
@@ -36,19 +37,12 @@ CASES = {
     "CartPole-short": Case("CartPole-v1", both={"max_episode_steps": 7}),
     "MountainCar-v0": Case("MountainCar-v0", starts=NEAR),
     "MountainCar-goal": Case("MountainCar-v0", both={"goal_velocity": 0.02}, starts=NEAR),
-    "MountainCar-wall": Case(
-        "MountainCar-v0", physics={"goal_position": 0.6}, starts=NEAR
-    ),  # where the position is clipped
-    "MountainCarContinuous-wall": Case(
-        "MountainCarContinuous-v0", physics={"goal_position": 0.6}, starts=NEAR, ends=False
-    ),
-    "MountainCarContinuous-v0": Case("MountainCarContinuous-v0", starts=NEAR, ends=False),
-    "MountainCarContinuous-goal": Case(
-        "MountainCarContinuous-v0", both={"goal_velocity": 0.01}, starts=NEAR, ends=False
-    ),
-    "MountainCarContinuous-clip": Case(
-        "MountainCarContinuous-v0", ours={"clip_actions": True}, beyond=1.7, starts=NEAR, ends=False
-    ),
+    # Where the position is clipped.
+    "MountainCar-wall": Case("MountainCar-v0", physics={"goal_position": 0.6}, starts=NEAR),
+    "MountainCarContinuous-wall": Case(CONTINUOUS, physics={"goal_position": 0.6}, starts=NEAR, ends=False),
+    "MountainCarContinuous-v0": Case(CONTINUOUS, starts=NEAR, ends=False),
+    "MountainCarContinuous-goal": Case(CONTINUOUS, both={"goal_velocity": 0.01}, starts=NEAR, ends=False),
+    "MountainCarContinuous-clip": Case(CONTINUOUS, ours={"clip_actions": True}, beyond=1.7, starts=NEAR, ends=False),
     "Pendulum-v1": Case("Pendulum-v1"),
     "Pendulum-g": Case("Pendulum-v1", both={"g": 9.81}),
     "Pendulum-clip": Case("Pendulum-v1", ours={"clip_actions": True}, beyond=1.7),

@@ -21,11 +21,7 @@ MODES = list(AutoresetMode)
 
 WIDE = ["HSFFFFFFFFS", "FFHFFXFFHFF", "FSFFFFHFFFG"]
 
-IDS = [
-    env_id
-    for env_id in ids.OWN
-    if batchenv.registry.TABLE[env_id].family == "toy text" and env_id in gymnasium.registry
-]
+IDS = [name for name in ids.IN_GYMNASIUM if batchenv.registry.TABLE[name].family == "toy text"]
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -337,13 +333,8 @@ def test_rates_by_lane():
     """A success rate and rewards of a lane's own."""
     rates, goal = np.linspace(0, 1, 9), np.arange(9.0)
     ours = batchenv.make("FrozenLake-v1", 9, success_rate=rates, reward_goal=goal)
-    makes = [
-        lambda i=i: make_gymnasium(
-            "FrozenLake-v1", success_rate=float(rates[i]), reward_schedule=(float(goal[i]), 0, 0)
-        )
-        for i in range(9)
-    ]
-    theirs = SyncVectorEnv(makes)
+    kwargs = [{"success_rate": float(rates[i]), "reward_schedule": (float(goal[i]), 0, 0)} for i in range(9)]
+    theirs = SyncVectorEnv([lambda own=own: make_gymnasium("FrozenLake-v1", **own) for own in kwargs])
     assert_same(ours.reset(seed=8), theirs.reset(seed=8), "reset")
     rng = np.random.default_rng(1)
     for step in range(300):

@@ -1,6 +1,7 @@
 """A policy that solves MiniGrid's levels. It sees the whole grid, so that keys, doors, boxes and ends are met, which
 random actions hardly ever meet."""
 
+import itertools
 import re
 from collections import deque
 
@@ -103,10 +104,8 @@ class World:
     def put_near(self, thing, other):
         if self.carrying is None:
             return self.pick_up(*thing)
-        ends = self.places(*other)
-        spots = [
-            [x + dx, y + dy] for x, y in ends for dx in (-1, 0, 1) for dy in (-1, 0, 1) if self.is_free(x + dx, y + dy)
-        ]
+        ways = list(itertools.product((-1, 0, 1), repeat=2))
+        spots = [[x + dx, y + dy] for x, y in self.places(*other) for dx, dy in ways if self.is_free(x + dx, y + dy)]
         return self.do_at(spots, DROP)
 
     def pick_up(self, color, kind):

@@ -67,9 +67,7 @@ class Meadow:
             assert self.action_spaces[agent].contains(action), f"{action!r} of {agent}"
         self.count += 1
         playing = list(self.agents)
-        rewards = {
-            agent: float(self.random.normal()) * self.weight + _number(actions.get(agent)) for agent in self.agents
-        }
+        rewards = {agent: self.random.normal() * self.weight + _number(actions.get(agent)) for agent in self.agents}
         terminations = {agent: bool(self.random.random() < 0.08) for agent in playing}
         truncations = {agent: bool(self.random.random() < 0.04) for agent in playing}
         if self.count == 40:

@@ -111,9 +111,8 @@ class Model:
         low = self.number(0.1, 0.95)
         high = self.pick(low, self.number(low, 0.99))
         power = self.pick(1, 2, 2, self.number(1, 4))
-        return (
-            f'solref{end}="{ref}" solimp{end}="{low} {high} {self.number(0.001, 0.1)} {self.number(0.1, 0.9)} {power}"'
-        )
+        width, middle = self.number(0.001, 0.1), self.number(0.1, 0.9)
+        return f'solref{end}="{ref}" solimp{end}="{low} {high} {width} {middle} {power}"'
 
     def surface(self):
         more = f'friction="{self.numbers(3, 0.001, 1.5)}" condim="{self.pick(1, 3, 3, 3, 4, 6)}" {self.curve()}'
@@ -196,9 +195,8 @@ class Model:
             if self.chance(0.5):
                 values["damping"] = self.number(0, 2)
             if self.chance(0.3):
-                values.update(
-                    limited="true", range=f"{self.number(-1, 0)} {self.number(0, 1)}", margin=self.pick(0, 0.1)
-                )
+                reach = f"{self.number(-1, 0)} {self.number(0, 1)}"
+                values.update(limited="true", range=reach, margin=self.pick(0, 0.1))
             tendons += f"<fixed {self.attributes(values)}>{parts}</fixed>"
             self.places.append(f'tendon="t{k}"')
         return f"<tendon>{tendons}</tendon>"

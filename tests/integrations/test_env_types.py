@@ -24,10 +24,7 @@ DECLARED = [
 WITHOUT_PACKAGE = {("make", "gym"), ("make", "envpool_gym"), ("make_parallel", "gymnasium")}
 WITH_PACKAGE = [entry[:2] for entry in DECLARED if entry[:2] not in WITHOUT_PACKAGE]
 ASKED = {  # what needs a package: the extra that has it
-    **{
-        f"batchenv.{make}('Pong-v5', env_type={env_type!r})": env_type.replace("_", "-")
-        for make, env_type in WITH_PACKAGE
-    },
+    **{f"batchenv.{make}('Pong-v5', env_type={kind!r})": kind.replace("_", "-") for make, kind in WITH_PACKAGE},
     "import batchenv.integrations.rl_games": "rl-games",
     "import batchenv.integrations.ray": "ray",
 }

@@ -1,6 +1,5 @@
 """The old gym's, the old EnvPool's and dm_env's API over a BatchEnv: against Gymnasium's trajectories, and EnvPool's
-forms.
-"""
+forms."""
 
 import importlib.util
 import sys

@@ -89,14 +89,8 @@ def test_what_is_wrong_is_told_while_a_program_is_traced():
     functions = env.xla()
     with pytest.raises(ValueError, match=r"shape \(2,\), got \(3,\)"):
         jax.jit(functions.step)(functions.handle, jnp.zeros(3, int))
-    for handle in (
-        jnp.zeros(1, jnp.uint32),
-        jnp.zeros((2, 1), jnp.uint32),
-        jnp.zeros(2, int),
-        np.zeros(2),
-        [1, 0],
-        None,
-    ):
+    narrow, wide = (jnp.zeros(shape, jnp.uint32) for shape in (1, (2, 1)))
+    for handle in (narrow, wide, jnp.zeros(2, int), np.zeros(2), [1, 0], None):
         for call in (functions.reset, functions.recv, lambda handle: functions.step(handle, jnp.zeros(2, int))):
             with pytest.raises(TypeError, match=r"must be uint32 \(2,\): pass the one that the last call has returned"):
                 call(handle)
@@ -114,14 +108,9 @@ def test_what_is_wrong_is_told_while_a_program_is_traced():
 def test_dtypes_that_are_no_integers_are_refused_while_a_program_is_traced(number):
     functions, env = batchenv.make("CartPole-v1", 2).xla(), functional.make("CartPole-v1", 2)
     action = jax.random.split(jax.random.key(1)) if number == "key" else jnp.zeros(2, number)
-    for call, first in (
-        (functions.step, functions.handle),
-        (functions.send, functions.handle),
-        (env.step, env.init(1)[0]),
-    ):
-        with pytest.raises(
-            TypeError, match=r"dtype .* needs integers: convert them, as with actions.astype\('int32'\)"
-        ):
+    handle, state = functions.handle, env.init(1)[0]
+    for call, first in ((functions.step, handle), (functions.send, handle), (env.step, state)):
+        with pytest.raises(TypeError, match=r"dtype .* needs integers: convert .* with actions.astype\('int32'\)"):
             jax.jit(call).lower(first, action)
     functions = batchenv.make("Pendulum-v1", 2).xla()
     action = action[:, None]
@@ -203,12 +192,8 @@ def test_observations_that_jax_would_cut_are_refused():
     assert first.tolist() == [2**31 - 2] * 2
     handle, (second, *_) = functions.step(handle, actions)
     assert second.tolist() == [2**31 - 2, 2**31 - 1]
-    refused(
-        "has returned 2147483648, which does not fit into JAX's int32: set jax_enable_x64",
-        functions.step,
-        handle,
-        actions,
-    )
+    words = "has returned 2147483648, which does not fit into JAX's int32: set jax_enable_x64"
+    refused(words, functions.step, handle, actions)
     with jax.enable_x64(True):
         handle, _ = functions.reset(functions.handle, 0)
         for _ in range(2):

@@ -38,10 +38,8 @@ def cluster():
 def lean(weights, observations, rng):
     """A policy without chance: a pole is held up for some steps."""
     angles = observations[:, 2] + 0.2 * observations[:, 3]
-    return (angles > weights["threshold"]).astype(np.int64), {
-        "angles": angles,
-        "age": np.full(len(angles), weights["age"]),
-    }
+    more = {"angles": angles, "age": np.full(len(angles), weights["age"])}
+    return (angles > weights["threshold"]).astype(np.int64), more
 
 
 def dice(weights, observations, rng):

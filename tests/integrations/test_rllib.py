@@ -38,9 +38,8 @@ def test_a_remote_runner_steps_a_batch_env(env_id, setup):
         )
         algorithm = config.build_algo()
         results = algorithm.train()["env_runners"]
-        envs = algorithm.env_runner_group.foreach_env_runner(
-            lambda runner: repr(runner.env.unwrapped), local_env_runner=False
-        )
+        runners = algorithm.env_runner_group
+        envs = runners.foreach_env_runner(lambda runner: repr(runner.env.unwrapped), local_env_runner=False)
         algorithm.stop()
     finally:
         ray.shutdown()

@@ -248,9 +248,8 @@ def test_put_ends_checks_what_it_is_given():
 def test_wraps_an_env_that_exists():
     env = batchenv.make("CartPole-v1", LANES, autoreset_mode="SameStep", seed=1, max_episode_steps=9)
     wrapped = BatchVecEnv(env)
-    assert (
-        wrapped.env is env and wrapped.num_envs == len(wrapped) == LANES and wrapped.spec.id == "batchenv/CartPole-v1"
-    )
+    assert wrapped.env is env and wrapped.num_envs == len(wrapped) == LANES
+    assert wrapped.spec.id == "batchenv/CartPole-v1"
     theirs = DummyVecEnv([lambda: gymnasium.make("CartPole-v1", max_episode_steps=9)] * LANES)
     theirs.seed(1)
     assert compare(wrapped, theirs, 20) >= 3  # without statistics as without a Monitor
@@ -285,9 +284,8 @@ def test_attributes_of_environments_in_c():
 
 @pytest.mark.parametrize("workers", ["serial", "processes"])
 def test_wrappers_of_environments_in_python(workers):
-    env = batchenv.make_python(
-        [Numbered, lambda: gymnasium.wrappers.TimeLimit(Numbered(), 3)], workers=workers, env_type="sb3"
-    )
+    makers = [Numbered, lambda: gymnasium.wrappers.TimeLimit(Numbered(), 3)]
+    env = batchenv.make_python(makers, workers=workers, env_type="sb3")
     assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [False, True]
     assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit, 1) == [True]
     assert env.env_is_wrapped(Monitor) == [True, True]
@@ -386,10 +384,8 @@ def test_masks_and_recurrence_of_sb3_contrib():
         n_steps=16,
         batch_size=16,
     )
-    both = (
-        (lambda: batchenv.make("CartPole-v1", 2, env_type="sb3", seed=1)),
-        lambda: make_vec_env("CartPole-v1", 2, seed=1),
-    )
+    options = {"env_type": "sb3", "seed": 1}
+    both = (lambda: batchenv.make("CartPole-v1", 2, **options)), lambda: make_vec_env("CartPole-v1", 2, seed=1)
     same(*[trained(make, contrib.RecurrentPPO, "MlpLstmPolicy", steps=64, n_steps=16, batch_size=16) for make in both])
 
 
@@ -447,9 +443,7 @@ def test_what_an_awkward_env_says(workers, monitored):
 def test_a_dict_of_options_for_each_env():
     ours = batchenv.make_python(makers(), workers="serial", env_type="sb3")
     ours.set_options([{"start": 1}])
-    with pytest.raises(
-        ValueError, match=r"set_options\(\) got 1 dicts, but must get one for all, or one for each of 4"
-    ):
+    with pytest.raises(ValueError, match=r"set_options\(\) got 1 dicts, but must .* one for all, or one for each of 4"):
         ours.reset()
     ours.close()
 

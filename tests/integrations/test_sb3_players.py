@@ -24,9 +24,8 @@ torch.set_num_threads(1)  # more of them wait for each other where other tests r
 
 
 def make(leave=True, **keywords):
-    return batchenv.make_parallel(
-        Herd, LANES, workers="serial", env_type="sb3", env_kwargs={"leave": leave}, **keywords
-    )
+    keywords = {"workers": "serial", "env_type": "sb3", **keywords}
+    return batchenv.make_parallel(Herd, LANES, env_kwargs={"leave": leave}, **keywords)
 
 
 def test_rows():

@@ -34,10 +34,8 @@ class Pole:
 
     def __init__(self):
         self.env = CartPoleEnv()
-        self.observation_space, self.action_space = (
-            lambda _: self.env.observation_space,
-            lambda _: self.env.action_space,
-        )
+        self.observation_space = lambda _: self.env.observation_space
+        self.action_space = lambda _: self.env.action_space
 
     def reset(self, seed=None, options=None):
         self.agents = ["cart"]

@@ -155,18 +155,19 @@ def test_every_kind_of_alias_keeps_its_values(mode):
     aliases = [lambda t: t, lambda t: t[1:], lambda t: t.detach(), lambda t: t.numpy(), torch.from_dlpack,
                lambda t: t.data, lambda t: t.untyped_storage(), lambda t: t.view(torch.int32)]  # fmt: skip
     held, values = [], []
+
+    def value(alias):
+        return bytes(alias) if isinstance(alias, torch.UntypedStorage) else np.asarray(alias).copy()
+
     for alias in aliases:
         for part in env.step(actions)[:2]:
             held.append(alias(part))
-            values.append(
-                bytes(held[-1]) if isinstance(held[-1], torch.UntypedStorage) else np.asarray(held[-1]).copy()
-            )
+            values.append(value(held[-1]))
             del part
     for _ in range(20):
         env.step(actions)
     for now, before in zip(held, values, strict=True):
-        now = bytes(now) if isinstance(now, torch.UntypedStorage) else np.asarray(now)
-        assert np.array_equal(now, before)
+        assert np.array_equal(value(now), before)
 
 
 def test_what_is_done_to_a_tensor_does_not_come_again():
@@ -272,9 +273,8 @@ def test_whole_numbers_of_any_dtype_and_layout(dtype):
     table = torch.tensor([[0, 1], [1, 1], [0, 0], [1, 0], [1, 1], [0, 1]], dtype=dtype)
     for actions in (table[:, 0], table[:, 0].contiguous(), table.t()[1], table.flatten()[3:9], table[:, 0].expand(6)):
         np.testing.assert_array_equal(env.step(actions)[0], other.step(actions.numpy().copy())[0])
-    np.testing.assert_array_equal(
-        env.step(table[:3, 0], [4, 0, 2])[0], other.step(table[:3, 0].numpy().copy(), [4, 0, 2])[0]
-    )
+    some = other.step(table[:3, 0].numpy().copy(), [4, 0, 2])[0]
+    np.testing.assert_array_equal(env.step(table[:3, 0], [4, 0, 2])[0], some)
     wrong = table[:, 0].clone()
     wrong[4] = 7
     with pytest.raises(ValueError, match=r"action 7 of lane 4 is not in 0\.\.1"):

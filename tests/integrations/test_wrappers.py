@@ -171,9 +171,8 @@ def test_wrapper(name, mode):
         if name == "NumpyToTorch":
             actions = pytest.importorskip("torch").tensor(actions)
         # A wrapper may work in place: each side gets its own actions.
-        (a, our_error), (b, their_error) = (
-            outcome(partial(env.step, copy.deepcopy(actions))) for env in (ours, theirs)
-        )
+        results = (outcome(partial(env.step, copy.deepcopy(actions))) for env in (ours, theirs))
+        (a, our_error), (b, their_error) = results
         assert type(our_error) is type(their_error)
         if their_error is not None:  # such as object arrays, which the conversions cannot take
             assert mode is AutoresetMode.SAME_STEP
@@ -198,9 +197,8 @@ def test_statistics_of_masked_resets():
     SyncVectorEnv takes the mask out of the caller's options, so the wrapper around it counts from 0 again in all lanes.
     """
     ours = vector.RecordEpisodeStatistics(make_ours("CartPole-v1", AutoresetMode.DISABLED))
-    lanes = [
-        single.RecordEpisodeStatistics(gymnasium.make("CartPole-v1", max_episode_steps=LIMIT)) for _ in range(LANES)
-    ]
+    lanes = [gymnasium.make("CartPole-v1", max_episode_steps=LIMIT) for _ in range(LANES)]
+    lanes = list(map(single.RecordEpisodeStatistics, lanes))
     ours.reset(seed=4)
     for i, lane in enumerate(lanes):
         lane.reset(seed=4 + i)
@@ -235,15 +233,7 @@ def test_fragments_of_environments_in_python(workers):
     maker = FragmentMaker(make, policy, steps=6, seed=1, actor=0)
     fragment = maker.fragment(0, 0, None)
     steps, lanes, rows = fragment.final_rows
-    assert list(zip(steps.tolist(), lanes.tolist(), strict=True)) == [
-        (1, 1),
-        (2, 0),
-        (2, 2),
-        (3, 1),
-        (5, 0),
-        (5, 1),
-        (5, 2),
-    ]
+    assert steps.tolist() == [1, 2, 2, 3, 5, 5, 5] and lanes.tolist() == [1, 0, 2, 1, 0, 1, 2]
     assert rows.tolist() == [[4], [3], [3], [4], [3], [4], [3]]
     maker.env.close()
 

@@ -21,6 +21,7 @@ from setuptools.errors import CompileError
 
 import build_objects
 from batchenv.system import built
+from helpers.processes import run_python
 from helpers.project import ROOT
 
 GENERATED = {"PKG-INFO", "setup.cfg"}  # what an sdist has beside our files
@@ -53,10 +54,7 @@ def clone(tmp_path_factory):
 def backend(clone, hook, *arguments):
     """Runs a hook of our build backend, as pip would."""
     code = f"import sys; sys.path.insert(0, '.'); import build_backend; print(build_backend.{hook}(*sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=clone, check=True, capture_output=True, text=True
-    )
-    return done.stdout.splitlines()[-1]
+    return run_python(code, *arguments, cwd=clone, timeout=900).splitlines()[-1]
 
 
 def test_sdist_holds_every_file_of_ours(clone, tmp_path):

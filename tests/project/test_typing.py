@@ -19,9 +19,8 @@ def problems(*arguments: str | Path) -> list[str]:
     done = subprocess.run([*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=1200)
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"], done.stdout + done.stderr
-    return [
-        f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in report["generalDiagnostics"]
-    ]
+    found = report["generalDiagnostics"]
+    return [f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found]
 
 
 def test_batchenv_passes():

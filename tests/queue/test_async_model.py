@@ -23,13 +23,8 @@ st = hypothesis.strategies
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test  # noqa: E402
 
 EXAMPLES = int(os.environ.get("BATCHENV_MODEL_EXAMPLES", "0"))
-TRANSFORMS = {
-    "record_episode_statistics": True,
-    "frame_stack": 2,
-    "time_aware": True,
-    "reward_scale": 0.5,
-    "action_repeat": 2,
-}
+TRANSFORMS = {"record_episode_statistics": True, "time_aware": True}
+TRANSFORMS |= {"frame_stack": 2, "reward_scale": 0.5, "action_repeat": 2}
 UNEVEN = {"cost_us": 3.0, "tail_probability": 0.1, "tail_factor": 20.0, "end_probability": 0.1}
 KINDS = {
     "cartpole": ("CartPole-v1", {}),
@@ -125,12 +120,10 @@ class Machine(RuleBasedStateMachine):
 
     def make(self):
         common = {**self.options, **self.params}
-        self.env = batchenv.make(
-            self.env_id, self.lanes, batch_size=self.batch_size, num_threads=self.threads, seed=SEED, **common
-        )
-        self.model = [
-            Lane(batchenv.make(self.env_id, 1, num_threads=1, seed=SEED + i, **common)) for i in range(self.lanes)
-        ]
+        shared = {"batch_size": self.batch_size, "num_threads": self.threads, "seed": SEED}
+        self.env = batchenv.make(self.env_id, self.lanes, **shared, **common)
+        alone = [batchenv.make(self.env_id, 1, num_threads=1, seed=SEED + i, **common) for i in range(self.lanes)]
+        self.model = list(map(Lane, alone))
         self.num_actions = self.env.single_action_space.n
         self.started = False
         self.flying = {}  # lane: the row that is to come

@@ -61,9 +61,8 @@ def async_histories(env_id, lanes, steps, seed, **options):
             if len(histories[lane]) > steps:
                 continue
             histories[lane].append((obs[k].copy(), rew[k], term[k], trunc[k]))
-            one = {
-                key: value[k : k + 1] for key, value in info.items() if key in ("_final_obs", "final_obs", "_episode")
-            }
+            keys = info.keys() & {"_final_obs", "final_obs", "_episode"}
+            one = {key: info[key][k : k + 1] for key in keys}
             if "episode" in info:
                 one["episode"] = {key: value[k : k + 1] for key, value in info["episode"].items()}
             collect(finals, [lane], one)

@@ -58,15 +58,10 @@ def test_affinity():
         env.recv(10)
         env.reset(seed=1)
         env.step(np.zeros(4, int))
-    for value, error in (
-        ([], ValueError),
-        ([99999], ValueError),
-        (-1, ValueError),
-        ("x", TypeError),
-        ([0.5], TypeError),
-    ):
-        with pytest.raises(error, match="thread_affinity"):
-            batchenv.make("CartPole-v1", 4, thread_affinity=value)
+    for error, values in ((ValueError, ([], [99999], -1)), (TypeError, ("x", [0.5]))):
+        for value in values:
+            with pytest.raises(error, match="thread_affinity"):
+                batchenv.make("CartPole-v1", 4, thread_affinity=value)
 
 
 def test_closing():

@@ -98,9 +98,8 @@ def assert_info(infos, lane, expected, where):
 
 def follow(make_parallel, steps, kind, mode, **keywords):
     """Both go through the same episodes. Returns how many ended, and all that was given in a last step."""
-    ours = batchenv.make_parallel(
-        make_parallel, LANES, workers=kind, num_workers=2, autoreset_mode=mode, env_kwargs=keywords
-    )
+    options = {"workers": kind, "num_workers": 2, "autoreset_mode": mode, "env_kwargs": keywords}
+    ours = batchenv.make_parallel(make_parallel, LANES, **options)
     if isinstance(make_parallel, str):
         make_parallel = __import__(make_parallel, fromlist=["parallel_env"]).parallel_env
     theirs = [Plain(make_parallel(**keywords), mode) for _ in range(LANES)]
@@ -328,9 +327,7 @@ def test_a_lane_of_its_own_kind():
 def test_names_of_callables():
     env = begun(batchenv.make_parallel("helpers.parallel_envs:Meadow", 2, workers="serial"), seed=1)
     assert env.num_envs == 2
-    with pytest.raises(
-        ValueError, match=r"'helpers.parallel_envs': the module .* has no parallel_env: .* 'module:make'"
-    ):
+    with pytest.raises(ValueError, match=r"'helpers.parallel_envs': .* has no parallel_env: .* 'module:make'"):
         batchenv.make_parallel("helpers.parallel_envs", 2, workers="serial")
     with pytest.raises(ModuleNotFoundError, match="no_such"):
         batchenv.make_parallel("no_such.module", 2)
@@ -454,22 +451,14 @@ def test_envs_that_are_wrong(how, words):
     [
         ({"wolf": None}, ValueError, "lack .'wolf'."),
         ({"cat": np.zeros(3, int)}, ValueError, "have unknown .'cat'."),
-        (
-            {"wolf": np.array([0, 4, 0])},
-            ValueError,
-            r"actions\['wolf'\]\[1\]=4 is not in 0..3; no lane has been stepped",
-        ),
+        ({"wolf": np.array([0, 4, 0])}, ValueError, r"\['wolf'\]\[1\]=4 is not in 0..3; no lane has been stepped"),
         ({"wolf": np.zeros(3)}, TypeError, "have dtype float64, but Discrete"),
         ({"wolf": np.zeros(2, int)}, ValueError, r"have shape \(2,\), but 3 lanes need \(3,\)"),
         ({"dog": np.full((3, 2), 2)}, ValueError, r"actions\['dog'\]\[0, 1\]=2 is not in 0..1"),
         ({"sheep/1": np.full((3, 2), 1.5)}, ValueError, r"actions\['sheep/1'\]\[0, 0\]=1.5 is not in -1.0..1.0"),
         ({"sheep/1": np.full((3, 2), np.nan)}, ValueError, "=nan is not in"),
         ({"shepherd": np.zeros(3, int)}, TypeError, "must be a dict with the keys"),
-        (
-            {"shepherd": {"way": np.zeros(3), "on": np.zeros((3, 2))}},
-            TypeError,
-            r"actions\['shepherd'\]\['way'\] have dtype",
-        ),
+        ({"shepherd": {"way": np.zeros(3), "on": np.zeros((3, 2))}}, TypeError, r"\['shepherd'\]\['way'\] have dtype"),
     ],
     ids=str,
 )

@@ -213,11 +213,7 @@ def test_pictures(kind):
     ("action", "kind_of_problem", "words"),
     [
         (1, ZeroDivisionError, "lane 2: ZeroDivisionError: a bug in the env"),
-        (
-            2,
-            ValueError,
-            r"step\(\)'s observation is of shape \(3,\) and dtype float32, but .* says \(2,\)",
-        ),
+        (2, ValueError, r"step\(\)'s observation is of shape \(3,\) and dtype float32, but .* says \(2,\)"),
         (3, TypeError, r"step\(\) returned a tuple of 4"),
         (4, TypeError, "info is of type str"),
         (5, TypeError, r"step\(\)'s reward is 'a lot', of type str, but must be a number: correct the env"),

@@ -36,9 +36,8 @@ def _folder(tmp_path, monkeypatch):
 )
 def test_scenarios(env_id, kind, mode, keywords):
     keywords = {**keywords, "screen_resolution": "RES_160X120"}
-    ours = batchenv.make_python(
-        env_id, LANES, workers=kind, num_workers=2, autoreset_mode=mode, env_kwargs={**keywords}
-    )
+    options = {"workers": kind, "num_workers": 2, "autoreset_mode": mode}
+    ours = batchenv.make_python(env_id, LANES, env_kwargs={**keywords}, **options)
     theirs = SyncVectorEnv([lambda: gymnasium.make(env_id, **keywords)] * LANES, autoreset_mode=mode)
     assert isinstance(ours.single_observation_space, gymnasium.spaces.Dict)
     ends, last = lockstep(ours, theirs, 200, env_id)

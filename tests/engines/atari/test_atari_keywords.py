@@ -88,9 +88,7 @@ def test_no_mode_of_ale_pys_is_missing(game):
 
 def test_frames_are_not_stacked_twice_without_being_asked():
     for env_id in ("Pong-v5", "ALE/Pong-v5"):
-        with pytest.raises(
-            ValueError, match=r"frame_stack=3 .* observations of 4 frames: .*stack_num=None, frame_stack=k"
-        ):
+        with pytest.raises(ValueError, match=r"frame_stack=3 .* of 4 frames: .*stack_num=None, frame_stack=k"):
             batchenv.make(env_id, 1, frame_stack=3)
     for env_id in ("PongNoFrameskip-v4", "Pong-v5"):
         env = batchenv.make(env_id, 1, stack_num=None, frame_stack=3)

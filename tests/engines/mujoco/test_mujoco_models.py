@@ -52,11 +52,7 @@ def test_lanes_with_models_of_their_own():
         ({"gravity": "down"}, TypeError, "gravity must be real numbers"),
         ({"body_mass": 0.0}, ValueError, "body_mass has shape"),
         ({"nq": 3}, TypeError, "'nq'"),
-        (
-            {"body_mass": np.zeros(5)},
-            ValueError,
-            r"body_mass\[1\] of lane 0 must be more than 0, as in the model, got 0",
-        ),
+        ({"body_mass": np.zeros(5)}, ValueError, r"body_mass\[1\] of lane 0 must be more than 0, as in .*, got 0"),
         ({"body_mass": [0, 3, -1, 1, 1]}, ValueError, r"body_mass\[2\] of lane 0 must be more than 0"),
         ({"body_mass": [-1, 3, 1, 1, 1]}, ValueError, r"body_mass\[0\] of lane 0 must be 0 or more, got -1"),
         ({"body_inertia": np.stack([np.ones((5, 3)), -np.ones((5, 3))])}, ValueError, "of lane 1 must be"),
@@ -273,9 +269,8 @@ def test_a_file_that_is_no_model(tmp_path):
 def test_more_actuators_than_the_table_of_bounds_has_room_for():
     """All have the same bounds then, which hold for the last one, too."""
     count = 45
-    bodies = "".join(
-        f'<body pos="{i} 0 0"><joint name="j{i}" axis="0 1 0"/><geom size=".1"/></body>' for i in range(count)
-    )
+    body = '<body pos="{0} 0 0"><joint name="j{0}" axis="0 1 0"/><geom size=".1"/></body>'
+    bodies = "".join(body.format(i) for i in range(count))
     motors = "".join(f'<motor joint="j{i}" ctrlrange="-2 3" ctrllimited="true"/>' for i in range(count))
     env = batchenv.make_mujoco(f"<mujoco><worldbody>{bodies}</worldbody><actuator>{motors}</actuator></mujoco>", 3)
     env.reset(seed=0)

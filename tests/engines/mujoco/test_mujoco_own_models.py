@@ -24,10 +24,9 @@ def test_own_model(monkeypatch):
     observed = ["qpos", "qvel", "site_xpos", "cvel", "cfrc_ext", "qfrc_constraint", "actuator_force", "geom_xmat"]
 
     def make():
-        return batchenv.make_mujoco(
-            xml(body, top=top), 10, frame_skip=3, observation=observed, qpos_noise=0.3, qvel_noise=1.0
-        )
+        return batchenv.make_mujoco(xml(body, top=top), 10, frame_skip=3, observation=observed, **noise)
 
+    noise = {"qpos_noise": 0.3, "qvel_noise": 1.0}
     assert_like_mj_step(monkeypatch, make, 120)
 
 
@@ -189,13 +188,12 @@ def test_mocap_bodies_and_equality(monkeypatch):
         '<body name="held" pos=".3 0 .5"><freejoint/><geom size=".05"/></body>'
         '<body name="hung" pos="-.3 0 .5"><joint type="ball"/><geom type="capsule" size=".05 .1" pos=".1 0 0"/></body>'
     )
-    equality = (
-        '<equality><weld body1="hand" body2="held"/><connect body1="held" body2="hung" anchor="0 0 .1"/></equality>'
-    )
+    equality = '<weld body1="hand" body2="held"/><connect body1="held" body2="hung" anchor="0 0 .1"/>'
     made = []
 
     def make():
-        made.append(batchenv.make_mujoco(xml(BODY + bodies, equality), 9, qpos_noise=0.1, qvel_noise=1.0))
+        text = xml(BODY + bodies, f"<equality>{equality}</equality>")
+        made.append(batchenv.make_mujoco(text, 9, qpos_noise=0.1, qvel_noise=1.0))
         return made[-1]
 
     def move(env):  # from now on lanes with another model, whose mocap body is elsewhere, are stepped alone

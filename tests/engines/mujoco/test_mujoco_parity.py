@@ -49,55 +49,45 @@ def test_gaits(task, mode):
     follow(case, *case.pair(LANES, mode), STEPS)
 
 
+def of(env_id, **both):
+    """A case with these keywords for both."""
+    return Case(env_id, both=both)
+
+
 CASES = [
-    Case("Ant-v5", both={"forward_reward_weight": 1.3, "ctrl_cost_weight": 0.37, "contact_cost_weight": 0.011}),
-    Case("Ant-v5", both={"healthy_reward": 0.7, "healthy_z_range": (0.45, 0.9), "contact_force_range": (-0.3, 0.6)}),
-    Case(
-        "Ant-v5", both={"include_cfrc_ext_in_observation": False, "exclude_current_positions_from_observation": False}
-    ),
-    Case(
-        "Ant-v5",
-        both={"main_body": "aux_1", "frame_skip": 3, "reset_noise_scale": 0.3, "terminate_when_unhealthy": False},
-    ),
-    Case("Ant-v4", both={"use_contact_forces": True}),
-    Case("Ant-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
-    Case("HalfCheetah-v5", both={"forward_reward_weight": 0.9, "ctrl_cost_weight": 0.31, "reset_noise_scale": 0.0}),
-    Case("HalfCheetah-v5", both={"exclude_current_positions_from_observation": False, "frame_skip": 2}),
-    Case("HalfCheetah-v5", both={"xml_file": "walker2d.xml"}),
-    Case("Hopper-v5", both={"healthy_state_range": (-2.0, 2.0), "healthy_angle_range": (-ANY, 0.3)}),
-    Case("Hopper-v5", both={"healthy_z_range": (1.0, ANY), "terminate_when_unhealthy": False, "healthy_reward": -2.0}),
-    Case("Hopper-v4", both={"healthy_z_range": (1.0, 1.3), "terminate_when_unhealthy": False}),
-    Case(
+    of("Ant-v5", forward_reward_weight=1.3, ctrl_cost_weight=0.37, contact_cost_weight=0.011),
+    of("Ant-v5", healthy_reward=0.7, healthy_z_range=(0.45, 0.9), contact_force_range=(-0.3, 0.6)),
+    of("Ant-v5", include_cfrc_ext_in_observation=False, exclude_current_positions_from_observation=False),
+    of("Ant-v5", main_body="aux_1", frame_skip=3, reset_noise_scale=0.3, terminate_when_unhealthy=False),
+    of("Ant-v4", use_contact_forces=True),
+    of("Ant-v4", exclude_current_positions_from_observation=False, terminate_when_unhealthy=False),
+    of("HalfCheetah-v5", forward_reward_weight=0.9, ctrl_cost_weight=0.31, reset_noise_scale=0.0),
+    of("HalfCheetah-v5", exclude_current_positions_from_observation=False, frame_skip=2),
+    of("HalfCheetah-v5", xml_file="walker2d.xml"),
+    of("Hopper-v5", healthy_state_range=(-2.0, 2.0), healthy_angle_range=(-ANY, 0.3)),
+    of("Hopper-v5", healthy_z_range=(1.0, ANY), terminate_when_unhealthy=False, healthy_reward=-2.0),
+    of("Hopper-v4", healthy_z_range=(1.0, 1.3), terminate_when_unhealthy=False),
+    of("Humanoid-v5", contact_cost_weight=1e-3, contact_cost_range=(0.5, 3.0), healthy_z_range=(1.2, 1.6)),
+    of(
         "Humanoid-v5",
-        both={"contact_cost_weight": 1e-3, "contact_cost_range": (0.5, 3.0), "healthy_z_range": (1.2, 1.6)},
+        include_cinert_in_observation=False,
+        include_cvel_in_observation=False,
+        include_qfrc_actuator_in_observation=False,
+        include_cfrc_ext_in_observation=False,
+        exclude_current_positions_from_observation=False,
     ),
-    Case(
-        "Humanoid-v5",
-        both={
-            "include_cinert_in_observation": False,
-            "include_cvel_in_observation": False,
-            "include_qfrc_actuator_in_observation": False,
-            "include_cfrc_ext_in_observation": False,
-            "exclude_current_positions_from_observation": False,
-        },
-    ),
-    Case("Humanoid-v5", both={"include_cvel_in_observation": False, "frame_skip": 1}),
-    Case("Humanoid-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
-    Case(
-        "HumanoidStandup-v5",
-        both={"impact_cost_weight": 0.01, "impact_cost_range": (0.1, 4.0), "ctrl_cost_weight": 0.3},
-    ),
-    Case("HumanoidStandup-v5", both={"include_cinert_in_observation": False, "uph_cost_weight": 3.0, "frame_skip": 2}),
-    Case("InvertedDoublePendulum-v5", both={"healthy_reward": 3.3, "reset_noise_scale": 0.25, "frame_skip": 2}),
-    Case("InvertedPendulum-v5", both={"reset_noise_scale": 0.1, "frame_skip": 7}),
-    Case("Pusher-v5", both={"reward_near_weight": 0.3, "reward_dist_weight": 0.9, "reward_control_weight": 0.7}),
-    Case("Reacher-v5", both={"reward_dist_weight": 0.3, "reward_control_weight": 1.1, "frame_skip": 5}),
-    Case("Swimmer-v5", both={"forward_reward_weight": 2.0, "ctrl_cost_weight": 0.02, "frame_skip": 3}),
-    Case("Swimmer-v4", both={"exclude_current_positions_from_observation": False, "reset_noise_scale": 0.4}),
-    Case(
-        "Walker2d-v5", both={"healthy_angle_range": (-0.2, 0.2), "healthy_z_range": (1.0, 1.4), "ctrl_cost_weight": 0.1}
-    ),
-    Case("Walker2d-v4", both={"exclude_current_positions_from_observation": False, "terminate_when_unhealthy": False}),
+    of("Humanoid-v5", include_cvel_in_observation=False, frame_skip=1),
+    of("Humanoid-v4", exclude_current_positions_from_observation=False, terminate_when_unhealthy=False),
+    of("HumanoidStandup-v5", impact_cost_weight=0.01, impact_cost_range=(0.1, 4.0), ctrl_cost_weight=0.3),
+    of("HumanoidStandup-v5", include_cinert_in_observation=False, uph_cost_weight=3.0, frame_skip=2),
+    of("InvertedDoublePendulum-v5", healthy_reward=3.3, reset_noise_scale=0.25, frame_skip=2),
+    of("InvertedPendulum-v5", reset_noise_scale=0.1, frame_skip=7),
+    of("Pusher-v5", reward_near_weight=0.3, reward_dist_weight=0.9, reward_control_weight=0.7),
+    of("Reacher-v5", reward_dist_weight=0.3, reward_control_weight=1.1, frame_skip=5),
+    of("Swimmer-v5", forward_reward_weight=2.0, ctrl_cost_weight=0.02, frame_skip=3),
+    of("Swimmer-v4", exclude_current_positions_from_observation=False, reset_noise_scale=0.4),
+    of("Walker2d-v5", healthy_angle_range=(-0.2, 0.2), healthy_z_range=(1.0, 1.4), ctrl_cost_weight=0.1),
+    of("Walker2d-v4", exclude_current_positions_from_observation=False, terminate_when_unhealthy=False),
 ]
 
 
