@@ -50,14 +50,8 @@ def damaged_snapshots():
     damaged("CartPole-v1", frame_stack=3, time_aware=True, record_episode_statistics=True)
 
 
-@attack(needs=("mujoco",))
-def damaged_snapshots_of_hopper():
-    damaged("Hopper-v5")
-
-
-@attack(needs=("ale",))
-def damaged_snapshots_of_pong():
-    damaged("Pong-v5", count=100)
+attack(name="damaged_snapshots_of_hopper", needs=("mujoco",))(lambda: damaged("Hopper-v5"))
+attack(name="damaged_snapshots_of_pong", needs=("ale",))(lambda: damaged("Pong-v5", count=100))
 
 
 @attack()

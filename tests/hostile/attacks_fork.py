@@ -109,29 +109,11 @@ def every_state(name, lanes, **options):
     complaints.tell()
 
 
-@attack()
-def fork_with_cartpole():
-    every_state("CartPole-v1", 300)
-
-
-@attack()
-def fork_with_many_cartpoles():
-    every_state("CartPole-v1", 20_000)
-
-
-@attack()
-def fork_with_slow_lanes():
-    every_state("Synthetic-v0", 6, cost_us=2e4)
-
-
-@attack(needs=("mujoco",))
-def fork_with_hopper():
-    every_state("Hopper-v5", 4)
-
-
-@attack(needs=("ale",), limit=90)
-def fork_with_pong():
-    every_state("Pong-v5", 2)
+attack(name="fork_with_cartpole")(lambda: every_state("CartPole-v1", 300))
+attack(name="fork_with_many_cartpoles")(lambda: every_state("CartPole-v1", 20_000))
+attack(name="fork_with_slow_lanes")(lambda: every_state("Synthetic-v0", 6, cost_us=2e4))
+attack(name="fork_with_hopper", needs=("mujoco",))(lambda: every_state("Hopper-v5", 4))
+attack(name="fork_with_pong", needs=("ale",), limit=90)(lambda: every_state("Pong-v5", 2))
 
 
 INSIDE = {
@@ -179,9 +161,9 @@ def a_child_of_a_call_resets():
     during_calls({"resets": work})
 
 
-@attack()
-def a_child_of_a_call_closes():
-    during_calls({"closes": lambda env: env.close(), "leaves": lambda env: None})
+attack(name="a_child_of_a_call_closes")(
+    lambda: during_calls({"closes": lambda env: env.close(), "leaves": lambda env: None})
+)
 
 
 @attack()
@@ -216,14 +198,12 @@ def child_resets_during_rollout(env, steps):
     running.result()
 
 
-@attack(needs=("mujoco",))
-def a_child_of_hoppers_step_resets():
-    child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=4000), steps=5)
-
-
-@attack(needs=("ale",))
-def a_child_of_pongs_step_resets():
-    child_resets_during_rollout(make("Pong-v5", 2), steps=200)
+attack(name="a_child_of_hoppers_step_resets", needs=("mujoco",))(
+    lambda: child_resets_during_rollout(make("Hopper-v5", 8, frame_skip=4000), steps=5)
+)
+attack(name="a_child_of_pongs_step_resets", needs=("ale",))(
+    lambda: child_resets_during_rollout(make("Pong-v5", 2), steps=200)
+)
 
 
 @attack(needs=("no sanitizer",))

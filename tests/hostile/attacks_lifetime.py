@@ -170,44 +170,16 @@ def every_way(name, lanes, count=1, flights=FLIGHTS, **options):
     env.step(zeros(env))
 
 
-@attack()
-def let_go_of_cartpole():
-    every_way("CartPole-v1", 2000)
-
-
-@attack()
-def let_go_of_taxi():
-    every_way("Taxi-v4", 2000)
-
-
-@attack()
-def let_go_of_normalized_cartpole():
-    every_way("normalized CartPole-v1", 2000)
-
-
-@attack()
-def let_go_of_slow_lanes():
-    every_way("Synthetic-v0", 8, cost_us=3e3)
-
-
-@attack(needs=("mujoco",))
-def let_go_of_hopper():
-    every_way("Hopper-v5", 8)
-
-
-@attack(needs=("mujoco",))
-def let_go_of_one_thread_of_hopper():
-    every_way("Hopper-v5", 8, num_threads=1)
-
-
-@attack(needs=("mujoco",))
-def let_go_of_normalized_hopper():
-    every_way("normalized Hopper-v5", 8)
-
-
-@attack(needs=("mujoco",))
-def let_go_of_hopper_with_models_of_its_own():
-    every_way("Hopper-v5", 8, gravity=np.linspace([0, 0, -9], [0, 0, -1], 8))
+attack(name="let_go_of_cartpole")(lambda: every_way("CartPole-v1", 2000))
+attack(name="let_go_of_taxi")(lambda: every_way("Taxi-v4", 2000))
+attack(name="let_go_of_normalized_cartpole")(lambda: every_way("normalized CartPole-v1", 2000))
+attack(name="let_go_of_slow_lanes")(lambda: every_way("Synthetic-v0", 8, cost_us=3e3))
+attack(name="let_go_of_hopper", needs=("mujoco",))(lambda: every_way("Hopper-v5", 8))
+attack(name="let_go_of_one_thread_of_hopper", needs=("mujoco",))(lambda: every_way("Hopper-v5", 8, num_threads=1))
+attack(name="let_go_of_normalized_hopper", needs=("mujoco",))(lambda: every_way("normalized Hopper-v5", 8))
+attack(name="let_go_of_hopper_with_models_of_its_own", needs=("mujoco",))(
+    lambda: every_way("Hopper-v5", 8, gravity=np.linspace([0, 0, -9], [0, 0, -1], 8))
+)
 
 
 @attack(needs=("mujoco",))
@@ -233,19 +205,9 @@ def let_go_of_a_model_of_ones_own():
             way(held)
 
 
-@attack(needs=("ale",))
-def let_go_of_pong():
-    every_way("Pong-v5", 2, flights=FLIGHTS[:2])
-
-
-@attack(needs=("ale",))
-def let_go_of_a_game_for_two():
-    every_way("players", 2, flights=FLIGHTS[2:4])
-
-
-@attack(needs=("pygame",))
-def let_go_of_what_is_drawn():
-    every_way("CartPole-v1", 4, render_mode="rgb_array")
+attack(name="let_go_of_pong", needs=("ale",))(lambda: every_way("Pong-v5", 2, flights=FLIGHTS[:2]))
+attack(name="let_go_of_a_game_for_two", needs=("ale",))(lambda: every_way("players", 2, flights=FLIGHTS[2:4]))
+attack(name="let_go_of_what_is_drawn", needs=("pygame",))(lambda: every_way("CartPole-v1", 4, render_mode="rgb_array"))
 
 
 # ---- the end of the process ----------------------------------------------------------------------------------------
@@ -262,19 +224,9 @@ def at_exit(name, lanes, **options):
         left_over.append(env)
 
 
-@attack()
-def exit_with_cartpole():
-    at_exit("CartPole-v1", 2000)
-
-
-@attack()
-def exit_with_slow_lanes():
-    at_exit("Synthetic-v0", 8, cost_us=5e4)
-
-
-@attack(needs=("mujoco",))
-def exit_with_hopper():
-    at_exit("Hopper-v5", 8, frame_skip=2000)
+attack(name="exit_with_cartpole")(lambda: at_exit("CartPole-v1", 2000))
+attack(name="exit_with_slow_lanes")(lambda: at_exit("Synthetic-v0", 8, cost_us=5e4))
+attack(name="exit_with_hopper", needs=("mujoco",))(lambda: at_exit("Hopper-v5", 8, frame_skip=2000))
 
 
 @attack(needs=("mujoco",))
@@ -285,9 +237,7 @@ def exit_with_hopper_that_modules_hold():
     np.hold = left_over[1]  # modules are emptied in an order that nobody knows
 
 
-@attack(needs=("ale",))
-def exit_with_pong():
-    at_exit("Pong-v5", 3)
+attack(name="exit_with_pong", needs=("ale",))(lambda: at_exit("Pong-v5", 3))
 
 
 @attack(needs=("mujoco",))
@@ -387,24 +337,12 @@ def outlive(name, lanes, **options):
         array[...] = 0
 
 
-@attack()
-def results_outlive_cartpole():
-    outlive("CartPole-v1", 64)
-
-
-@attack()
-def results_outlive_a_ring_of_arrays():
-    outlive("CartPole-v1", 64, copy=False)
-
-
-@attack(needs=("mujoco",))
-def results_outlive_hopper():
-    outlive("Hopper-v5", 6, autoreset_mode="SameStep", max_episode_steps=3)
-
-
-@attack(needs=("ale",))
-def results_outlive_pong():
-    outlive("Pong-v5", 2)
+attack(name="results_outlive_cartpole")(lambda: outlive("CartPole-v1", 64))
+attack(name="results_outlive_a_ring_of_arrays")(lambda: outlive("CartPole-v1", 64, copy=False))
+attack(name="results_outlive_hopper", needs=("mujoco",))(
+    lambda: outlive("Hopper-v5", 6, autoreset_mode="SameStep", max_episode_steps=3)
+)
+attack(name="results_outlive_pong", needs=("ale",))(lambda: outlive("Pong-v5", 2))
 
 
 @attack(needs=("mujoco",))

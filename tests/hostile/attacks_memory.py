@@ -53,34 +53,20 @@ def without_memory(call, lanes=BIG, **options):
     del kept
 
 
-@attack(needs=("little memory",))
-def step_without_memory():
-    without_memory(lambda env: [env.step(zeros(env)) for _ in range(1)], lanes=1_000_000)
-
-
-@attack(needs=("little memory",))
-def reset_without_memory():
-    without_memory(lambda env: env.reset(seed=1))
-
-
-@attack(needs=("little memory",))
-def rollout_without_memory():
-    without_memory(lambda env: env.rollout(50, policy="random", seed=1))
-
-
-@attack(needs=("little memory",))
-def snapshot_without_memory():
-    without_memory(lambda env: env.snapshot())
-
-
-@attack(needs=("little memory",))
-def async_reset_without_memory():
-    without_memory(lambda env: env.async_reset(seed=1))
-
-
-@attack(needs=("little memory",))
-def send_without_memory():
-    without_memory(lambda env: env.send(zeros(env), np.arange(env.num_envs)))
+attack(name="step_without_memory", needs=("little memory",))(
+    lambda: without_memory(lambda env: [env.step(zeros(env)) for _ in range(1)], lanes=1_000_000)
+)
+attack(name="reset_without_memory", needs=("little memory",))(lambda: without_memory(lambda env: env.reset(seed=1)))
+attack(name="rollout_without_memory", needs=("little memory",))(
+    lambda: without_memory(lambda env: env.rollout(50, policy="random", seed=1))
+)
+attack(name="snapshot_without_memory", needs=("little memory",))(lambda: without_memory(lambda env: env.snapshot()))
+attack(name="async_reset_without_memory", needs=("little memory",))(
+    lambda: without_memory(lambda env: env.async_reset(seed=1))
+)
+attack(name="send_without_memory", needs=("little memory",))(
+    lambda: without_memory(lambda env: env.send(zeros(env), np.arange(env.num_envs)))
+)
 
 
 @attack(error=MemoryError, needs=("little memory",))
@@ -103,9 +89,13 @@ def make_pong_without_memory():
         make("Pong-v5", 20_000)
 
 
-@attack(error=MemoryError, words=("lanes", "GB"), needs=("ale", "linux"), limit=20)
-def make_more_of_pong_than_this_machine_holds():
-    make("Pong-v5", 2**31 - 1)
+attack(
+    name="make_more_of_pong_than_this_machine_holds",
+    error=MemoryError,
+    words=("lanes", "GB"),
+    needs=("ale", "linux"),
+    limit=20,
+)(lambda: make("Pong-v5", 2**31 - 1))
 
 
 @attack(needs=("ale", "little memory"))
@@ -231,29 +221,15 @@ def any_array(name, stride=1, **options):
     complaints.tell()
 
 
-@attack()
-def any_array_of_cartpole_fails():
-    any_array("CartPole-v1")
-
-
-@attack()
-def any_array_of_cartpole_with_all_transforms_fails():
-    any_array("CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3, frame_stack=2)
-
-
-@attack()
-def any_array_of_normalized_cartpole_fails():
-    any_array("normalized CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3)
-
-
-@attack()
-def any_array_of_slow_lanes_fails():
-    any_array("Synthetic-v0", cost_us=0.0)
-
-
-@attack(needs=("mujoco",))
-def any_array_of_hopper_fails():
-    any_array("Hopper-v5", 4, frame_skip=1)
+attack(name="any_array_of_cartpole_fails")(lambda: any_array("CartPole-v1"))
+attack(name="any_array_of_cartpole_with_all_transforms_fails")(
+    lambda: any_array("CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3, frame_stack=2)
+)
+attack(name="any_array_of_normalized_cartpole_fails")(
+    lambda: any_array("normalized CartPole-v1", autoreset_mode="SameStep", max_episode_steps=3)
+)
+attack(name="any_array_of_slow_lanes_fails")(lambda: any_array("Synthetic-v0", cost_us=0.0))
+attack(name="any_array_of_hopper_fails", needs=("mujoco",))(lambda: any_array("Hopper-v5", 4, frame_skip=1))
 
 
 @attack()

@@ -60,9 +60,7 @@ def rescale_catch():
     rescaled("Catch-v0", np.linspace(-4, 0, 50).reshape(10, 5), np.linspace(1, 9, 50).reshape(10, 5))
 
 
-@attack(needs=("ale",))
-def rescale_ram():
-    rescaled("Pong-v5", 0, 1, obs_type="ram", stack_num=None)
+attack(name="rescale_ram", needs=("ale",))(lambda: rescaled("Pong-v5", 0, 1, obs_type="ram", stack_num=None))
 
 
 @attack(needs=("ale",))
@@ -71,9 +69,9 @@ def rescale_pictures():
     rescaled("Pong-v5", 0, 255)
 
 
-@attack(needs=("ale",))
-def rescale_whole_pictures():
-    rescaled("Breakout-v5", 10, 200, obs_type="rgb", img_height=None, img_width=None, stack_num=None)
+attack(name="rescale_whole_pictures", needs=("ale",))(
+    lambda: rescaled("Breakout-v5", 10, 200, obs_type="rgb", img_height=None, img_width=None, stack_num=None)
+)
 
 
 @attack(needs=("ale",))
@@ -207,29 +205,13 @@ def overlapping(name, **options):
     complaints.tell()
 
 
-@attack()
-def overlapping_out_of_cartpole():
-    overlapping("CartPole-v1")
-
-
-@attack()
-def overlapping_out_of_normalized_cartpole():
-    overlapping("normalized CartPole-v1")
-
-
-@attack()
-def overlapping_out_of_normalized_doubles():
-    overlapping("normalized CartPole-v1", observation_dtype="float64")
-
-
-@attack(needs=("mujoco",))
-def overlapping_out_of_normalized_hopper():
-    overlapping("normalized Hopper-v5")
-
-
-@attack(needs=("ale",))
-def overlapping_out_of_normalized_pong():
-    overlapping("normalized Pong-v5")
+attack(name="overlapping_out_of_cartpole")(lambda: overlapping("CartPole-v1"))
+attack(name="overlapping_out_of_normalized_cartpole")(lambda: overlapping("normalized CartPole-v1"))
+attack(name="overlapping_out_of_normalized_doubles")(
+    lambda: overlapping("normalized CartPole-v1", observation_dtype="float64")
+)
+attack(name="overlapping_out_of_normalized_hopper", needs=("mujoco",))(lambda: overlapping("normalized Hopper-v5"))
+attack(name="overlapping_out_of_normalized_pong", needs=("ale",))(lambda: overlapping("normalized Pong-v5"))
 
 
 # ---- MuJoCo: what is looked at while lanes are stepped -------------------------------------------------------------
@@ -359,24 +341,10 @@ def rounding(name, lanes, **options):
         same(*results)
 
 
-@attack()
-def rounding_modes_of_cartpole():
-    rounding("CartPole-v1", 8192)
-
-
-@attack()
-def rounding_modes_of_acrobot():
-    rounding("Acrobot-v1", 8192)
-
-
-@attack()
-def rounding_modes_of_pendulum():
-    rounding("Pendulum-v1", 8192)
-
-
-@attack(needs=("mujoco",))
-def rounding_modes_of_hopper():
-    rounding("Hopper-v5", 6)
+attack(name="rounding_modes_of_cartpole")(lambda: rounding("CartPole-v1", 8192))
+attack(name="rounding_modes_of_acrobot")(lambda: rounding("Acrobot-v1", 8192))
+attack(name="rounding_modes_of_pendulum")(lambda: rounding("Pendulum-v1", 8192))
+attack(name="rounding_modes_of_hopper", needs=("mujoco",))(lambda: rounding("Hopper-v5", 6))
 
 
 # ---- the same process-wide switches --------------------------------------------------------------------------------
@@ -391,14 +359,8 @@ def build_info_beside(env_id, lanes):
     same(running.result(), [twin.rollout(zeros(twin, steps=20))[0].tobytes() for _ in range(15)])
 
 
-@attack()
-def build_info_beside_steps():
-    build_info_beside("CartPole-v1", 20_000)
-
-
-@attack()
-def build_info_beside_acrobot():
-    build_info_beside("Acrobot-v1", 4000)
+attack(name="build_info_beside_steps")(lambda: build_info_beside("CartPole-v1", 20_000))
+attack(name="build_info_beside_acrobot")(lambda: build_info_beside("Acrobot-v1", 4000))
 
 
 @attack()

@@ -144,39 +144,13 @@ def beside(way, *names):
     complaints.tell()
 
 
-@attack()
-def any_call_of_a_thread_beside_step_and_rollout():
-    beside(by_thread, "step", "rollout")
-
-
-@attack()
-def any_call_of_a_thread_beside_recv():
-    beside(by_thread, "recv")
-
-
-@attack()
-def any_call_of_a_thread_beside_reset():
-    beside(by_thread, "reset", "async_reset")
-
-
-@attack()
-def any_call_of_a_thread_beside_other_waits():
-    beside(by_thread, "snapshot", "state", "set_params")
-
-
-@attack()
-def any_call_by_a_handler_of_recv():
-    beside(by_handler, "recv")
-
-
-@attack()
-def any_call_by_a_handler_of_reset():
-    beside(by_handler, "reset", "async_reset")
-
-
-@attack()
-def any_call_by_a_handler_of_other_waits():
-    beside(by_handler, "snapshot", "state", "set_params")
+attack(name="any_call_of_a_thread_beside_step_and_rollout")(lambda: beside(by_thread, "step", "rollout"))
+attack(name="any_call_of_a_thread_beside_recv")(lambda: beside(by_thread, "recv"))
+attack(name="any_call_of_a_thread_beside_reset")(lambda: beside(by_thread, "reset", "async_reset"))
+attack(name="any_call_of_a_thread_beside_other_waits")(lambda: beside(by_thread, "snapshot", "state", "set_params"))
+attack(name="any_call_by_a_handler_of_recv")(lambda: beside(by_handler, "recv"))
+attack(name="any_call_by_a_handler_of_reset")(lambda: beside(by_handler, "reset", "async_reset"))
+attack(name="any_call_by_a_handler_of_other_waits")(lambda: beside(by_handler, "snapshot", "state", "set_params"))
 
 
 def close_beside(first, flying, threads):
@@ -194,19 +168,9 @@ def close_beside(first, flying, threads):
         env.close()
 
 
-@attack()
-def close_while_reset_waits():
-    close_beside(lambda env: env.reset(seed=1), True, 2)
-
-
-@attack()
-def close_while_async_reset_waits():
-    close_beside(lambda env: env.async_reset(seed=1), True, 1)
-
-
-@attack()
-def close_while_recv_waits():
-    close_beside(lambda env: env.recv(), True, 2)
+attack(name="close_while_reset_waits")(lambda: close_beside(lambda env: env.reset(seed=1), True, 2))
+attack(name="close_while_async_reset_waits")(lambda: close_beside(lambda env: env.async_reset(seed=1), True, 1))
+attack(name="close_while_recv_waits")(lambda: close_beside(lambda env: env.recv(), True, 2))
 
 
 @attack(needs=("mujoco",))
@@ -309,34 +273,12 @@ def storm(env, seconds, closing=False):
         env.step(zeros(env))
 
 
-@attack()
-def storm_on_slow_lanes():
-    storm(slow(0.001, lanes=16), 2)
-
-
-@attack()
-def storm_on_cartpole():
-    storm(make("CartPole-v1", 5000), 2)
-
-
-@attack()
-def storm_on_normalized_cartpole():
-    storm(make("normalized CartPole-v1", 500), 2)
-
-
-@attack(needs=("mujoco",))
-def storm_on_hopper():
-    storm(make("Hopper-v5", 8), 2)
-
-
-@attack(needs=("ale",))
-def storm_on_pong():
-    storm(make("Pong-v5", 2), 1)
-
-
-@attack(needs=("ale",))
-def storm_on_a_game_for_two():
-    storm(make("players", 2), 1)
+attack(name="storm_on_slow_lanes")(lambda: storm(slow(0.001, lanes=16), 2))
+attack(name="storm_on_cartpole")(lambda: storm(make("CartPole-v1", 5000), 2))
+attack(name="storm_on_normalized_cartpole")(lambda: storm(make("normalized CartPole-v1", 500), 2))
+attack(name="storm_on_hopper", needs=("mujoco",))(lambda: storm(make("Hopper-v5", 8), 2))
+attack(name="storm_on_pong", needs=("ale",))(lambda: storm(make("Pong-v5", 2), 1))
+attack(name="storm_on_a_game_for_two", needs=("ale",))(lambda: storm(make("players", 2), 1))
 
 
 @attack()
@@ -430,19 +372,13 @@ def closed_or_fine(env, options):
     env.close()
 
 
-@attack()
-def close_between_any_two_lines():
-    between_lines(quietly_close, REFUSALS, closed_or_fine)
-
-
-@attack(needs=("mujoco",))
-def close_between_any_two_lines_of_hopper():
-    between_lines(quietly_close, REFUSALS, closed_or_fine, [("Hopper-v5", {"frame_skip": 1})], 4)
-
-
-@attack(needs=("ale",))
-def close_between_any_two_lines_of_a_game_for_two():
-    between_lines(quietly_close, REFUSALS, closed_or_fine, [("players", {"noop_max": 0})], 40)
+attack(name="close_between_any_two_lines")(lambda: between_lines(quietly_close, REFUSALS, closed_or_fine))
+attack(name="close_between_any_two_lines_of_hopper", needs=("mujoco",))(
+    lambda: between_lines(quietly_close, REFUSALS, closed_or_fine, [("Hopper-v5", {"frame_skip": 1})], 4)
+)
+attack(name="close_between_any_two_lines_of_a_game_for_two", needs=("ale",))(
+    lambda: between_lines(quietly_close, REFUSALS, closed_or_fine, [("players", {"noop_max": 0})], 40)
+)
 
 
 class Interrupt(BaseException):
@@ -466,14 +402,10 @@ def works_again(env, options):
     env.close()
 
 
-@attack()
-def interrupted_between_any_two_lines():
-    between_lines(interrupt, (Interrupt, *REFUSALS), works_again)
-
-
-@attack(needs=("mujoco",))
-def interrupted_between_any_two_lines_of_hopper():
-    between_lines(interrupt, (Interrupt, *REFUSALS), works_again, [("Hopper-v5", {"frame_skip": 1})], 4)
+attack(name="interrupted_between_any_two_lines")(lambda: between_lines(interrupt, (Interrupt, *REFUSALS), works_again))
+attack(name="interrupted_between_any_two_lines_of_hopper", needs=("mujoco",))(
+    lambda: between_lines(interrupt, (Interrupt, *REFUSALS), works_again, [("Hopper-v5", {"frame_skip": 1})], 4)
+)
 
 
 # ---- hooks that call back ------------------------------------------------------------------------------------------
@@ -518,24 +450,10 @@ def callbacks(name, uses=("step", "send", "rollout")):
                 env.step(zeros(env))
 
 
-@attack()
-def actions_that_call_the_env():
-    callbacks("CartPole-v1")
-
-
-@attack()
-def actions_that_call_a_normalized_env():
-    callbacks("normalized CartPole-v1")
-
-
-@attack(needs=("mujoco",))
-def actions_that_call_hopper():
-    callbacks("Hopper-v5", ("rollout",))
-
-
-@attack(needs=("ale",))
-def actions_that_call_a_game_for_two():
-    callbacks("players", ("send",))
+attack(name="actions_that_call_the_env")(lambda: callbacks("CartPole-v1"))
+attack(name="actions_that_call_a_normalized_env")(lambda: callbacks("normalized CartPole-v1"))
+attack(name="actions_that_call_hopper", needs=("mujoco",))(lambda: callbacks("Hopper-v5", ("rollout",)))
+attack(name="actions_that_call_a_game_for_two", needs=("ale",))(lambda: callbacks("players", ("send",)))
 
 
 @attack()

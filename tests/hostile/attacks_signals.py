@@ -59,24 +59,12 @@ def while_slow(call, threads, before=lambda env: None, lanes=40):
     usable(env)
 
 
-@attack(limit=30)
-def interrupted_step():
-    while_slow(lambda env: env.step(zeros(env)), 2)
-
-
-@attack(limit=30)
-def interrupted_step_of_one_thread():
-    while_slow(lambda env: env.step(zeros(env)), 1)
-
-
-@attack(limit=30)
-def interrupted_rollout():
-    while_slow(lambda env: env.rollout(zeros(env, steps=10)), 2)
-
-
-@attack(limit=30)
-def interrupted_rollout_of_one_thread():
-    while_slow(lambda env: env.rollout(10, policy="random"), 1)
+attack(name="interrupted_step", limit=30)(lambda: while_slow(lambda env: env.step(zeros(env)), 2))
+attack(name="interrupted_step_of_one_thread", limit=30)(lambda: while_slow(lambda env: env.step(zeros(env)), 1))
+attack(name="interrupted_rollout", limit=30)(lambda: while_slow(lambda env: env.rollout(zeros(env, steps=10)), 2))
+attack(name="interrupted_rollout_of_one_thread", limit=30)(
+    lambda: while_slow(lambda env: env.rollout(10, policy="random"), 1)
+)
 
 
 def send(env):
@@ -84,24 +72,16 @@ def send(env):
     env.send(zeros(env), np.arange(env.num_envs))
 
 
-@attack(limit=30)
-def interrupted_recv():
-    while_slow(lambda env: env.recv(), 2, send, lanes=24)
-
-
-@attack(limit=30)
-def interrupted_step_wait():
-    while_slow(lambda env: env.step_wait(), 2, lambda env: env.step_async(zeros(env)), lanes=24)
-
-
-@attack(limit=30)
-def interrupted_reset_that_waits():
-    while_slow(lambda env: env.reset(seed=3), 2, send, lanes=24)
-
-
-@attack(limit=30)
-def interrupted_snapshot_that_waits():
-    while_slow(lambda env: env.snapshot(), 2, send, lanes=24)
+attack(name="interrupted_recv", limit=30)(lambda: while_slow(lambda env: env.recv(), 2, send, lanes=24))
+attack(name="interrupted_step_wait", limit=30)(
+    lambda: while_slow(lambda env: env.step_wait(), 2, lambda env: env.step_async(zeros(env)), lanes=24)
+)
+attack(name="interrupted_reset_that_waits", limit=30)(
+    lambda: while_slow(lambda env: env.reset(seed=3), 2, send, lanes=24)
+)
+attack(name="interrupted_snapshot_that_waits", limit=30)(
+    lambda: while_slow(lambda env: env.snapshot(), 2, send, lanes=24)
+)
 
 
 @attack(limit=30)
@@ -164,14 +144,12 @@ def interrupted_make_of_pong():
     make("Pong-v5", 2).reset(seed=0)
 
 
-@attack(needs=("mujoco",), limit=30)
-def interrupted_make_of_humanoid():
-    interrupted(lambda: [batchenv.make("Humanoid-v5", 200).reset(seed=0) for _ in range(1000)], after=2)
-
-
-@attack()
-def interrupted_make_of_cartpole():
-    interrupted(lambda: [batchenv.make("CartPole-v1", 3_000_000).reset(seed=0) for _ in range(1000)], after=1)
+attack(name="interrupted_make_of_humanoid", needs=("mujoco",), limit=30)(
+    lambda: interrupted(lambda: [batchenv.make("Humanoid-v5", 200).reset(seed=0) for _ in range(1000)], after=2)
+)
+attack(name="interrupted_make_of_cartpole")(
+    lambda: interrupted(lambda: [batchenv.make("CartPole-v1", 3_000_000).reset(seed=0) for _ in range(1000)], after=1)
+)
 
 
 @attack()

@@ -34,19 +34,9 @@ def works_with(more, *ids, lanes=65536):
                     assert "thread" in str(error) or "workers" in str(error), error
 
 
-@attack(needs=("linux",))
-def no_more_threads_for_cartpole():
-    works_with(0, "CartPole-v1", "FrozenLake-v1")
-
-
-@attack(needs=("root",))
-def one_more_thread_for_cartpole():
-    works_with(1, "CartPole-v1")
-
-
-@attack(needs=("root",))
-def two_more_threads_for_cartpole():
-    works_with(2, "CartPole-v1")
+attack(name="no_more_threads_for_cartpole", needs=("linux",))(lambda: works_with(0, "CartPole-v1", "FrozenLake-v1"))
+attack(name="one_more_thread_for_cartpole", needs=("root",))(lambda: works_with(1, "CartPole-v1"))
+attack(name="two_more_threads_for_cartpole", needs=("root",))(lambda: works_with(2, "CartPole-v1"))
 
 
 def background_with(more, make_one):
@@ -74,24 +64,18 @@ def background_with(more, make_one):
                 assert "thread" in str(error) or "workers" in str(error), error
 
 
-@attack(needs=("linux",))
-def no_more_threads_for_slow_lanes():
-    background_with(0, lambda: slow(0.001, lanes=64, threads=4))
-
-
-@attack(needs=("root",))
-def two_more_threads_for_slow_lanes():
-    background_with(2, lambda: slow(0.001, lanes=64, threads=4))
-
-
-@attack(needs=("mujoco", "linux"))
-def no_more_threads_for_hopper():
-    background_with(0, lambda: make("Hopper-v5", 32, num_threads=4))
-
-
-@attack(needs=("ale", "linux"))
-def no_more_threads_for_pong():
-    background_with(0, lambda: make("Pong-v5", 4, num_threads=4))
+attack(name="no_more_threads_for_slow_lanes", needs=("linux",))(
+    lambda: background_with(0, lambda: slow(0.001, lanes=64, threads=4))
+)
+attack(name="two_more_threads_for_slow_lanes", needs=("root",))(
+    lambda: background_with(2, lambda: slow(0.001, lanes=64, threads=4))
+)
+attack(name="no_more_threads_for_hopper", needs=("mujoco", "linux"))(
+    lambda: background_with(0, lambda: make("Hopper-v5", 32, num_threads=4))
+)
+attack(name="no_more_threads_for_pong", needs=("ale", "linux"))(
+    lambda: background_with(0, lambda: make("Pong-v5", 4, num_threads=4))
+)
 
 
 @attack(needs=("linux",))
@@ -129,29 +113,20 @@ def two_threads_as_one():
     same(*(future(env) for env in envs))
 
 
-@attack(env={"OMP_STACKSIZE": "100G"})
-def stacks_that_nobody_has():
-    two_threads_as_one()
-
-
-@attack(needs=("no sanitizer",), env={"OMP_STACKSIZE": "16k"})
-def stacks_too_small():
-    two_threads_as_one()
-
-
-@attack(env={"OMP_THREAD_LIMIT": "1", "OMP_DYNAMIC": "true"})
-def openmp_with_one_thread():
-    two_threads_as_one()
-
-
-@attack(env={"OMP_NUM_THREADS": "1,1", "OMP_NESTED": "true", "OMP_SCHEDULE": "guided", "OMP_WAIT_POLICY": "active"})
-def openmp_with_odd_settings():
-    two_threads_as_one()
-
-
-@attack(env={"OMP_NUM_THREADS": "99999999999999999999", "OMP_PROC_BIND": "?"}, stderr="libgomp: Invalid value")
-def openmp_with_wrong_settings():
-    two_threads_as_one()
+attack(name="stacks_that_nobody_has", env={"OMP_STACKSIZE": "100G"})(lambda: two_threads_as_one())
+attack(name="stacks_too_small", needs=("no sanitizer",), env={"OMP_STACKSIZE": "16k"})(lambda: two_threads_as_one())
+attack(name="openmp_with_one_thread", env={"OMP_THREAD_LIMIT": "1", "OMP_DYNAMIC": "true"})(
+    lambda: two_threads_as_one()
+)
+attack(
+    name="openmp_with_odd_settings",
+    env={"OMP_NUM_THREADS": "1,1", "OMP_NESTED": "true", "OMP_SCHEDULE": "guided", "OMP_WAIT_POLICY": "active"},
+)(lambda: two_threads_as_one())
+attack(
+    name="openmp_with_wrong_settings",
+    env={"OMP_NUM_THREADS": "99999999999999999999", "OMP_PROC_BIND": "?"},
+    stderr="libgomp: Invalid value",
+)(lambda: two_threads_as_one())
 
 
 @attack(env={"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}, needs=("linux",))
@@ -165,6 +140,4 @@ def threads_bound_to_cores():
     two_threads_as_one()
 
 
-@attack(env={"OMP_PROC_BIND": "true"})
-def threads_bound():
-    two_threads_as_one()
+attack(name="threads_bound", env={"OMP_PROC_BIND": "true"})(lambda: two_threads_as_one())

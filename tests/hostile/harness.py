@@ -94,6 +94,7 @@ _HAS: dict[str, Callable[[], bool]] = {
 
 def attack(
     *,
+    name: str = "",
     error: type[BaseException] | tuple[type[BaseException], ...] = (),
     words: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
@@ -105,6 +106,7 @@ def attack(
     """Registers a function as an attack.
 
     Args:
+        name: instead of the function's own: several attacks that only call one function in different ways are lambdas.
         error, words: the exceptions of which it should raise one, and what the message must contain. Without `error`
             it should return.
         needs: what it cannot do without; names of `_HAS`. It is skipped where that is missing.
@@ -116,9 +118,9 @@ def attack(
     errors = error if isinstance(error, tuple) else (error,)
 
     def register(function: Callable[[], None]) -> Callable[[], None]:
-        name = f"{function.__module__}:{function.__name__}"
-        assert name not in ATTACKS, f"two attacks are called {name}"
-        ATTACKS[name] = Attack(function, name, errors, words, needs, env or {}, limit, stderr, options)
+        full = f"{function.__module__}:{name or function.__name__}"
+        assert full not in ATTACKS, f"two attacks are called {full}"
+        ATTACKS[full] = Attack(function, full, errors, words, needs, env or {}, limit, stderr, options)
         return function
 
     return register
