@@ -21,22 +21,9 @@ BAD = (TypeError, ValueError)
 def seeds():
     complaints = Complaints()
     env = make("CartPole-v1", 2)
-    for seed in (
-        np.array(5.0),
-        "5",
-        b"5",
-        5.0,
-        -1,
-        True,
-        [1],
-        [1, 2, 3],
-        [1, -2],
-        [1, 2.0],
-        np.array([[1, 2]]),
-        {1: 2},
-    ):
-        complaints.refused(f"reset(seed={seed!r})", lambda seed=seed: env.reset(seed=seed), BAD, "seed")
-        complaints.refused(f"async_reset({seed!r})", lambda seed=seed: env.async_reset(seed=seed), BAD, "seed")
+    wrong = np.array(5.0), "5", b"5", 5.0, -1, True, [1], [1, 2, 3], [1, -2], [1, 2.0], np.array([[1, 2]]), {1: 2}
+    complaints.each(wrong, lambda seed: env.reset(seed=seed), "seed")
+    complaints.each(wrong, lambda seed: env.async_reset(seed=seed), "seed")
     for seed in (np.array(5), np.int64(5), np.uint8(5)):
         with complaints.about(f"seed={seed!r}"):
             try:
@@ -58,27 +45,14 @@ HUGE = 10**400
 def numbers_too_big():
     complaints = Complaints()
     env = begun(make("CartPole-v1", 2))
-    for name, value in {
-        "num_envs": HUGE,
-        "num_threads": HUGE,
-        "max_episode_steps": HUGE,
-        "reward_scale": HUGE,
-        "action_repeat": HUGE,
-        "frame_stack": HUGE,
-        "batch_size": HUGE,
-        "gravity": HUGE,
-        "thread_affinity": HUGE,
-    }.items():
-        if name == "thread_affinity":
-            continue  # an offset, which goes round
-        options = {"num_envs": 2, name: value}
-        complaints.refused(
-            name, lambda options=options: batchenv.make("CartPole-v1", **options), BAD, name, "10000000000"[:1]
-        )
+    counts = "num_envs", "num_threads", "max_episode_steps", "action_repeat", "frame_stack", "batch_size"
+    for name in (*counts, "reward_scale", "gravity"):  # thread_affinity is an offset, which goes round
+        options = {"num_envs": 2, name: HUGE}
+        complaints.refused(name, lambda options=options: batchenv.make("CartPole-v1", **options), BAD, name, "1")
     for name, value in {"clip_reward": (HUGE, None), "rescale_observation": (0, HUGE)}.items():
         options = {name: value}
         complaints.refused(name, lambda options=options: make("Catch-v0", 2, **options), BAD, name)
-    complaints.refused("recv(10**400)", lambda: env.recv(HUGE), (ValueError, TypeError), "timeout")
+    complaints.refused("recv(10**400)", lambda: env.recv(HUGE), BAD, "timeout")
     complaints.refused("step_wait(10**400)", lambda: env.step_wait(HUGE), Exception)
     complaints.refused("set_attr", lambda: env.set_attr("gravity", HUGE), BAD, "gravity")
     complaints.refused("set_params", lambda: env.set_params(gravity=HUGE), BAD, "gravity")
@@ -95,48 +69,18 @@ def numbers_too_big():
 @attack()
 def no_numbers():
     complaints = Complaints()
-    env = begun(make("CartPole-v1", 2))
-    twin = begun(make("CartPole-v1", 2))
+    env, twin = (begun(make("CartPole-v1", 2)) for _ in range(2))
     nan = float("nan")
-    for value in (
-        nan,
-        [nan, nan],
-        [9.8, nan],
-        np.float32(nan),
-        "x",
-        None,
-        1j,
-        [1j, 1j],
-        [[1, 2], [3, 4]],
-        {},
-        [None, 1],
-    ):
-        complaints.refused(
-            f"set_attr({value!r})",
-            lambda value=value: env.set_attr("gravity", value),
-            (*BAD, AttributeError),
-            "gravity",
-        )
-        if not isinstance(value, dict):
-            complaints.refused(
-                f"set_params({value!r})", lambda value=value: env.set_params(gravity=value), BAD, "gravity"
-            )
-    for scale in (nan, float("inf"), "x", 1j, None.__class__, [1.0]):
-        complaints.refused(
-            f"reward_scale={scale!r}",
-            lambda scale=scale: make("CartPole-v1", 2, reward_scale=scale),
-            BAD,
-            "reward_scale",
-        )
-    for bounds in ((nan, 1), (1, 0), (None, None), (0,), 3, "ab", (1j, 2), ([0], 1)):
-        complaints.refused(
-            f"clip_reward={bounds!r}",
-            lambda bounds=bounds: make("CartPole-v1", 2, clip_reward=bounds),
-            BAD,
-            "clip_reward",
-        )
-    for timeout in (nan, -1, "x", [1], 1j, object()):
-        complaints.refused(f"recv({timeout!r})", lambda timeout=timeout: env.recv(timeout), BAD, "timeout")
+    wrong = nan, [nan, nan], [9.8, nan], np.float32(nan), "x", None, 1j, [1j, 1j], [[1, 2], [3, 4]], [None, 1]
+    for value in (*wrong, {}):
+        either = (*BAD, AttributeError)
+        complaints.refused(f"{value!r}", lambda value=value: env.set_attr("gravity", value), either, "gravity")
+    complaints.each(wrong, lambda value: env.set_params(gravity=value), "gravity")
+    scales = nan, float("inf"), "x", 1j, None.__class__, [1.0]
+    complaints.each(scales, lambda scale: make("CartPole-v1", 2, reward_scale=scale), "reward_scale")
+    clips = (nan, 1), (1, 0), (None, None), (0,), 3, "ab", (1j, 2), ([0], 1)
+    complaints.each(clips, lambda bounds: make("CartPole-v1", 2, clip_reward=bounds), "clip_reward")
+    complaints.each((nan, -1, "x", [1], 1j, object()), env.recv, "timeout")
     complaints.tell()
     same(future(env), future(twin))
 
@@ -144,37 +88,17 @@ def no_numbers():
 @attack()
 def bounds_of_rescaled_observations():
     complaints = Complaints()
-    for bounds in (
-        (1.0, 0.0),
-        (float("nan"), 1.0),
-        (0, float("nan")),
-        (0, "x"),
-        (np.zeros(3), np.ones(3)),
-        (None, None),
-        (0, 10**400),
-        (0, 1j),
-        (0,),
-        5,
-    ):
-        complaints.refused(
-            f"{bounds!r}",
-            lambda bounds=bounds: make("Catch-v0", 2, rescale_observation=bounds),
-            BAD,
-            "rescale_observation",
-        )
+    wrong = [(float("nan"), 1.0), (1.0, 0.0), (np.zeros(3), np.ones(3)), (None, None), (0,), 5]
+    wrong += [(0, high) for high in (float("nan"), "x", HUGE, 1j)]
+    complaints.each(wrong, lambda bounds: make("Catch-v0", 2, rescale_observation=bounds), "rescale_observation")
     complaints.tell()
 
 
 @attack(needs=("ale",))
 def bounds_of_rescaled_pictures():
     complaints = Complaints()
-    for bounds in ((-5.0, 5.0), (0.5, 7.5), (-1, 1), (0, 256), (0, 1e10), (float("nan"), 3), (0, float("inf"))):
-        complaints.refused(
-            f"{bounds!r}",
-            lambda bounds=bounds: make("Pong-v5", 1, rescale_observation=bounds),
-            BAD,
-            "rescale_observation",
-        )
+    wrong = (-5.0, 5.0), (0.5, 7.5), (-1, 1), (0, 256), (0, 1e10), (float("nan"), 3), (0, float("inf"))
+    complaints.each(wrong, lambda bounds: make("Pong-v5", 1, rescale_observation=bounds), "rescale_observation")
     complaints.tell()
 
 
@@ -234,9 +158,7 @@ def closing_inside_of_a_call():
 def models_that_are_none():
     complaints = Complaints()
     for xml in ("<mujoco model='\ud800'/>", 5, None, b"<mujoco/>", [], 1.5, "<mujoco", "", "\0", "/nowhere/x.xml", "."):
-        complaints.refused(
-            f"make_mujoco({xml!r})", lambda xml=xml: batchenv.make_mujoco(xml, 2), (*BAD, OSError), "xml"
-        )
+        complaints.refused(f"{xml!r}", lambda xml=xml: batchenv.make_mujoco(xml, 2), (*BAD, OSError), "xml")
     complaints.tell()
 
 
@@ -248,17 +170,13 @@ def masses_that_are_none():
     values = [0.0, -1.0, 0 * masses, -masses, np.where(np.arange(len(masses)) == 2, 0, masses)]
     values += [masses * 1j, masses + 0j, np.full(len(masses), np.nan), np.full(len(masses), np.inf)]
     values += [[None] * len(masses), masses[:2]]
-    for value in values:
-        complaints.refused(
-            f"body_mass={value!r}", lambda value=value: env.set_params(body_mass=value), BAD, "body_mass"
-        )
+    complaints.each(values, lambda value: env.set_params(body_mass=value), "body_mass")
     for name in ("body_inertia", "gravity", "geom_friction", "dof_armature"):
         present = np.array(getattr(env.get_attr("model")[0], name, np.zeros(3)))
-        for value in (present * 1j, np.full(present.shape, np.nan), "x", None):
-            complaints.refused(f"{name}={value!r}", lambda n=name, v=value: env.set_params(**{n: v}), BAD, name)
-    complaints.refused(
-        "body_inertia=-1", lambda: env.set_params(body_inertia=-np.ones((len(masses), 3))), BAD, "body_inertia"
-    )
+        wrong = present * 1j, np.full(present.shape, np.nan), "x", None
+        complaints.each(wrong, lambda value, name=name: env.set_params(**{name: value}), name)
+    negative = -np.ones((len(masses), 3))
+    complaints.each([negative], lambda value: env.set_params(body_inertia=value), "body_inertia")
     complaints.tell()
     same(future(env), future(twin))
 
@@ -310,20 +228,11 @@ def unstable_hoppers_print_nothing():
 @attack()
 def threads_of_odd_numbers():
     complaints = Complaints()
-    for value in (0, -1, 1025, 1.5, "2", True, [2], np.float64(2)):
-        complaints.refused(
-            f"num_threads={value!r}",
-            lambda value=value: batchenv.make("CartPole-v1", 2, num_threads=value),
-            BAD,
-            "num_threads",
-        )
-    for value in ([], [10**6], [-1], ["0"], -1, 1.5, "0", {0}, [None], [0.5]):
-        complaints.refused(
-            f"thread_affinity={value!r}",
-            lambda value=value: batchenv.make("CartPole-v1", 2, thread_affinity=value),
-            BAD,
-            "thread_affinity",
-        )
+    for name, values in {
+        "num_threads": (0, -1, 1025, 1.5, "2", True, [2], np.float64(2)),
+        "thread_affinity": ([], [10**6], [-1], ["0"], -1, 1.5, "0", {0}, [None], [0.5]),
+    }.items():
+        complaints.each(values, lambda value, name=name: batchenv.make("CartPole-v1", 2, **{name: value}), name)
     complaints.tell()
 
 
@@ -341,16 +250,11 @@ def names_that_are_wrong():
 def masks_and_lanes():
     complaints = Complaints()
     env, twin = (begun(slow(0.0, lanes=3)) for _ in range(2))
-    for mask in ([True] * 3, np.ones(2, bool), np.ones((3, 1), bool), np.ones(3), np.zeros(3, bool), None, 1, "x"):
-        complaints.refused(
-            f"reset_mask={mask!r}", lambda mask=mask: env.reset(options={"reset_mask": mask}), BAD, "reset_mask"
-        )
-    for lanes in (3, -4, [0, 3], [True, False, 1], 1.0, "0", [[0]], np.ones(2, bool), [0.5], {0}, [None], object()):
-        for what, call in {
-            "snapshot": lambda lanes=lanes: env.snapshot(lanes),
-            "set_params": lambda lanes=lanes: env.set_params(lanes=lanes, cost_us=0.0),
-        }.items():
-            complaints.refused(f"{what}, lanes={lanes!r}", call, BAD, "lane")
+    masks = [True] * 3, np.ones(2, bool), np.ones((3, 1), bool), np.ones(3), np.zeros(3, bool), None, 1, "x"
+    complaints.each(masks, lambda mask: env.reset(options={"reset_mask": mask}), "reset_mask")
+    wrong = 3, -4, [0, 3], [True, False, 1], 1.0, "0", [[0]], np.ones(2, bool), [0.5], {0}, [None], object()
+    complaints.each(wrong, env.snapshot, "lane")
+    complaints.each(wrong, lambda lanes: env.set_params(lanes=lanes, cost_us=0.0), "lane")
     for ids in ([3], [-1], [0, 0], [0.0], ["0"], [[0]], [], None, [None], 1.5, {0}, np.array([2**63], np.uint64)):
         complaints.refused(f"env_id={ids!r}", lambda ids=ids: env.send([0], ids), Exception, "env_id")
     complaints.tell()
@@ -407,13 +311,8 @@ def transforms_of_odd_observations():
                     continue
                 for observations in (env.reset(seed=0)[0], env.step(np.array([0, 1]))[0]):
                     assert observations in env.observation_space, observations
-                    parts = observations.values() if isinstance(observations, dict) else [observations]
-                    for part in parts:
-                        assert (
-                            not hasattr(part, "dtype")
-                            or isinstance(space, gymnasium.spaces.Dict)
-                            or (part.dtype == env.observation_space.dtype)
-                        )
+                    if hasattr(observations, "dtype"):
+                        assert observations.dtype == env.observation_space.dtype
                 env.close()
     complaints.tell()
 
