@@ -30,8 +30,12 @@ class Walk(VectorEnv):
         self.rngs = [None] * num_envs
         self.place, self.age = np.zeros(num_envs), np.zeros(num_envs, int)
         self.over = np.zeros(num_envs, bool)
+        self.finish()
 
     # ---- parts that broken ones replace ------------------------------------------------------------------------
+
+    def finish(self):
+        """The end of the making."""
 
     def seeds(self, seed):
         if isinstance(seed, list):
@@ -173,15 +177,13 @@ class Duck:
 
 @breaks("observation_space_is_batched")
 class SingleObservationSpace(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.observation_space = self.single_observation_space
 
 
 @breaks("action_space_is_batched")
 class SingleActionSpace(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.action_space = self.single_action_space
 
     def check_actions(self, actions):
@@ -192,15 +194,13 @@ class SingleActionSpace(Walk):
 
 @breaks("autoreset_mode_is_declared")
 class ModeAsStr(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.metadata["autoreset_mode"] = self.mode.value
 
 
 @breaks("autoreset_mode_is_the_one_asked_for", mode=None)
 class AlwaysSaysNextStep(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.metadata["autoreset_mode"] = AutoresetMode.NEXT_STEP
 
 
@@ -208,8 +208,7 @@ class AlwaysSaysNextStep(Walk):
 class SharedMetadata(Walk):
     shared = {}
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.shared.update(self.metadata)
         self.metadata = self.shared
 
@@ -228,8 +227,7 @@ class NoRepr(Walk):
 
 @breaks("spec_can_be_set")
 class StateInSpec(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.spec = SimpleNamespace(step=1.0, id="Walk")
 
     def move(self, lane, action):
@@ -238,8 +236,7 @@ class StateInSpec(Walk):
 
 @breaks("spec_round_trip")
 class WrongSpec(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.spec = gymnasium.spec("checked/Walk-v0")
 
 
@@ -265,8 +262,7 @@ class FirstSeedOnly(Walk):
 class Numbered(Walk):
     made = 0
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         Numbered.made += 1
         self.number = Numbered.made
 
@@ -392,8 +388,7 @@ class IntFlags(Walk):
 
 @breaks("samples_are_taken")
 class OtherActions(Walk):
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def finish(self):
         self.action_space = spaces.MultiDiscrete([3] * self.num_envs, start=[5] * self.num_envs)
 
 
@@ -628,8 +623,7 @@ class Parts(Walk):
 class OtherNames(Parts):
     """Its batched space has another name for one of them."""
 
-    def __init__(self, num_envs=3, autoreset_mode="NextStep"):
-        super().__init__(num_envs, autoreset_mode)
+    def finish(self):
         parts = dict(self.observation_space.spaces)
         self.observation_space = spaces.Dict({"where": parts.pop("place"), **parts})
 
@@ -637,9 +631,8 @@ class OtherNames(Parts):
 class OtherParts(Parts):
     """Its batched space has the names, and another space under one of them."""
 
-    def __init__(self, num_envs=3, autoreset_mode="NextStep"):
-        super().__init__(num_envs, autoreset_mode)
-        ages = spaces.Box(0, 20, (num_envs,), np.float32)
+    def finish(self):
+        ages = spaces.Box(0, 20, (self.num_envs,), np.float32)
         self.observation_space = spaces.Dict({**self.observation_space.spaces, "age": ages})
 
 
