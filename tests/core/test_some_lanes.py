@@ -7,6 +7,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import batchenv
+from helpers.begun import begun
 
 # A kernel with SIMD, one that draws in steps, ids of one lane a call, and several observations and actions.
 IDS = ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1", "Blackjack-v1", "Synthetic-v0", "SyntheticDict-v0"]
@@ -84,6 +85,7 @@ def test_params_by_lane_and_normalization():
     gravity = np.linspace(5, 15, 300)
     options = {"normalize_observation": True, "normalize_reward": 0.9, "reward_dtype": "float32"}
     envs = [begun(batchenv.make("Pendulum-v1", 300, g=gravity, **options)) for _ in range(2)]
+    for env in envs:
         env.normalizer.update_running_mean = env.reward_normalizer.update_running_mean = False
     ids = np.random.default_rng(0).permutation(300)[:200]
     actions = np.random.default_rng(1).uniform(-2, 2, (300, 1)).astype(np.float32)
