@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 import batchenv
 from helpers import ids
 from helpers.begun import begun
-from helpers.parity import make_gymnasium
+from helpers.parity import assert_same, make_gymnasium
 
 
 def sync(env_id, lanes, **kwargs):
@@ -80,8 +80,7 @@ def test_masked_reset(env_id):
     np.testing.assert_array_equal(observation, expected)
     for _ in range(5):
         actions = ours.action_space.sample()
-        for a, b in zip(ours.step(actions)[:4], theirs.step(actions)[:4], strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_same(ours.step(actions)[:4], theirs.step(actions)[:4])
 
 
 @pytest.mark.parametrize(
@@ -279,5 +278,4 @@ def test_out():
         np.testing.assert_array_equal(rewards[step], expected[1])
     result, expected = env.step(actions, out=(storage[0], None, None, None)), plain.step(actions)
     assert np.shares_memory(result[0], storage)
-    for a, b in zip(result[:4], expected[:4], strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(result[:4], expected[:4])

@@ -15,7 +15,7 @@ from gymnasium.wrappers.utils import rescale_box
 
 import batchenv
 from helpers.begun import begun
-from helpers.parity import MODES, Case, choose, follow
+from helpers.parity import MODES, Case, assert_same, choose, follow
 
 # Gymnasium's wrappers cast bounds that lose precision, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
@@ -297,8 +297,7 @@ def test_a_restored_run_continues(env_id):
     other = begun(batchenv.make(env_id, LANES, max_episode_steps=21, **EVERYTHING), seed=77)
     other.restore(saved)
     seen = other.rollout(actions)
-    for a, b in zip(seen[:4], expected[:4], strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(seen[:4], expected[:4])
     for key in ("r", "l"):
         np.testing.assert_array_equal(seen[4]["episode"][key], expected[4]["episode"][key])
     plain = begun(batchenv.make(env_id, LANES, max_episode_steps=21))
@@ -314,8 +313,7 @@ def test_copies_keep_transforms_and_moments(copies):
     assert other.observation_space == env.observation_space
     actions = random_actions(env, 25, seed=8)
     for row in actions:
-        for a, b in zip(env.step(row)[:4], other.step(row)[:4], strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_same(env.step(row)[:4], other.step(row)[:4])
     np.testing.assert_array_equal(env.normalizer.obs_rms.mean, other.normalizer.obs_rms.mean)
 
 
@@ -332,8 +330,7 @@ def test_out_and_ring(normalize):
     for actions in random_actions(one, 50):
         expected = one.step(actions)
         for got in (ring.step(actions), filled.step(actions, out=out)):
-            for a, b in zip(got[:4], expected[:4], strict=True):
-                np.testing.assert_array_equal(a, b)
+            assert_same(got[:4], expected[:4])
             assert got[4].keys() == expected[4].keys()
         np.testing.assert_array_equal(out[0], expected[0])
 
@@ -356,8 +353,7 @@ def test_threads_agree():
     for threads in (1, 2):
         env = begun(batchenv.make("Acrobot-v1", 777, max_episode_steps=11, num_threads=threads, **EVERYTHING), seed=1)
         results.append(env.rollout(random_actions(env, 30)))
-    for a, b in zip(results[0][:4], results[1][:4], strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(results[0][:4], results[1][:4])
 
 
 def test_set_params_moves_the_rescaling():

@@ -134,7 +134,7 @@ class FloatProb(gymnasium.Wrapper):
         return {key: float(value) if key == "prob" else value for key, value in info.items()}
 
 
-def assert_same(ours, theirs, where):
+def assert_same(ours, theirs, where="results"):
     """Equal in form, type and every bit."""
     if type(ours) is Infos:
         ours = dict(ours)
