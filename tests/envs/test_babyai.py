@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 import batchenv
 from batchenv import LaneError
 from helpers.forged import forge
-from helpers.parity import MODES, Case, assert_same, assert_streams_same, excuse_ints, follow
+from helpers.parity import MODES, Case, assert_same, assert_streams_same, excuse_ints, follow, play
 
 pytest.importorskip("minigrid")
 from helpers.babyai_bot import Bot
@@ -54,13 +54,6 @@ SOLVED = [
 
 def case_of(name, **both):
     return Case(f"BabyAI-{name.removeprefix('BabyAI-')}", both=both, drop=("mission_code",), excuse=excuse_ints)
-
-
-def play(case, steps, mode=MODES[0], lanes=2, seed=11):
-    ours, theirs = case.pair(lanes, mode)
-    ended, rewards = follow(case, ours, theirs, steps, seed)
-    assert_streams_same(ours, theirs)
-    return ended, rewards
 
 
 def test_all_ids_are_here():

@@ -13,7 +13,7 @@ import batchenv
 from batchenv import LaneError
 from helpers.begun import begun
 from helpers.forged import forge
-from helpers.parity import MODES, Case, assert_streams_same, excuse_ints, follow
+from helpers.parity import MODES, Case, excuse_ints, play
 
 pytest.importorskip("minigrid")
 
@@ -47,15 +47,7 @@ KEYWORDS = {
 
 
 def case_of(name, **both):
-    env_id = name if name.startswith("MiniGrid-") else f"MiniGrid-{name}"
-    return Case(env_id, both=both, drop=("mission_code",), excuse=excuse_ints)
-
-
-def play(case, steps, mode=MODES[0], lanes=LANES, seed=11):
-    ours, theirs = case.pair(lanes, mode)
-    ended, rewards = follow(case, ours, theirs, steps, seed)
-    assert_streams_same(ours, theirs)
-    return ended, rewards
+    return Case(f"MiniGrid-{name.removeprefix('MiniGrid-')}", both=both, drop=("mission_code",), excuse=excuse_ints)
 
 
 def test_all_ids_are_here():
@@ -65,20 +57,20 @@ def test_all_ids_are_here():
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_sample_of_each_id(env_id):
-    play(case_of(env_id), 120)
+    play(case_of(env_id), 120, lanes=LANES)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", EACH_MODE)
 def test_each_autoreset_mode(name, mode):
-    ended, rewards = play(case_of(name, **({"max_steps": 60} if "Maze" in name else {})), 150, mode)
+    ended, rewards = play(case_of(name, **({"max_steps": 60} if "Maze" in name else {})), 150, mode, LANES)
     assert ended and rewards
 
 
 @pytest.mark.parametrize("what", KEYWORDS)
 def test_keywords(what):
     name, keywords = KEYWORDS[what]
-    play(case_of(name, **keywords), 100)
+    play(case_of(name, **keywords), 100, lanes=LANES)
 
 
 def test_both_flags_in_one_step():

@@ -256,6 +256,14 @@ def excuse_ints(result, expected, begun):
             result[4]["final_obs"][lane] = {**ours, "direction": theirs["direction"]}
 
 
+def play(case, steps, mode=MODES[0], lanes=2):
+    """As `follow`; also requires that the random streams end in the same state."""
+    ours, theirs = case.pair(lanes, mode)
+    found = follow(case, ours, theirs, steps)
+    assert_streams_same(ours, theirs)
+    return found
+
+
 def assert_streams_same(ours, theirs):
     """Requires all random streams to be in the same state as Gymnasium's."""
     for lane, (mine, generator) in enumerate(zip(ours.np_random, theirs.np_random, strict=True)):

@@ -139,18 +139,8 @@ def made_again(held):
     env.reset(seed=0)
 
 
-WAYS = (
-    dropped,
-    closed,
-    raising,
-    emptied(forwards),
-    emptied(backwards),
-    emptied(shuffled),
-    cycle,
-    cycle_with_parts,
-    elsewhere,
-    made_again,
-)
+EMPTIED = map(emptied, (forwards, backwards, shuffled))
+WAYS = (dropped, closed, raising, *EMPTIED, cycle, cycle_with_parts, elsewhere, made_again)
 
 
 def every_way(name, lanes, count=1, flights=FLIGHTS, **options):
