@@ -19,6 +19,7 @@ from batchenv.envs import translator
 from batchenv.envs.drawing import Drawn, GymnasiumDrawer
 from helpers import ids
 from helpers.begun import begun
+from helpers.lockstep import actions_of
 from helpers.processes import run_python
 
 pytest.importorskip("pygame", reason="frames need pygame: pip install 'batchenv[render]'")
@@ -61,10 +62,8 @@ def test_frames_equal_gymnasiums(env_id, mode):
     ours = begun(batchenv.make(env_id, 3, render_mode="rgb_array", autoreset_mode=mode, max_episode_steps=4), seed=7)
     theirs = begun(sync(env_id, 3, mode, limit=4), seed=7)
     assert_same_frames(ours.render(), theirs.render())
-    ours.action_space.seed(1)
     seen = set()
-    for _ in range(11):
-        actions = ours.action_space.sample()
+    for actions in actions_of(ours, 11, seed=1):
         _, _, terminations, truncations, _ = ours.step(actions)
         theirs.step(actions)
         frames = ours.render()
@@ -92,7 +91,6 @@ def test_parameters_are_drawn(env_id, params):
     """Also when they change after the first frame."""
     ours = begun(batchenv.make(env_id, 2, render_mode="rgb_array", max_episode_steps=None), seed=3)
     theirs = begun(sync(env_id, 2, limit=-1), seed=3)
-    ours.action_space.seed(0)
     before = ours.render()
     for name, value in params.items():
         ours.set_attr(name, value)
@@ -100,8 +98,7 @@ def test_parameters_are_drawn(env_id, params):
             setattr(env.unwrapped, name, value)
             if name == "length":  # a product that Gymnasium caches and we do not
                 env.unwrapped.polemass_length = env.unwrapped.masspole * value
-    for _ in range(3):
-        actions = ours.action_space.sample()
+    for actions in actions_of(ours, 3, seed=0):
         ours.step(actions), theirs.step(actions)
     assert_same_frames(ours.render(), theirs.render())
     again = ours.render([1])[0]
@@ -123,12 +120,10 @@ def test_parameters_are_drawn(env_id, params):
 def test_parameters_of_lanes_are_drawn(env_id, name, values):
     made = [batchenv.make(env_id, 1, render_mode="rgb_array", **{name: value}) for value in values]
     both = batchenv.make(env_id, 2, render_mode="rgb_array", **{name: values})
-    both.action_space.seed(0)
     both.reset(seed=3)
     for lane, env in enumerate(made):
         env.reset(seed=3 + lane)
-    for _ in range(2):
-        actions = both.action_space.sample()
+    for actions in actions_of(both, 2, seed=0):
         both.step(actions)
         for lane, env in enumerate(made):
             env.step(actions[lane : lane + 1])
@@ -217,10 +212,8 @@ def test_rendering_disturbs_nothing(env_id):
     drawn = batchenv.make(env_id, 4, render_mode="rgb_array", max_episode_steps=5)
     plain = batchenv.make(env_id, 4, max_episode_steps=5)
     np.testing.assert_array_equal(drawn.reset(seed=1)[0], plain.reset(seed=1)[0])
-    plain.action_space.seed(0)
     held = []
-    for _ in range(12):
-        actions = plain.action_space.sample()
+    for actions in actions_of(plain, 12, seed=0):
         a, b = drawn.step(actions), plain.step(actions)
         frames = drawn.render()
         held.append((frames[0], frames[0].copy()))
@@ -435,9 +428,7 @@ def test_human(env_id, single):
     env.reset(seed=0), pixels.reset(seed=0)
     quick(batch._drawer._env)
     np.testing.assert_array_equal(shown(), pixels.render()[0])
-    pixels.action_space.seed(0)
-    for _ in range(4):
-        actions = pixels.action_space.sample()
+    for actions in actions_of(pixels, 4, seed=0):
         env.step(actions[0] if single else actions), pixels.step(actions)
         np.testing.assert_array_equal(shown(), pixels.render()[0])
     assert env.render() is None

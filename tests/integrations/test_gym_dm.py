@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import batchenv
 from helpers import ids
 from helpers.begun import begun
+from helpers.lockstep import actions_of
 from helpers.processes import run_python
 
 MODES = list(AutoresetMode)
@@ -64,10 +65,8 @@ def test_gym_trajectories(env_id, mode):
     ours = batchenv.make(env_id, 5, env_type="gym", autoreset_mode=mode, max_episode_steps=11)
     theirs = sync(env_id, 5, mode)
     equal(ours.reset(seed=3), theirs.reset(seed=3)[0])
-    theirs.action_space.seed(0)
     ended = 0
-    for _ in range(40):
-        actions = theirs.action_space.sample()
+    for actions in actions_of(theirs, 40, seed=0):
         observations, rewards, dones, info = ours.step(actions)
         expected = theirs.step(actions)
         equal(observations, expected[0])
@@ -154,9 +153,7 @@ def test_pool_trajectories(env_id):
     assert ours.observation_space == theirs.single_observation_space
     assert ours.action_space == theirs.single_action_space
     equal(ours.reset(seed=3), theirs.reset(seed=3)[0])
-    theirs.action_space.seed(0)
-    for _ in range(40):
-        actions = theirs.action_space.sample()
+    for actions in actions_of(theirs, 40, seed=0):
         observations, rewards, dones, info = ours.step(actions)
         expected = theirs.step(actions)
         equal(observations, expected[0])
@@ -297,11 +294,9 @@ def test_dm_trajectories(env_id):
     first = ours.reset(seed=3)
     equal(first.observation.obs, theirs.reset(seed=3)[0])
     assert first.first().all() and not first.reward.any() and (first.discount == 1).all()
-    theirs.action_space.seed(0)
     last = [False] * 5
     kinds = set()
-    for _ in range(40):
-        actions = theirs.action_space.sample()
+    for actions in actions_of(theirs, 40, seed=0):
         timestep = ours.step(actions)
         assert type(timestep) is dm_env.TimeStep
         observations, rewards, terminations, truncations, _ = theirs.step(actions)

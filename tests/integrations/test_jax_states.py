@@ -15,6 +15,7 @@ jnp = jax.numpy
 import batchenv  # noqa: E402
 from batchenv.integrations import jax as functional  # noqa: E402
 from helpers.jax_steps import CASES, MODES, STEPS, assert_same, assert_step, refused, step_of  # noqa: E402
+from helpers.lockstep import actions_of  # noqa: E402
 from helpers.processes import run_python  # noqa: E402
 
 
@@ -33,8 +34,7 @@ def test_functions_of_states_are_the_env(env_id, options, mode):
     env = functional.make(env_id, lanes, autoreset_mode=mode, **options)
     twin = batchenv.make(env_id, lanes, autoreset_mode=mode, **options)
     expected, _ = twin.reset(seed=3)
-    twin.action_space.seed(1)
-    actions = [twin.action_space.sample() for _ in range(steps)]
+    actions = actions_of(twin, steps, seed=1)
     state, observation = jax.jit(env.init)(3)
     assert_same(observation, expected, "init")
     last, results = jax.jit(lambda *two: jax.lax.scan(env.step, *two))(
@@ -52,8 +52,7 @@ def test_functions_of_states_are_the_env(env_id, options, mode):
 def test_rollouts_are_the_envs(env_id, options, mode):
     env, twin = (make(env_id, 3, autoreset_mode=mode, **options) for make in (functional.make, batchenv.make))
     env_of = functional.make(env_id, 3, autoreset_mode=mode, **options)
-    twin.action_space.seed(1)
-    actions = [twin.action_space.sample() for _ in range(2 * 20)]
+    actions = actions_of(twin, 2 * 20, seed=1)
     both = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(2, 20, *leaves[0].shape), *actions)
     states, _ = jax.vmap(env.init)(jnp.array([3, 30]))
     last, found = jax.jit(jax.vmap(env.rollout))(states, both)
@@ -203,10 +202,8 @@ def test_parameters_that_differ_from_lane_to_lane(env_id, name, value):
         mass = gymnasium.make(env_id).unwrapped.model.body_mass
     env, twin = (make(env_id, 3, **{name: value(mass)}) for make in (functional.make, batchenv.make))
     twin.reset(seed=1)
-    twin.action_space.seed(1)
     states, _ = jax.vmap(env.init)(jnp.array([1, 1]))
-    for _ in range(5):
-        action = twin.action_space.sample()
+    for action in actions_of(twin, 5, seed=1):
         states, timestep = jax.vmap(env.step)(states, jnp.array([action, action]))
         expected = twin.step(action)
         for k in range(2):

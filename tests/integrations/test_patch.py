@@ -14,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 import batchenv
 from helpers import ids
 from helpers.begun import begun
+from helpers.lockstep import actions_of
 from helpers.processes import run_python
 
 ORIGINAL = gymnasium.make_vec
@@ -57,9 +58,7 @@ def test_trajectories_are_those_of_sync(env_id):
         ours = gymnasium.make_vec(env_id, 4, max_episode_steps=9)
     assert is_ours(ours)
     np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
-    theirs.action_space.seed(0)
-    for _ in range(30):
-        actions = theirs.action_space.sample()
+    for actions in actions_of(theirs, 30, seed=0):
         if actions.dtype.kind == "f":
             actions *= 1.5
         for a, b in zip(ours.step(actions)[:4], theirs.step(actions)[:4], strict=True):

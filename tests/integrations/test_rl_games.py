@@ -22,6 +22,7 @@ from rl_games.common.tr_helpers import dicts_to_dict_with_arrays
 from rl_games.torch_runner import Runner
 
 from batchenv.integrations.rl_games import register
+from helpers.lockstep import actions_of
 
 LANES = 4
 
@@ -45,10 +46,8 @@ def test_trajectories(env_id):
     assert known["action_space"] == other.single_action_space and known["autoreset_mode"] == "same_step"
     mine.seed(3)
     np.testing.assert_array_equal(mine.reset(), other.reset(seed=3)[0].astype(np.float32))
-    other.action_space.seed(0)
     timed_out = ended = 0
-    for _ in range(70):
-        actions = other.action_space.sample()
+    for actions in actions_of(other, 70, seed=0):
         observations, rewards, dones, infos = mine.step(actions)
         theirs = other.step(actions)
         assert observations.dtype == rewards.dtype == np.float32 and dones.dtype == bool

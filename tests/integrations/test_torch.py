@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 import batchenv
 from helpers.begun import begun
+from helpers.lockstep import actions_of
 from helpers.processes import run_python
 
 torch = pytest.importorskip("torch")
@@ -57,10 +58,8 @@ def pair(env_id, lanes=5, **keywords):
 
 def same_steps(ours, plain, steps=30):
     """Whether an episode has ended meanwhile."""
-    plain.action_space.seed(0)
     ended = False
-    for _ in range(steps):
-        actions = plain.action_space.sample()
+    for actions in actions_of(plain, steps, seed=0):
         expected, result = plain.step(actions), ours.step(torch.from_numpy(actions))
         result[4].get("episode", {}).pop("t", None)
         expected[4].get("episode", {}).pop("t", None)

@@ -14,6 +14,7 @@ from gymnasium.wrappers import vector
 import batchenv
 from batchenv._core import Infos
 from batchenv.integrations.fragments import FragmentMaker
+from helpers.lockstep import actions_of
 
 LANES, LIMIT, STEPS = 3, 13, 60
 
@@ -164,10 +165,8 @@ def test_wrapper(name, mode):
         assert getattr(ours, space) == getattr(theirs, space)
     assert repr(ours).startswith(f"<{name}")
     same(ours.reset(seed=4), theirs.reset(seed=4))
-    theirs.action_space.seed(0)
     ended = 0
-    for _ in range(STEPS):
-        actions = theirs.action_space.sample()
+    for actions in actions_of(theirs, STEPS, seed=0):
         if name == "NumpyToTorch":
             actions = pytest.importorskip("torch").tensor(actions)
         # A wrapper may work in place: each side gets its own actions.
