@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.vector.utils import iterate
+from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
 import batchenv
 from batchenv.backend import core
@@ -89,13 +89,8 @@ class NestedEnv(gymnasium.Env):
         self.speed = self.speed * 0.5 + hand["push"].astype(np.float64) * (1 + int(dials[0])) + u
         self.flags = self.flags ^ hand["keys"].astype(np.int8)
         pressed = int(hand["keys"].sum())
-        return (
-            self.observation(),
-            self.speed[0] + pressed,
-            u < 0.1,
-            False,
-            {"pressed": pressed, "team": {"size": np.int32(3)}},
-        )
+        info = {"pressed": pressed, "team": {"size": np.int32(3)}}
+        return self.observation(), self.speed[0] + pressed, u < 0.1, False, info
 
 
 CASES = {"SyntheticDict-v0": DictEnv, "SyntheticNested-v0": NestedEnv}
@@ -191,14 +186,8 @@ def test_the_queue_gives_what_a_step_gives(env_id):
         chosen = [rows[taken[lane]][lane] for lane in ready]
         taken[ready] += 1
         if len(ready):
-            queued.send(
-                gymnasium.vector.utils.concatenate(
-                    env.single_action_space,
-                    chosen,
-                    gymnasium.vector.utils.create_empty_array(env.single_action_space, len(ready)),
-                ),
-                ready,
-            )
+            room = create_empty_array(env.single_action_space, len(ready))
+            queued.send(concatenate(env.single_action_space, chosen, room), ready)
         in_flight += len(ready) - 2
     assert taken.max() == 30
 

@@ -77,13 +77,8 @@ KEYWORDS = {
 
 def case_of(env_id, max_episode_steps=LIMIT, **options):
     """These wrappers against our keywords for them."""
-    return Case(
-        env_id,
-        both={"max_episode_steps": max_episode_steps},
-        ours={KEYWORDS[name]: value for name, value in options.items()},
-        theirs=options,
-        creator=chain,
-    )
+    ours = {KEYWORDS[name]: value for name, value in options.items()}
+    return Case(env_id, both={"max_episode_steps": max_episode_steps}, ours=ours, theirs=options, creator=chain)
 
 
 OPTIONS = {
@@ -181,13 +176,8 @@ def test_seconds_of_an_episode_pass():
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("dtype", [None, np.float64])
 def test_normalized(env_id, dtype):
-    case = Case(
-        env_id,
-        both={"max_episode_steps": LIMIT},
-        ours={"normalize_observation": True, "observation_dtype": dtype},
-        theirs={"dtype": dtype},
-        creator=chain,
-    )
+    ours = {"normalize_observation": True, "observation_dtype": dtype}
+    case = Case(env_id, both={"max_episode_steps": LIMIT}, ours=ours, theirs={"dtype": dtype}, creator=chain)
     ours, theirs = case.pair(LANES)
     theirs = vector_wrappers.NormalizeObservation(theirs)
     assert follow(case, ours, theirs, STEPS)[0]
@@ -201,13 +191,8 @@ def test_normalized(env_id, dtype):
 
 def test_normalized_stack_of_large_batches():
     """More lanes than a pairwise sum's block, and a stack: NumPy's order of adding up is kept."""
-    case = Case(
-        "CartPole-v1",
-        both={"max_episode_steps": 500},
-        ours={"frame_stack": 3, "normalize_observation": True},
-        theirs={"stack": 3},
-        creator=chain,
-    )
+    ours = {"frame_stack": 3, "normalize_observation": True}
+    case = Case("CartPole-v1", both={"max_episode_steps": 500}, ours=ours, theirs={"stack": 3}, creator=chain)
     ours, theirs = case.pair(300)
     assert follow(case, ours, vector_wrappers.NormalizeObservation(theirs), 40)[0]
 
@@ -539,18 +524,13 @@ IN_MAKE_ENV = {
 
 @pytest.mark.parametrize("keyword", IN_MAKE_ENV)
 @pytest.mark.parametrize(
-    "make",
-    [
-        functools.partial(Filled, (0,)),
-        functools.partial(Filled, (2, 0)),
-        functools.partial(Filled, (2,), np.int16),
-        functools.partial(Filled, (2,), np.float16),
-        functools.partial(Filled, (1, 1, 2, 1, 2)),
-    ],
+    "space",
+    [((0,),), ((2, 0),), ((2,), np.int16), ((2,), np.float16), ((1, 1, 2, 1, 2),)],
     ids=["empty", "empty rows", "int16", "float16", "five axes"],
 )
-def test_observations_that_cannot_be_transformed_here(make, keyword):
+def test_observations_that_cannot_be_transformed_here(space, keyword):
     """They are refused, and what the message says in place of it gives what Gymnasium gives."""
+    make = functools.partial(Filled, *space)
     value, wrap = IN_MAKE_ENV[keyword]
     with pytest.raises(TypeError, match=rf"{keyword}: only arrays of .* leave it out, and (let make_env )?wrap"):
         batchenv.make_python(make, 2, workers="serial", max_episode_steps=7, **{keyword: value})

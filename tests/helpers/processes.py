@@ -9,15 +9,9 @@ import textwrap
 def python(*arguments, cwd=None, timeout=300, **variables):
     """A finished Python that was given these arguments. It has these environment variables besides ours, and lacks
     those that are None."""
-    environment = {**os.environ, **variables}
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=cwd,
-        env={name: str(value) for name, value in environment.items() if value is not None},
-        timeout=timeout,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, *map(str, arguments)]
+    env = {name: str(value) for name, value in {**os.environ, **variables}.items() if value is not None}
+    return subprocess.run(command, cwd=cwd, env=env, timeout=timeout, capture_output=True, text=True)
 
 
 def succeeded(done):

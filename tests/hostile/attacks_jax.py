@@ -82,13 +82,9 @@ def seeds_of_programs():
         wrong = 1.5, -1, True, "7", b"7", [1, 2], jnp.array(1.5), jnp.array(-3), jnp.array(True), np.array([5]), 1j, {}
         complaints.each(wrong, call, "seed", "from 0 on")
         for seed in (jnp.array(1.5), jnp.array(-1), jnp.array(True), jnp.array([1, 2, 3]), jnp.array(1j)):
-            complaints.refused(
-                f"jit({name})({seed!r})",
-                lambda seed=seed, call=call: jax.block_until_ready(jax.jit(call)(seed)),
-                (*BAD, jax.errors.JaxRuntimeError),
-                "seed",
-                "from 0 on",
-            )
+            traced = lambda seed=seed, call=call: jax.block_until_ready(jax.jit(call)(seed))  # noqa: E731
+            either = (*BAD, jax.errors.JaxRuntimeError)
+            complaints.refused(f"jit({name})({seed!r})", traced, either, "seed", "from 0 on")
     complaints.refused("init(None)", lambda: env.init(None), BAD, "seed", "from 0 on")
     for seed in (2**31, 2**32, 2**64 - 1, 2**128, 10**300):
         with complaints.about(f"seed {seed}"):

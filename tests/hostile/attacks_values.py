@@ -288,17 +288,9 @@ def transforms_of_odd_observations():
         "normalize_observation": True,
         "clip_observation": (0, 1),
     }
-    for space in (
-        box(0, 1, (0,)),
-        box(0, 1, (3, 0, 2)),
-        box(0, 1, ()),
-        box(0, 9, (2,), np.int16),
-        box(0, 1, (1, 1, 1, 1, 1, 2)),
-        gymnasium.spaces.Text(4),
-        gymnasium.spaces.Dict(a=box(0, 1, (0,))),
-        gymnasium.spaces.Dict(a=box(0, 1, (2,))),
-        gymnasium.spaces.Dict(),
-    ):
+    boxes = [box(0, 1, shape) for shape in ((0,), (3, 0, 2), (), (1, 1, 1, 1, 1, 2))]
+    dicts = [gymnasium.spaces.Dict(a=box(0, 1, shape)) for shape in ((0,), (2,))]
+    for space in (*boxes, box(0, 9, (2,), np.int16), gymnasium.spaces.Text(4), *dicts, gymnasium.spaces.Dict()):
         # Workers take time to start: once for each transform.
         workers_of = ("serial", "processes") if space.shape == (0,) else ("serial",)
         for (name, value), workers in itertools.product(transforms.items(), workers_of):

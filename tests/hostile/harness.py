@@ -240,15 +240,9 @@ def run(found: Attack) -> Verdict:
         with output.open("wb") as file:
             if found.alone:
                 command = [sys.executable, *found.options, str(FOLDER / "harness.py"), found.name, str(report)]
-                process: subprocess.Popen | Forked = subprocess.Popen(
-                    command,
-                    cwd=work,
-                    env=env,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=file,
-                    start_new_session=True,
-                )
+                streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file}
+                process: subprocess.Popen | Forked
+                process = subprocess.Popen(command, cwd=work, env=env, start_new_session=True, **streams)
             else:
                 process = Forked([found.name, str(report), str(work), str(output)], env)
             limit = found.limit * SLOWER * _shared()

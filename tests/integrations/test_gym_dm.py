@@ -255,16 +255,8 @@ def test_pool_games(mode):
     pytest.importorskip("multi_agent_ale_py", reason="needs libale_c: pip install 'batchenv[atari]'")
     pytest.importorskip("ale_py", reason="needs the ROMs of ale-py: pip install 'batchenv[atari]'")
     lanes = 3
-    env = batchenv.make(
-        "Breakout-v5",
-        env_type="envpool_gym",
-        num_envs=lanes,
-        seed=1,
-        episodic_life=True,
-        reward_clip=True,
-        record_episode_statistics=True,
-        autoreset_mode=mode,
-    )
+    options = {"episodic_life": True, "reward_clip": True, "record_episode_statistics": True, "autoreset_mode": mode}
+    env = batchenv.make("Breakout-v5", env_type="envpool_gym", num_envs=lanes, seed=1, **options)
     env.reset()
     returns, games, lives_lost = np.zeros(lanes, np.float32), 0, 0
     rng = np.random.default_rng(0)

@@ -348,13 +348,8 @@ def test_learns_bit_for_bit_what_it_learns_with_its_own(algorithm):
 
 def test_hindsight_replay():
     """It asks environments for rewards, and keeps infos."""
-    kwargs = {
-        "replay_buffer_class": HerReplayBuffer,
-        "replay_buffer_kwargs": {"copy_info_dict": True},
-        "learning_starts": 50,
-        "buffer_size": 1000,
-        "policy": "MultiInputPolicy",
-    }
+    kwargs = {"learning_starts": 50, "buffer_size": 1000, "policy": "MultiInputPolicy"}
+    kwargs |= {"replay_buffer_class": HerReplayBuffer, "replay_buffer_kwargs": {"copy_info_dict": True}}
     make = lambda: BitFlippingEnv(n_bits=4, continuous=True, max_steps=4)  # noqa: E731
     ours = trained(lambda: batchenv.make_python(make, 2, workers="serial", env_type="sb3", seed=4), SAC, **kwargs)
     same(ours, trained(lambda: make_vec_env(make, 2, seed=4), SAC, **kwargs))
@@ -375,18 +370,13 @@ def test_masks_and_recurrence_of_sb3_contrib():
         masks = env.env_method("action_masks")
         env.step(np.array([np.flatnonzero(mask)[0] for mask in masks]))
     same(env.get_attr("action_masks", [1])[0](), env.env_method("action_masks", indices=1)[0])
-    make = lambda: batchenv.make("Taxi-v4", LANES, env_type="sb3", seed=0)  # noqa: E731
-    trained(make, contrib.MaskablePPO, n_steps=16, batch_size=16)
-    trained(
-        lambda: batchenv.make_python(Numbered, 2, workers="processes", env_type="sb3"),
-        contrib.MaskablePPO,
-        "MultiInputPolicy",
-        n_steps=16,
-        batch_size=16,
-    )
+    short = {"n_steps": 16, "batch_size": 16}
+    trained(lambda: batchenv.make("Taxi-v4", LANES, env_type="sb3", seed=0), contrib.MaskablePPO, **short)
+    make = lambda: batchenv.make_python(Numbered, 2, workers="processes", env_type="sb3")  # noqa: E731
+    trained(make, contrib.MaskablePPO, "MultiInputPolicy", **short)
     options = {"env_type": "sb3", "seed": 1}
     both = (lambda: batchenv.make("CartPole-v1", 2, **options)), lambda: make_vec_env("CartPole-v1", 2, seed=1)
-    same(*[trained(make, contrib.RecurrentPPO, "MlpLstmPolicy", steps=64, n_steps=16, batch_size=16) for make in both])
+    same(*[trained(make, contrib.RecurrentPPO, "MlpLstmPolicy", steps=64, **short) for make in both])
 
 
 def test_masks_before_a_reset():

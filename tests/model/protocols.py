@@ -163,15 +163,8 @@ def ring(pushes=(2, 1), pops=(2, 1), capacity=2, gates=True, timed=(), bug=None)
 
     They wait at the ring's gates (those in `timed` may give up there), or try again until they get through.
     """
-    shared = {
-        "tail": 0,
-        "head": 0,
-        "sequence": tuple(range(capacity)),
-        "values": (None,) * capacity,
-        "taken": (),
-        **gate("filled"),
-        **gate("emptied"),
-    }
+    shared = {"tail": 0, "head": 0, "sequence": tuple(range(capacity)), "values": (None,) * capacity, "taken": ()}
+    shared |= {**gate("filled"), **gate("emptied")}
     threads = []
     for i, left in enumerate((*pushes, *pops)):
         side = "push" if i < len(pushes) else "pop"

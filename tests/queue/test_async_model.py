@@ -558,15 +558,9 @@ class Machine(RuleBasedStateMachine):
             return  # now and then is enough
         self.env.close()
         env = self.env
-        for call in (
-            lambda: env.send([0], [0]),
-            env.recv,
-            env.async_reset,
-            env.step_wait,
-            lambda: env.step_async([0]),
-            lambda: env.step(np.zeros(self.lanes, int)),
-            env.snapshot,
-        ):
+        actions = np.zeros(self.lanes, int)
+        calls = [lambda: env.send([0], [0]), lambda: env.step_async([0]), lambda: env.step(actions)]
+        for call in (*calls, env.recv, env.async_reset, env.step_wait, env.snapshot):
             with pytest.raises(ClosedEnvironmentError):
                 call()
         env.close()

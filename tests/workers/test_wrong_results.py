@@ -97,11 +97,8 @@ def test_more_envs_than_there_can_be():
 @pytest.mark.parametrize(
     "space",
     [
-        spaces.Discrete(3, start=2**62),
-        spaces.Discrete(3, start=-(2**62)),
-        spaces.Discrete(2**62),
-        spaces.Discrete(3, start=2**53 - 1),
-        spaces.MultiDiscrete([3, 2], start=[2**62, 0]),
+        *(spaces.Discrete(3, start=start) for start in (2**62, -(2**62), 2**53 - 1)),
+        *(spaces.Discrete(2**62), spaces.MultiDiscrete([3, 2], start=[2**62, 0])),
     ],
     ids=str,
 )

@@ -150,16 +150,9 @@ def test_lanes_may_differ_in_weights():
 @pytest.mark.parametrize("env_id", ["Hopper-v5", "Humanoid-v5"])
 def test_transforms(env_id):
     """Repeated actions, statistics and dtype, against a loop of single steps."""
-    ours = batchenv.make(
-        env_id,
-        3,
-        action_repeat=3,
-        record_episode_statistics=True,
-        observation_dtype="float32",
-        autoreset_mode="Disabled",
-    )
-    plain = batchenv.make(env_id, 3, autoreset_mode="Disabled")
-    ours.reset(seed=6), plain.reset(seed=6)
+    options = {"action_repeat": 3, "record_episode_statistics": True, "observation_dtype": "float32"}
+    ours = begun(batchenv.make(env_id, 3, autoreset_mode="Disabled", **options), seed=6)
+    plain = begun(batchenv.make(env_id, 3, autoreset_mode="Disabled"), seed=6)
     rng = np.random.default_rng(6)
     for _ in range(2):
         actions = choose(ours, rng)
