@@ -57,20 +57,32 @@ def made_by(call):
     return begin
 
 
-def reset(**options):
+def reset(make_env, look=lambda result: result[0], package=None):
+    """What `look` sees in what resets of an env return."""
+
     def begin():
-        env = make(**options)
-        return lambda seed: env.reset(seed=seed)[0]
+        if package:
+            needs(package)
+        env = make_env()
+        return lambda seed: look(env.reset(seed=seed))
 
     return begin
+
+
+def of_type(env_type):
+    return lambda: make(env_type=env_type)
 
 
 def in_python(**options):
-    def begin():
-        env = batchenv.make_python(CartPoleEnv, LANES, **options)
-        return lambda seed: env.reset(seed=seed)[0]
+    return lambda: batchenv.make_python(CartPoleEnv, LANES, **options)
 
-    return begin
+
+def players(**options):
+    return lambda: batchenv.make_parallel(Pole, LANES, workers="serial", **options)
+
+
+def vector():
+    return gymnasium.make_vec("batchenv/CartPole-v1", LANES, vectorization_mode="vector_entry_point")
 
 
 def reset_of_a_list():
@@ -99,11 +111,6 @@ def over():
         return batchenv.BatchEnv.over(env._backend, id="again", seed=seed).reset()[0]
 
     return call
-
-
-def gym_reset():
-    env = make(env_type="gym")
-    return lambda seed: env.reset(seed=seed)
 
 
 def then_reset(env_type):
@@ -151,12 +158,6 @@ def _is_good(seed):
     return any(seed is good for good in GOOD)
 
 
-def torch():
-    needs("torch")
-    env = make(env_type="torch")
-    return lambda seed: env.reset(seed=seed)[0].numpy()
-
-
 def torchrl():
     needs("torchrl")
     env = make(env_type="torchrl")
@@ -168,35 +169,9 @@ def torchrl():
     return call
 
 
-def dm():
-    needs("dm_env")
-    env = make(env_type="dm")
-    return lambda seed: env.reset(seed=seed).observation.obs
-
-
-def one_lane():
-    env = gymnasium.make("batchenv/CartPole-v1")
-    return lambda seed: env.reset(seed=seed)[0][np.newaxis]
-
-
-def vector():
-    env = gymnasium.make_vec("batchenv/CartPole-v1", LANES, vectorization_mode="vector_entry_point")
-    return lambda seed: env.reset(seed=seed)[0]
-
-
-def parallel():
-    env = batchenv.make_parallel(Pole, LANES, workers="serial")
-    return lambda seed: env.reset(seed=seed)[0]["cart"]
-
-
-def rows_of_players():
-    env = batchenv.make_parallel(Pole, LANES, workers="serial", env_type="gymnasium")
-    return lambda seed: env.reset(seed=seed)[0]
-
-
 def sb3_of_players():
     needs("stable_baselines3")
-    env = batchenv.make_parallel(Pole, LANES, workers="serial", env_type="sb3")
+    env = players(env_type="sb3")()
 
     def call(seed):
         assert env.seed(seed) == [int(seed) + lane for lane in range(LANES)]
@@ -233,31 +208,31 @@ def jax_handles():
 
 
 INTERFACES = {
-    "reset": reset(),
-    "reset, batches": reset(batch_size=2),
+    "reset": reset(make),
+    "reset, batches": reset(lambda: make(batch_size=2)),
     "reset, a list": reset_of_a_list,
     "reset, some lanes": reset_of_some,
     "async_reset": async_reset,
     "make": made_by(make),
     "make, SameStep": made_by(lambda seed: make(seed, autoreset_mode="SameStep")),
     "BatchEnv.over": over,
-    "serial": in_python(workers="serial"),
-    "threads": in_python(workers="threads", num_workers=2),
-    "asyncio": in_python(workers="asyncio"),
-    "processes": in_python(workers="processes", num_workers=1),
+    "serial": reset(in_python(workers="serial")),
+    "threads": reset(in_python(workers="threads", num_workers=2)),
+    "asyncio": reset(in_python(workers="asyncio")),
+    "processes": reset(in_python(workers="processes", num_workers=1)),
     "gym": then_reset("gym"),
-    "gym, reset": gym_reset,
-    "dm": dm,
+    "gym, reset": reset(of_type("gym"), lambda result: result),
+    "dm": reset(of_type("dm"), lambda result: result.observation.obs, "dm_env"),
     "sb3": then_reset("sb3"),
     "rl_games": then_reset("rl_games"),
     "tianshou": tianshou,
     "tianshou, reset": tianshou_reset,
-    "torch": torch,
+    "torch": reset(of_type("torch"), lambda result: result[0].numpy(), "torch"),
     "torchrl": torchrl,
-    "gymnasium.make": one_lane,
-    "gymnasium.make_vec": vector,
-    "make_parallel": parallel,
-    "PlayerVectorEnv": rows_of_players,
+    "gymnasium.make": reset(lambda: gymnasium.make("batchenv/CartPole-v1"), lambda result: result[0][np.newaxis]),
+    "gymnasium.make_vec": reset(vector),
+    "make_parallel": reset(players(), lambda result: result[0]["cart"]),
+    "PlayerVectorEnv": reset(players(env_type="gymnasium")),
     "PlayerVecEnv": sb3_of_players,
     "ray": ray,
     "batchenv.jax": jax_states,
@@ -287,9 +262,8 @@ def test_what_is_no_seed_is_refused_alike(interface):
     begin = INTERFACES[interface]()
     for kind, rule, seeds in ((ValueError, "at least 0", NEGATIVE), (TypeError, "an int, not ", NO_INT)):
         for seed in seeds:
-            with pytest.raises(
-                kind, match=f"={re.escape(repr(int(seed) if seeds is NEGATIVE else seed))} must be {rule}"
-            ) as told:
+            shown = re.escape(repr(int(seed) if seeds is NEGATIVE else seed))
+            with pytest.raises(kind, match=f"={shown} must be {rule}") as told:
                 begin(seed)
             assert "seed" in str(told.value) and FIX in str(told.value)
 
