@@ -261,7 +261,7 @@ class Fragile(Troubled):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", MODES)
-def test_an_env_that_is_unusable_after_an_exception(kind, mode):
+def test_an_env_that_is_unusable_after_an_exception(kind, mode, made):
     env = begun(make_python(Fragile, 3, workers=kind, num_workers=2, autoreset_mode=mode, on_failure="restart"), seed=1)
     before = env.get_attr("number")
     for _ in range(2):
@@ -284,6 +284,7 @@ def test_an_env_that_is_unusable_after_an_exception(kind, mode):
         env.step(np.array([0, 1]))
     with pytest.raises(batchenv.LaneError, match="the simulator is gone"):
         env.reset(seed=1)
+    made.clear()  # it cannot be closed
 
 
 def test_an_env_that_cannot_be_made_anew():
