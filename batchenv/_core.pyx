@@ -2,9 +2,40 @@
 # cython: freethreading_compatible=True
 """The door between Python and the C core: one class, Batch, that owns a be_batch and the arrays handed out."""
 
-from batchenv._core.c cimport *
+import atexit
+import copy
+import enum
+import itertools
+import math
+import os
+import reprlib
+import time
+import warnings
+import weakref
 
+import numpy as np
+from gymnasium import logger
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+
+from batchenv.arguments.numbers import brief, number
+from batchenv.spaces import nested
+from batchenv.text import Texts
+
+cimport cython
 cimport numpy as cnp
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.dict cimport PyDict_CheckExact, PyDict_GetItem, PyDict_Next, PyDict_SetItem
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_RawFree, PyMem_RawMalloc
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cython.parallel cimport prange
+from libc.math cimport floor, rint
+from libc.stdint cimport uint16_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp
+
+from batchenv._core.c cimport *
 
 cnp.import_array()
 be_fork_watch()

@@ -1,14 +1,5 @@
 # Actions, as callers give them.
 
-import numpy as np
-
-from batchenv.spaces import nested
-
-cimport cython
-cimport numpy as cnp
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
-
-
 @cython.final
 cdef class ActionPart:
     """Reads what a caller means by one part of the actions (that of a port) as checked values of its space's dtype."""

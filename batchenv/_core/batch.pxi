@@ -1,13 +1,5 @@
 # Lanes in flight.
 
-import numpy as np
-from gymnasium.error import ResetNeeded
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memchr
-
-
 @cython.final
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class Batch(SavedLanes):

@@ -1,13 +1,5 @@
 # About this build: instruction sets, and which mathematical functions the kernels call.
 
-import math
-import os
-import warnings
-
-import numpy as np
-
-cimport numpy as cnp
-
 cdef const be_isa *_chosen = NULL
 cdef bint _math_chosen = False, _numpy_f32_fused = True
 _probe_results = {}

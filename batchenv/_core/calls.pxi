@@ -1,9 +1,5 @@
 # One call at a time into a batch.
 
-cimport cython
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-
-
 cdef enum:
     CLOSED = -1  # Calls.busy
 

@@ -1,12 +1,5 @@
 # What Stable-Baselines3 has in place of arrays of flags and infos: one dict per row in a list at every step.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from cpython.dict cimport PyDict_CheckExact, PyDict_Next
-from libc.math cimport floor, rint
-
 _MAX_LISTS = 4  # that may be held by users at the same time before new ones are made at every step
 
 

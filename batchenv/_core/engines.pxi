@@ -1,8 +1,5 @@
 # What open() gets for types with foreign simulators: C structs, which are filled by name.
 
-from libc.stdlib cimport calloc, free
-
-
 cdef class Engine:
     """What a type's open() gets, with all memory that it points to. The batch keeps this object until its workers have
     ended."""

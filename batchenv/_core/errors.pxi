@@ -1,8 +1,5 @@
 # What a failed call raises.
 
-from gymnasium.error import ResetNeeded
-
-
 class LanePendingError(ResetNeeded, AssertionError):
     """A finished lane was stepped with autoreset disabled. It is also an AssertionError, because SyncVectorEnv raises
     one."""

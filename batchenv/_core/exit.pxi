@@ -1,9 +1,5 @@
 # Batches that still have workers when Python shuts down.
 
-import atexit
-import time
-
-
 # {address: a reference}. Not a WeakSet, because its callback is Python code: a Ctrl-C that comes while an env is
 # released would be raised in it, and lost.
 _alive = {}

@@ -1,9 +1,5 @@
 # Lanes whose simulators have failed.
 
-import numpy as np
-
-cimport numpy as cnp
-
 cdef enum:
     TOLD_FAILURES = 5  # how many lanes' reasons a message has
 

@@ -1,11 +1,5 @@
 # Lanes that are stepped elsewhere, by other processes or in an event loop.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memcpy
-
 cdef enum:
     AWAY = 1  # Flight.state: sent, and not received
     LANDED = 2  # and reported

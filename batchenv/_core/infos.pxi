@@ -1,11 +1,5 @@
 # What a step says beside its four arrays: where it lies, and how it comes in autoreset mode SameStep.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
-
 _LATER = type("Later", (), {"__repr__": lambda self: "<made when asked for>"})()  # until final_obs is made
 _FINAL = "final_obs"
 

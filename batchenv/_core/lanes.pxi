@@ -1,14 +1,5 @@
 # The lanes of one env: what they are, and one call at a time into them.
 
-import os
-import weakref
-
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-
-
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class Lanes:
     """`num_lanes` lanes of one env type, and what all calls of a `Batch` have in common."""

@@ -1,12 +1,5 @@
 # What the arrays of a batch are.
 
-import numpy as np
-
-from batchenv.spaces import nested
-
-cimport cython
-cimport numpy as cnp
-
 cdef enum:  # places of arrays in an Output; the first four are those of _NAMES, and the others follow these
     OBSERVATION, REWARD, TERMINATED, TRUNCATED
     RETURN, LENGTH, SECONDS  # of episodes, with statistics

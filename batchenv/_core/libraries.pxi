@@ -1,9 +1,5 @@
 # Env types from libraries that others have written, in addition to the built-in ones.
 
-cimport cython
-
-import os
-
 # {name of a type: the library that holds it}. Libraries are never unloaded, and a name always means the same type.
 cdef dict _loaded_types = {}
 

@@ -1,8 +1,5 @@
 # Messages between processes, in memory that they share.
 
-cimport cython
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-
 cdef enum:
     MESSAGE_WORDS = 4
     SIGNAL_BYTES = 64

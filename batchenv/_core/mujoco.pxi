@@ -1,7 +1,5 @@
 # Gives the C side addresses of MuJoCo's structs and functions; csrc/engines/mujoco/mujoco.h says what each is for.
 
-import enum
-
 cdef extern from "engines/physics/physics.h" nogil:
     enum:
         BE_PHYSICS_NUM_SIZES, BE_PHYSICS_NUM_INTS, BE_PHYSICS_NUM_FLOATS, BE_PHYSICS_NUM_ARRAYS

@@ -1,14 +1,6 @@
 # Numbers that envs say in their infos. They are put together by column, without Python code per lane; from processes
 # they come in memory that is shared, not by pickle.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from cpython.dict cimport PyDict_GetItem, PyDict_Next
-from cpython.ref cimport PyObject
-from libc.string cimport memcpy
-
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
 

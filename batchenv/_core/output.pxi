@@ -1,12 +1,5 @@
 # The arrays of one call, by name.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memchr, memcpy, memset
-
-
 @cython.final
 @cython.no_gc  # the collector would take arrays away that workers are writing; nothing held here leads back to this
 cdef class Output:

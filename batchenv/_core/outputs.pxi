@@ -1,11 +1,5 @@
 # The arrays that have been handed out before, and whether they can be used again.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memchr, memcmp, memcpy
-
 cdef enum:
     MAX_POOL = 4  # sets of arrays that are kept to be used again
     MOST_BY_HAND = 128  # numbers; NumPy is quicker with more, and takes longer to begin

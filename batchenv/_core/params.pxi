@@ -1,10 +1,5 @@
 # The parameters of an env type, one value for all lanes or one per lane.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-
 # The kinds of dtypes that values per lane may have.
 _COLUMNS = {"float": ("iuf", "numbers"), "int": ("iu", "whole numbers (ints)"), "bool": ("b", "bools"),
             "choice": ("U", "texts")}

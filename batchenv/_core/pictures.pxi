@@ -1,7 +1,5 @@
 # Pictures that C types draw, and the memory that they are drawn into.
 
-cimport numpy as cnp
-
 cdef enum:
     MOST_PIXELS = 1 << 14  # on a side
     MOST_SPARES = 1024

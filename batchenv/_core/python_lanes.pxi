@@ -1,15 +1,5 @@
 # Lanes that are objects of Python: an env type whose functions call their methods.
 
-import copy
-import reprlib
-import weakref
-
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memcpy, memset
-
 cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char *where) except *
     void Py_LeaveRecursiveCall()

@@ -1,11 +1,5 @@
 # Lanes in flight: csrc/core/run/async.h.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
-
 cdef enum:
     SLICE_NS = 50_000_000  # how long a wait lasts before signals are looked at
 

@@ -1,10 +1,6 @@
 # Steps in worker processes. What parent and worker do in the usual case needs no Python code, which would take longer
 # than many envs' steps.
 
-cimport cython
-cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
-
 cdef enum:  # messages that ask for, or report, a step of all lanes of a worker, or of one lane
     STEP_MESSAGE = 1
     LANE_MESSAGE = 2

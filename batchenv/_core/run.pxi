@@ -1,14 +1,5 @@
 # Runs a call for all lanes: on this thread, on OpenMP's threads, or on workers of our own.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
-from cython.parallel cimport prange
-from libc.string cimport memset
-
-
 cdef int _look_at_signals(void *runner) noexcept with gil:
     """1 if a signal handler has raised an exception (Ctrl-C), which is kept for `raise_signal`."""
     try:

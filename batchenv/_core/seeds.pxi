@@ -1,8 +1,5 @@
 # Seeds, as the words that csrc/include/rng.h hashes.
 
-import numpy as np
-
-
 cpdef bytes seed_words(object seed):
     """A non-negative int as little-endian 32-bit words."""
     return seed.to_bytes((seed.bit_length() + 31) // 32 * 4, "little")

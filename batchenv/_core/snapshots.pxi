@@ -1,12 +1,5 @@
 # States of lanes: read, saved as snapshots (csrc/core/snapshot.h), loaded and set.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-from libc.string cimport memcpy
-
-
 cdef object _column(const void *data, object dtype, int64_t num_lanes, int size):
     """A copy, which users may keep."""
     cdef cnp.ndarray column = np.empty([num_lanes] + [size] * (size > 1), dtype)

@@ -1,11 +1,5 @@
 # Resets, steps and rollouts of lanes.
 
-import numpy as np
-
-cimport cython
-cimport numpy as cnp
-
-
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class SteppedLanes(Lanes):
     """Lanes that are reset and stepped together. Others may step them instead (`expect_resets`): then what `step_some`

@@ -1,14 +1,5 @@
 # The tables of env types, as Python objects.
 
-import math
-import os
-
-import numpy as np
-
-from batchenv.arguments.numbers import brief, number
-
-from libc.string cimport strcmp
-
 cdef enum:
     DEFAULT_FPS = 30  # of pictures whose type says no rate; as Gymnasium's RecordVideo takes it
 

@@ -1,13 +1,5 @@
 # Tensors of other libraries, looked at and made without Python in between.
 
-cimport cython
-cimport numpy as cnp
-from cpython.dict cimport PyDict_Next
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uint16_t
-
 # The structs of DLPack's C exchange interface, version 1, as far as they are used.
 
 cdef struct DlTensor:

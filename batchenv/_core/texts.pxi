@@ -1,10 +1,5 @@
 # Texts of which lanes write only the codes.
 
-from batchenv.text import Texts
-
-cimport cython
-cimport numpy as cnp
-
 cdef enum:
     MOST_KEPT = 65536  # texts that have been made, of one port
     MOST_LISTED = 4096  # codes of a port whose space knows its texts

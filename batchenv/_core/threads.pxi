@@ -1,14 +1,5 @@
 # How many threads can be used, and on which CPUs.
 
-import math
-import os
-
-import numpy as np
-from gymnasium import logger
-
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cython.parallel cimport prange
-
 cdef double _fork_ns = 0.0
 
 

@@ -1,12 +1,5 @@
 # Built-in transforms of observations and rewards.
 
-import math
-
-import numpy as np
-
-cimport numpy as cnp
-
-
 cdef int _fill_transform(be_transform *transform, dict values) except -1:
     """Fills `transform`. values: batchenv.backend.transforms.Transforms.core."""
     memset(transform, 0, sizeof(be_transform))

@@ -1,15 +1,6 @@
 # Calls from programs that XLA has compiled, which is what JAX runs. XLA has a C interface for such calls (its "FFI").
 # The structs below are those of its version 0 as far as they are used: new fields come at the end of them.
 
-import itertools
-
-import numpy as np
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-
-cimport cython
-cimport numpy as cnp
-from cpython.pycapsule cimport PyCapsule_New
-
 cdef extern from *:
     """
     /* Lets Python know this thread for as long as it lives. Otherwise Python would make and destroy a state for the
