@@ -6,10 +6,10 @@ import copy
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require
 from batchenv.check.trial import Step, Trial, difference, row, same
 
-THEME = "autoreset"
+THEME = Theme("autoreset")
 NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
 
 
@@ -24,8 +24,7 @@ def _to_the_end(trial: Trial, env: object) -> tuple[list[object], Step]:
     raise NotApplicable("no episode ended")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="NextStep: in the step after an episode's end, the lane's reward is 0 and both flags are False.",
     why="That step is a reset, not a transition. Wrappers do not count it, so a reward in it is lost, and a flag in it "
     "ends an episode without steps.",
@@ -44,8 +43,7 @@ def next_step_is_the_reset(trial: Trial) -> None:
             )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="NextStep: the action of the step after an episode's end does not matter.",
     why="It was chosen for the last observation of an episode that is over.",
     modes=NEXT,
@@ -69,8 +67,7 @@ def next_step_ignores_the_action(trial: Trial) -> None:
                 raise Violation(difference(rows[0], other, form))
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule='SameStep: infos["final_obs"][i] is the last observation of the episode that ended in lane i.',
     why="The observation that step returns belongs to the next episode already, so a learner that bootstraps at a "
     "truncation has only this one.",
@@ -90,8 +87,7 @@ def same_step_gives_final_obs(trial: Trial) -> None:
             )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule='SameStep: infos["_final_obs"] is a bool array, True for exactly the lanes that ended.',
     why="It says which entries of final_obs are valid; Gymnasium's VectorizeTransformObservation reads it.",
     modes=SAME,
@@ -105,13 +101,11 @@ def same_step_masks_final_obs(trial: Trial) -> None:
         )
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule='SameStep: infos["final_info"] is a dict with the last infos of the episodes that ended; "_final_info" '
     "is its mask.",
     why="All other infos belong to the new episode, so success flags and statistics of the old one are only there. "
     "SyncVectorEnv has it; none of Gymnasium's wrappers reads it.",
-    basis=PRACTICE,
     modes=SAME,
 )
 def same_step_gives_final_info(trial: Trial) -> None:
@@ -127,8 +121,7 @@ def same_step_gives_final_info(trial: Trial) -> None:
         )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="SameStep: at an episode's end, step returns the new episode's first observation, not the old one's last.",
     why="The next action is chosen for it. A lane that is not reset at this point goes on with one that is over.",
     modes=SAME,
@@ -148,8 +141,7 @@ def same_step_returns_the_new_episode(trial: Trial) -> None:
     )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="Disabled: lanes whose episodes ended go on after reset(options={'reset_mask': ended}).",
     why="Nothing else resets these lanes.",
     modes=DISABLED,
@@ -167,12 +159,10 @@ def disabled_goes_on_after_a_masked_reset(trial: Trial) -> None:
     )
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Disabled: step raises while a lane's episode is over.",
     why="Otherwise, if a reset is forgotten, an episode that has ended goes on, or the lane is reset unnoticed. "
     "SyncVectorEnv raises.",
-    basis=PRACTICE,
     modes=DISABLED,
 )
 def disabled_refuses_lanes_that_are_over(trial: Trial) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, Violation, check
+from batchenv.check.rules import Theme, Violation
 from batchenv.check.trial import Trial, difference, leaves, same
 
-THEME = "buffers"
+THEME = Theme("buffers")
 HELD = 24  # the results of so many steps are kept, which is more than the buffers that any env uses in turn
 
 
@@ -33,41 +33,33 @@ def _hold(trial: Trial, pick: Any) -> None:
             raise Violation(difference(then, now, f"what {what} returned was {{}}, later {{}}"))
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Observations that were returned do not change later.",
     why="Otherwise a list of them has the same step many times in the end, and nothing says so.",
-    basis=PRACTICE,
 )
 def observations_do_not_change_later(trial: Trial) -> None:
     _hold(trial, lambda result: result[0])
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Rewards and flags that were returned do not change later.",
     why="The reason is that of observations; and loops read the flags of one step after the next one.",
-    basis=PRACTICE,
 )
 def rewards_and_flags_do_not_change_later(trial: Trial) -> None:
     _hold(trial, lambda result: result[1:4])
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Infos that were returned do not change later.",
     why="final_obs and statistics are often read only when a rollout is complete.",
-    basis=PRACTICE,
 )
 def infos_do_not_change_later(trial: Trial) -> None:
     _hold(trial, lambda result: result[4])
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Writing into what was returned does not change what the env does.",
     why="Learners scale observations and mask rewards in place, which must not change the env's own state.",
-    basis=PRACTICE,
 )
 def results_may_be_written_into(trial: Trial) -> None:
     trial.need_repeatable()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from batchenv.check.rules import PRACTICE, Violation, brief, check, require, said
+from batchenv.check.rules import Theme, Violation, brief, require, said
 from batchenv.check.trial import Trial
 
-THEME = "closing"
+THEME = Theme("closing")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="close() may be called twice, and before any reset.",
     why="`finally:` blocks, wrappers and context managers may all call it.",
     needs_factory=True,
@@ -24,8 +23,7 @@ def close_may_be_called_twice(trial: Trial) -> None:
         raise Violation(f"the second close() raised {said(error)}") from None
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="env.closed is True after close().",
     why="VectorEnv.close documents it; wrappers and learners read it before they use the env again.",
     needs_factory=True,
@@ -38,11 +36,9 @@ def close_sets_closed(trial: Trial) -> None:
     require((before, after) == (False, True), f"env.closed was {brief(before)}, and is {brief(after)} after close()")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="step after close() raises.",
     why="Using a closed env is a mistake, and a crash if its memory has been freed.",
-    basis=PRACTICE,
     needs_factory=True,
 )
 def step_after_close_raises(trial: Trial) -> None:
@@ -56,11 +52,9 @@ def step_after_close_raises(trial: Trial) -> None:
     require(False, f"step after close() returned the rewards {brief(result[1], 60)}")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="reset after close() raises.",
     why="Otherwise a mistake stays hidden, or the env can be used only in part.",
-    basis=PRACTICE,
     needs_factory=True,
 )
 def reset_after_close_raises(trial: Trial) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, Violation, brief, check, require
+from batchenv.check.rules import Theme, Violation, brief, require
 from batchenv.check.trial import Trial
 
-THEME = "infos"
+THEME = Theme("infos")
 
 
 def _all_infos(trial: Trial) -> list[dict[str, Any]]:
@@ -18,8 +18,7 @@ def _all_infos(trial: Trial) -> list[dict[str, Any]]:
     return [record.start_infos, *(step.infos for step in steps)]
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="Every value in infos is an array with an entry per lane, or a dict of such arrays.",
     why="DictInfoToList and all code that reads infos[key][lane] rely on it.",
 )
@@ -38,8 +37,7 @@ def _require_entries(infos: dict[str, Any], lanes: int, where: str) -> None:
             raise Violation(f"infos of {lanes} lanes: {where}{key} is {brief(value)}")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="A mask infos['_key'] is a bool array of shape (num_envs,), and infos['key'] is there, too.",
     why="The mask says which lanes have the key, and wrappers index with it.",
 )
@@ -58,11 +56,9 @@ def _require_masks(infos: dict[str, Any], lanes: int) -> None:
             require(key[1:] in infos, f"infos have {key!r} but not {key[1:]!r}")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Every infos['key'] comes with its mask infos['_key'].",
     why="SyncVectorEnv always has the mask, so code that reads it raises KeyError here. (DictInfoToList needs none.)",
-    basis=PRACTICE,
 )
 def infos_have_masks(trial: Trial) -> None:
     for infos in _all_infos(trial):

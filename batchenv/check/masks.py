@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require, said
 from batchenv.check.trial import SHORT, Step, Trial, difference, leaves, row, same
 
-THEME = "masked reset"
+THEME = Theme("masked reset")
 
 
 def _mask(trial: Trial) -> np.ndarray:
@@ -56,13 +56,11 @@ def need_masks(trial: Trial) -> None:
         raise NotApplicable("masked resets do not work, see masked_reset_is_for_the_masked")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="reset(options={'reset_mask': mask}) resets the lanes in the mask. It returns the observations of all lanes, "
     "and those of lanes outside the mask do not change.",
     why="SyncVectorEnv and AsyncVectorEnv take a mask in every mode, and in Disabled nothing else starts a lane's next "
     "episode. An env that ignores the mask throws away running episodes.",
-    basis=PRACTICE,
 )
 def masked_reset_is_for_the_masked(trial: Trial) -> None:
     trial.need_lanes()
@@ -70,11 +68,9 @@ def masked_reset_is_for_the_masked(trial: Trial) -> None:
     require(not problem, problem)
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Lanes outside the mask go on as if nothing had happened.",
     why="Otherwise resetting one lane changes the episodes of others, and results depend on which lane ended when.",
-    basis=PRACTICE,
 )
 def masked_reset_spares_the_others(trial: Trial) -> None:
     trial.need_lanes()
@@ -98,11 +94,9 @@ def masked_reset_spares_the_others(trial: Trial) -> None:
             break
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="A mask that is not a bool array of shape (num_envs,), or has no True in it, raises.",
     why="A list, an int array or an empty mask is a mistake. If it is accepted, the wrong lanes are reset, or none.",
-    basis=PRACTICE,
 )
 def bad_masks_raise(trial: Trial) -> None:
     need_masks(trial)
@@ -121,12 +115,10 @@ def bad_masks_raise(trial: Trial) -> None:
         require(False, f"the mask {text} was accepted")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="reset leaves the caller's `options` as they were.",
     why="If an env removes reset_mask, it resets all lanes when the same dict is passed again, and wrappers that read "
     "the mask later do not find it: RecordEpisodeStatistics then forgets every lane's return.",
-    basis=PRACTICE,
 )
 def reset_leaves_options_alone(trial: Trial) -> None:
     env, _ = trial.start()
@@ -141,11 +133,9 @@ def reset_leaves_options_alone(trial: Trial) -> None:
         raise Violation(difference(before, options, "options {} became {}"))
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="A lane whose episode ended, and which was reset by a mask, takes its next action.",
     why="Otherwise the lane is reset twice, and the first action of the episode is lost.",
-    basis=PRACTICE,
     modes=("NextStep", "Disabled"),
 )
 def masked_reset_forgets_the_end(trial: Trial) -> None:

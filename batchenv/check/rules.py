@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 ALL_MODES = ("NextStep", "SameStep", "Disabled")
-CONTRACT = "contract"
-PRACTICE = "practice"
 
 
 class Violation(Exception):
@@ -41,22 +40,22 @@ class Check:
 CHECKS: list[Check] = []
 
 
-def check(
-    theme: str,
-    *,
-    rule: str,
-    why: str,
-    basis: str = CONTRACT,
-    modes: tuple[str, ...] = ALL_MODES,
-    needs_factory: bool = False,
-) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Adds the decorated function, which takes a `Trial`, to the checks; its name is the check's."""
+class Theme:
+    """What some rules are about. `contract` and `practice` add the decorated function, which takes a `Trial`, to the
+    checks of such rules, see `Check.basis`; its name is the check's."""
 
-    def add(function: Callable[[Any], None]) -> Callable[[Any], None]:
-        CHECKS.append(Check(function.__name__, theme, rule, why, basis, modes, needs_factory, function))
-        return function
+    def __init__(self, name: str):
+        self.contract, self.practice = partial(self._add, name, "contract"), partial(self._add, name, "practice")
 
-    return add
+    @staticmethod
+    def _add(
+        theme: str, basis: str, *, rule: str, why: str, modes: tuple[str, ...] = ALL_MODES, needs_factory: bool = False
+    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+        def add(function: Callable[[Any], None]) -> Callable[[Any], None]:
+            CHECKS.append(Check(function.__name__, theme, rule, why, basis, modes, needs_factory, function))
+            return function
+
+        return add
 
 
 def require(condition: Any, seen: str) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require, said
 from batchenv.check.trial import SEEDS, Trial, alike, difference, essence, row, same
 
-THEME = "reset and seeding"
+THEME = Theme("reset and seeding")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="Two calls of reset(seed=s) on one env, each followed by the same actions, lead to the same results.",
     why="If the seed is ignored, an experiment cannot be repeated, nor a policy be evaluated on fixed episodes.",
 )
@@ -32,8 +31,7 @@ def reseeding_replays(trial: Trial) -> None:
         )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="Two envs with the same seed and actions agree in everything, through the ends of episodes.",
     why="Otherwise runs are not reproducible. Typical causes are the clock, shared state, a random stream that is not "
     "seeded, and the order of threads.",
@@ -55,8 +53,7 @@ def two_envs_agree(trial: Trial) -> None:
             break
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="New envs that are reset without a seed differ.",
     why="Gymnasium documents that without a seed the system's entropy is used. If all workers play the same episodes, "
     "a learner gets less data than it counts.",
@@ -71,8 +68,7 @@ def unseeded_envs_differ(trial: Trial) -> None:
     )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="reset() without a seed goes on with the random stream instead of starting it again.",
     why="Otherwise every unseeded reset after a seeded one plays the same episode.",
 )
@@ -87,8 +83,7 @@ def reset_without_a_seed_goes_on(trial: Trial) -> None:
     )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="The lanes of one reset(seed=s) differ from one another.",
     why="Lanes that play the same episode cost as much as different ones, but give less data.",
 )
@@ -115,12 +110,10 @@ def _grouped(lanes: list[int], outcome: list[Any]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="Lane i of reset(seed=s) is lane 0 of reset(seed=s + i).",
     why="Then an episode can be repeated with another number of lanes, or in a single env. SyncVectorEnv does this; "
     "VectorEnv's documentation does not promise it.",
-    basis=PRACTICE,
 )
 def lane_i_has_seed_plus_i(trial: Trial) -> None:
     trial.need_lanes()
@@ -132,11 +125,9 @@ def lane_i_has_seed_plus_i(trial: Trial) -> None:
     )
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="reset takes a list of one seed per lane, and raises for a list of another length.",
     why="SyncVectorEnv and AsyncVectorEnv take a list, so evaluation code passes one. VectorEnv documents only an int.",
-    basis=PRACTICE,
 )
 def seeds_may_be_a_list(trial: Trial) -> None:
     env = trial.make()
@@ -154,8 +145,7 @@ def seeds_may_be_a_list(trial: Trial) -> None:
     require(False, f"with {trial.num_envs} lanes, reset(seed={[*seeds, 5]}) was accepted")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="After an episode has ended, reset(seed=s) and a step return what they return in a new env.",
     why="If the env still remembers that a lane has to be reset, the first action of the new episode is lost.",
 )
@@ -180,8 +170,7 @@ def reset_forgets_the_end(trial: Trial) -> None:
             raise Violation(difference(getattr(wanted, what), getattr(got, what), form))
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="The episodes of a lane start differently, if resets with different seeds do.",
     why="A lane that seeds itself again at every reset plays the same episode forever.",
 )

@@ -5,15 +5,14 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require
 from batchenv.check.trial import Trial
 
-FIRST = "first steps"
-THEME = "spaces and metadata"
+FIRST = Theme("first steps")
+THEME = Theme("spaces and metadata")
 
 
-@check(
-    FIRST,
+@FIRST.contract(
     rule="An env can be made; reset(seed=0) returns (observations, infos), and step(actions) returns five values.",
     why="Otherwise nothing else can be checked, and no learner can use the env.",
 )
@@ -29,8 +28,7 @@ def makes_resets_and_steps(trial: Trial) -> None:
     require(isinstance(result[4], dict), f"step(actions) returned as infos {brief(result[4])}")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="The env is a gymnasium.vector.VectorEnv.",
     why="Gymnasium's vector wrappers raise TypeError for anything else, and learners recognise vector envs by it.",
 )
@@ -39,8 +37,7 @@ def is_vector_env(trial: Trial) -> None:
     require(isinstance(env, VectorEnv), f"type(env).__mro__ is {[cls.__name__ for cls in type(env).__mro__]}")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="observation_space is single_observation_space batched num_envs times.",
     why="Wrappers and learners allocate buffers by it; if it is the single space, buffers have no axis of lanes.",
 )
@@ -49,8 +46,7 @@ def observation_space_is_batched(trial: Trial) -> None:
     _require_batched(env.observation_space, env.single_observation_space, env.num_envs)
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="action_space is single_action_space batched num_envs times.",
     why="env.step(env.action_space.sample()) is how users and tests drive an env; a single action is not a batch.",
 )
@@ -78,8 +74,7 @@ def _unlike(given: spaces.Space, wanted: spaces.Space, path: str = "") -> str:
     return next((text for key in theirs if (text := _unlike(ours[key], theirs[key], f"{path}/{key}"))), "")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule='metadata["autoreset_mode"] is a gymnasium.vector.AutoresetMode.',
     why="Without it make_vec warns and wrappers assume NextStep; if it is a str, they raise TypeError.",
 )
@@ -92,8 +87,7 @@ def autoreset_mode_is_declared(trial: Trial) -> None:
     require(isinstance(mode, AutoresetMode), f'metadata["autoreset_mode"] is {brief(mode)}, a {type(mode).__name__}')
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="An env that was made with an autoreset mode declares that mode.",
     why="If it declares another one, learners mix up the last observation of an episode and the first of the next one.",
 )
@@ -106,8 +100,7 @@ def autoreset_mode_is_the_one_asked_for(trial: Trial) -> None:
     require(mode.value == trial.asked, f"asked for {trial.asked}, metadata says {mode.value}")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="An env's metadata is its own: making another env does not change it.",
     why="Wrappers read the mode there when they are made; in a shared dict they find that of the last env made.",
 )
@@ -134,8 +127,7 @@ def metadata_is_the_envs_own(trial: Trial) -> None:
         )
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="num_envs is the number of lanes asked for, an int of at least 1.",
     why="Every buffer and loop of a learner depends on it.",
 )
@@ -146,18 +138,15 @@ def num_envs_is_right(trial: Trial) -> None:
         require(env.num_envs == trial.target.lanes, f"asked for {trial.target.lanes}, num_envs is {env.num_envs}")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="repr(env) works.",
     why="Gymnasium's warnings and errors print the env; if repr raises, its error hides them.",
-    basis=PRACTICE,
 )
 def has_a_repr(trial: Trial) -> None:
     require(isinstance(repr(trial.make()), str), "repr(env) is no str")
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="env.unwrapped.spec may be set to an EnvSpec, and the env goes on working.",
     why="gymnasium.make_vec sets the spec of every env that it makes; an env that keeps state of its own there breaks.",
     needs_factory=True,
@@ -175,8 +164,7 @@ def spec_can_be_set(trial: Trial) -> None:
     env.step(action)
 
 
-@check(
-    THEME,
+@THEME.contract(
     rule="gymnasium.make_vec(env.spec) makes the env again, with the same class, lanes, mode and spec.",
     why="Experiments are recorded by their spec, and repeated from it.",
     needs_factory=True,
@@ -204,11 +192,9 @@ def spec_round_trip(trial: Trial) -> None:
         again.close()
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="get_attr(name), if there is one, returns a tuple of num_envs values; unknown names raise AttributeError.",
     why="Code written for SyncVectorEnv reads one value per lane from it.",
-    basis=PRACTICE,
 )
 def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
     env, _ = trial.start()
@@ -225,11 +211,9 @@ def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
     require(False, f"get_attr('no_such_attribute') returned {brief(values)}")
 
 
-@check(
-    THEME,
+@THEME.practice(
     rule="set_attr(name, values), if there is one, raises ValueError for a list of the wrong length.",
     why="Otherwise some lanes silently keep the old value.",
-    basis=PRACTICE,
 )
 def set_attr_checks_the_length(trial: Trial) -> None:
     env, _ = trial.start()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from batchenv.check.rules import PRACTICE, NotApplicable, Violation, brief, check, require, said
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require, said
 from batchenv.check.trial import Trial, difference, leaves, row, same
 
-RETURNED = "what step and reset return"
-ACTIONS = "actions"
+RETURNED = Theme("what step and reset return")
+ACTIONS = Theme("actions")
 
 
 def _misfit(space: spaces.Space, obs: object) -> str:
@@ -65,8 +65,7 @@ def _seen(trial: Trial) -> list[tuple[str, object]]:
     return seen
 
 
-@check(
-    RETURNED,
+@RETURNED.contract(
     rule="Observations have the structure, shape and dtype of observation_space (that of num_envs single spaces).",
     why="Rollout buffers are allocated from the space; writing rows of another shape raises, or broadcasts silently.",
 )
@@ -76,8 +75,7 @@ def observations_fit_the_space(trial: Trial) -> None:
         require(not text, f"{what}: {text}")
 
 
-@check(
-    RETURNED,
+@RETURNED.contract(
     rule="Observations lie within the bounds of the space.",
     why="Learners scale observations by the bounds; NaN and values out of bounds end up in the network.",
 )
@@ -93,8 +91,7 @@ def observations_are_in_bounds(trial: Trial) -> None:
         require(False, f"{what}: {brief(obs)} is not in {brief(trial.batched_obs_space)}")
 
 
-@check(
-    RETURNED,
+@RETURNED.contract(
     rule="Rewards are a numeric array, terminations and truncations bool arrays, each of shape (num_envs,).",
     why="Flags of another dtype break indexing (with ints, a[flags] picks rows 0 and 1) and the operator `~`.",
 )
@@ -110,8 +107,7 @@ def rewards_and_flags_are_arrays(trial: Trial) -> None:
             )
 
 
-@check(
-    ACTIONS,
+@ACTIONS.contract(
     rule="step accepts env.action_space.sample().",
     why="This is the first thing that users write, and what benchmarks and Gymnasium's tests do.",
 )
@@ -127,11 +123,9 @@ def samples_are_taken(trial: Trial) -> None:
         raise Violation(f"step({brief(sample, 60)}) raised {said(error)}") from None
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="step does not write into the actions.",
     why="Learners store the same array in their rollout buffer.",
-    basis=PRACTICE,
 )
 def actions_are_left_alone(trial: Trial) -> None:
     env, _ = trial.start()
@@ -144,11 +138,9 @@ def actions_are_left_alone(trial: Trial) -> None:
             break
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="step before the first reset raises.",
     why="Otherwise it returns results of an episode that nobody has started.",
-    basis=PRACTICE,
     needs_factory=True,
 )
 def step_before_reset_raises(trial: Trial) -> None:
@@ -171,11 +163,9 @@ def _some(trial: Trial, count: int) -> object:
     return trial.batch([single.sample() for _ in range(count)])
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="A batch with one action too few raises.",
     why="If it is accepted, some lane reads memory that is not an action, or the process dies.",
-    basis=PRACTICE,
 )
 def too_few_actions_raise(trial: Trial) -> None:
     trial.need_lanes()
@@ -183,11 +173,9 @@ def too_few_actions_raise(trial: Trial) -> None:
     _must_raise(env, _some(trial, trial.num_envs - 1), f"{trial.num_envs - 1} actions for {trial.num_envs} lanes")
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="A batch with one action too many raises.",
     why="A batch of another size is always a mistake, and ignoring the additional action hides it.",
-    basis=PRACTICE,
 )
 def too_many_actions_raise(trial: Trial) -> None:
     env, _ = trial.start()
@@ -212,11 +200,9 @@ def _nan(trial: Trial) -> object:
     return action
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="A discrete action outside the space raises.",
     why="It is a bug of the caller. If it is accepted, the result is undefined, and memory may be read out of bounds.",
-    basis=PRACTICE,
 )
 def actions_out_of_range_raise(trial: Trial) -> None:
     action = _out_of_range(trial)
@@ -224,11 +210,9 @@ def actions_out_of_range_raise(trial: Trial) -> None:
     _must_raise(env, action, f"actions {brief(action)} for {trial.action_space}")
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="An action that is NaN raises, or at least leaves no NaN in the lane's observations.",
     why="A policy that has diverged returns NaN, and a lane whose state becomes NaN silently spoils all later batches.",
-    basis=PRACTICE,
 )
 def nan_actions_raise(trial: Trial) -> None:
     action = _nan(trial)
@@ -244,11 +228,9 @@ def nan_actions_raise(trial: Trial) -> None:
     )
 
 
-@check(
-    ACTIONS,
+@ACTIONS.practice(
     rule="A step that is refused changes nothing: the next valid step returns what it would have returned without it.",
     why="When the caller has caught the error, lanes that have moved are one step ahead of what the caller knows.",
-    basis=PRACTICE,
 )
 def refused_actions_change_nothing(trial: Trial) -> None:
     trial.need_repeatable()
