@@ -6,8 +6,8 @@ import copy
 
 import numpy as np
 
-from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require
-from batchenv.check.trial import Step, Trial, difference, row, same
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, must_raise, require
+from batchenv.check.trial import Step, Trial, require_same, row, same
 
 THEME = Theme("autoreset")
 NEXT, SAME, DISABLED = ("NextStep",), ("SameStep",), ("Disabled",)
@@ -62,9 +62,7 @@ def next_step_ignores_the_action(trial: Trial) -> None:
     for lane in np.flatnonzero(last.ended).tolist():
         rows = [row(trial.obs_space, step.obs, lane) for step in results]
         for other in rows[1:]:
-            if not same(rows[0], other):
-                form = f"lane {lane}, after its end: {{}} with one action, {{}} with another"
-                raise Violation(difference(rows[0], other, form))
+            require_same(rows[0], other, f"lane {lane}, after its end: {{}} with one action, {{}} with another")
 
 
 @THEME.contract(
@@ -170,9 +168,6 @@ def disabled_refuses_lanes_that_are_over(trial: Trial) -> None:
         trial.ends()
     env, _ = trial.start()
     taken, last = _to_the_end(trial, env)
-    try:
-        step = env.step(copy.deepcopy(taken[-1]))
-    except Exception:
-        return
     lane = int(np.flatnonzero(last.ended)[0])
-    require(False, f"the episode of lane {lane} had ended; one more step returned the reward {brief(step[1][lane])}")
+    seen = f"the episode of lane {lane} had ended; one more step returned the reward "
+    must_raise(lambda: env.step(copy.deepcopy(taken[-1])), seen, lambda got: brief(got[1][lane]))

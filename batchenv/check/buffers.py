@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import Theme, Violation
-from batchenv.check.trial import Trial, difference, leaves, same
+from batchenv.check.rules import Theme
+from batchenv.check.trial import Trial, leaves, require_same
 
 THEME = Theme("buffers")
 HELD = 24  # the results of so many steps are kept, which is more than the buffers that any env uses in turn
@@ -29,8 +29,7 @@ def _hold(trial: Trial, pick: Any) -> None:
             break
     env.reset(seed=2)
     for (what, now), then in zip(kept, before, strict=True):
-        if not same(now, then):
-            raise Violation(difference(then, now, f"what {what} returned was {{}}, later {{}}"))
+        require_same(then, now, f"what {what} returned was {{}}, later {{}}")
 
 
 @THEME.practice(
@@ -70,9 +69,8 @@ def results_may_be_written_into(trial: Trial) -> None:
     for count, (action, step) in enumerate(zip(actions, wanted, strict=False)):
         result = env.step(action)
         for place, what in enumerate(("obs", "rewards", "terminations", "truncations")):
-            if not same(getattr(step, what), result[place]):
-                form = f"after writing into the results, {what} of step {count} are {{}}, not {{}}"
-                raise Violation(difference(result[place], getattr(step, what), form))
+            form = f"after writing into the results, {what} of step {count} are {{}}, not {{}}"
+            require_same(result[place], getattr(step, what), form)
         _scribble(result[:4])
 
 

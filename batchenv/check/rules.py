@@ -64,6 +64,18 @@ def require(condition: Any, seen: str) -> None:
         raise Violation(seen)
 
 
+def must_raise(
+    call: Callable[[], Any], seen: str, shown: Callable[[Any], str] | None = None, kind: type[Exception] = Exception
+) -> None:
+    """Raises Violation if the call returns something instead of raising an exception of this kind. The message is
+    `seen`, and then what `shown` makes of what has been returned."""
+    try:
+        result = call()
+    except kind:
+        return
+    raise Violation(seen if shown is None else seen + shown(result))
+
+
 def brief(value: Any, most: int = 160) -> str:
     """`repr(value)` on one line, shortened."""
     text = " ".join(repr(value).split())

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require, said
-from batchenv.check.trial import SEEDS, Trial, alike, difference, essence, row, same
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, must_raise, require, said
+from batchenv.check.trial import SEEDS, Trial, alike, essence, require_same, row, same
 
 THEME = Theme("reset and seeding")
 
@@ -22,9 +22,7 @@ def reseeding_replays(trial: Trial) -> None:
     env = trial.make()
     first, again = trial.outcome(env, 3), trial.outcome(env, 3)
     for lane in range(trial.num_envs):
-        one, two = first[lane][0][0], again[lane][0][0]
-        if not same(one, two):
-            raise Violation(difference(one, two, f"reset(seed=3) gave lane {lane} {{}}, then {{}}"))
+        require_same(first[lane][0][0], again[lane][0][0], f"reset(seed=3) gave lane {lane} {{}}, then {{}}")
         require(
             same(first[lane], again[lane]),
             f"lane {lane} started in the same way after reset(seed=3), but the same actions gave other results",
@@ -39,15 +37,12 @@ def reseeding_replays(trial: Trial) -> None:
 )
 def two_envs_agree(trial: Trial) -> None:
     envs = [trial.start(7) for _ in range(2)]
-    if not same(envs[0][1], envs[1][1]):
-        raise Violation(difference(envs[0][1], envs[1][1], "observations of reset(seed=7) differ: {} and {}"))
+    require_same(envs[0][1], envs[1][1], "observations of reset(seed=7) differ: {} and {}")
     ends = 0
     for count, action in enumerate(trial.actions(min(300, trial.max_steps), seed=5)):
         one, two = (trial.roll_on(env, action) for env, _ in envs)
         for what in ("obs", "rewards", "terminations", "truncations", "restart"):
-            if not same(getattr(one, what), getattr(two, what)):
-                form = f"{what} of step {count} differ: {{}} and {{}}"
-                raise Violation(difference(getattr(one, what), getattr(two, what), form))
+            require_same(getattr(one, what), getattr(two, what), f"{what} of step {count} differ: {{}} and {{}}")
         ends += one.ended.any()
         if ends >= 5:
             break
@@ -138,11 +133,8 @@ def seeds_may_be_a_list(trial: Trial) -> None:
         raise Violation(f"reset(seed={seeds}) raised {said(error)}") from None
     if trial.reseeds and alike(trial.outcome(env, 10)[-1], trial.outcome(env, 10 + trial.num_envs - 1)[0]):
         require(same(listed, trial.outcome(env, 20)), f"reset(seed={seeds}) is not reset(seed=20)")
-    try:
-        env.reset(seed=[*seeds, 5])
-    except Exception:
-        return
-    require(False, f"with {trial.num_envs} lanes, reset(seed={[*seeds, 5]}) was accepted")
+    longer = [*seeds, 5]
+    must_raise(lambda: env.reset(seed=longer), f"with {trial.num_envs} lanes, reset(seed={longer}) was accepted")
 
 
 @THEME.contract(
@@ -165,9 +157,8 @@ def reset_forgets_the_end(trial: Trial) -> None:
     env.reset(seed=4)
     got = trial.step(env, action)
     for what in ("obs", "rewards", "terminations", "truncations"):
-        if not same(getattr(wanted, what), getattr(got, what)):
-            form = f"{what} of the first step: {{}} in a new env, {{}} after an end"
-            raise Violation(difference(getattr(wanted, what), getattr(got, what), form))
+        form = f"{what} of the first step: {{}} in a new env, {{}} after an end"
+        require_same(getattr(wanted, what), getattr(got, what), form)
 
 
 @THEME.contract(

@@ -5,7 +5,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, must_raise, require
 from batchenv.check.trial import Trial
 
 FIRST = Theme("first steps")
@@ -204,11 +204,9 @@ def get_attr_gives_one_value_a_lane(trial: Trial) -> None:
     require(
         isinstance(values, tuple) and len(values) == env.num_envs, f"get_attr('action_space') returned {brief(values)}"
     )
-    try:
-        values = env.get_attr("no_such_attribute")
-    except AttributeError:
-        return
-    require(False, f"get_attr('no_such_attribute') returned {brief(values)}")
+    must_raise(
+        lambda: env.get_attr("no_such_attribute"), "get_attr('no_such_attribute') returned ", brief, AttributeError
+    )
 
 
 @THEME.practice(
@@ -219,8 +217,6 @@ def set_attr_checks_the_length(trial: Trial) -> None:
     env, _ = trial.start()
     if not hasattr(env, "set_attr"):
         raise NotApplicable("there is no set_attr, which VectorEnv does not demand")
-    try:
-        env.set_attr("render_mode", [None] * (env.num_envs + 1))
-    except ValueError:
-        return
-    require(False, f"with {env.num_envs} lanes, set_attr('render_mode', [None] * {env.num_envs + 1}) was accepted")
+    many = env.num_envs + 1
+    seen = f"with {env.num_envs} lanes, set_attr('render_mode', [None] * {many}) was accepted"
+    must_raise(lambda: env.set_attr("render_mode", [None] * many), seen, kind=ValueError)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from batchenv.check.rules import NotApplicable, Theme, Violation, brief, require, said
-from batchenv.check.trial import Trial, difference, leaves, row, same
+from batchenv.check.rules import NotApplicable, Theme, Violation, brief, must_raise, require, said
+from batchenv.check.trial import Trial, leaves, require_same, row
 
 RETURNED = Theme("what step and reset return")
 ACTIONS = Theme("actions")
@@ -132,8 +132,7 @@ def actions_are_left_alone(trial: Trial) -> None:
     for action in trial.actions():
         before = copy.deepcopy(action)
         ended = np.logical_or(*env.step(action)[2:4])
-        if not same(action, before):
-            raise Violation(difference(before, action, "{} became {}"))
+        require_same(before, action, "{} became {}")
         if trial.mode == "Disabled" and ended.any():
             break
 
@@ -149,11 +148,8 @@ def step_before_reset_raises(trial: Trial) -> None:
 
 
 def _must_raise(env: Any, action: Any, what: str) -> None:
-    try:
-        result = env.step(action)
-    except Exception:
-        return
-    raise Violation(f"{what} was accepted; it returned the rewards {brief(result[1], 60)}")
+    seen = f"{what} was accepted; it returned the rewards "
+    must_raise(lambda: env.step(action), seen, lambda got: brief(got[1], 60))
 
 
 def _some(trial: Trial, count: int) -> object:
@@ -258,8 +254,7 @@ def refused_actions_change_nothing(trial: Trial) -> None:
             raise Violation(f"after {text} was refused, a valid step raised {said(error)}") from None
         for count, (one, two) in enumerate(zip(wanted, got, strict=False)):
             for what in ("obs", "rewards"):
-                if not same(getattr(one, what), getattr(two, what)):
-                    form = f"after {text} was refused, step {count} gave as {what} {{}} instead of {{}}"
-                    raise Violation(difference(getattr(two, what), getattr(one, what), form))
+                form = f"after {text} was refused, step {count} gave as {what} {{}} instead of {{}}"
+                require_same(getattr(two, what), getattr(one, what), form)
     if not refused:
         raise NotApplicable("no invalid action was refused")

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
-from batchenv.check.rules import NotApplicable, brief, said
+from batchenv.check.rules import NotApplicable, Violation, brief, said
 from batchenv.check.target import Target
 
 SHORT = 8  # steps that show what a lane does
@@ -106,6 +106,12 @@ def difference(one: Any, two: Any, form: str, path: str = "") -> str:
         )
     text = form.format(brief(one, _SHOWN), brief(two, _SHOWN))
     return f"{text}, in {path}" if path else text
+
+
+def require_same(one: Any, two: Any, form: str) -> None:
+    """Raises Violation, with what differs, unless two results are the `same`. form: as in `difference`."""
+    if not same(one, two):
+        raise Violation(difference(one, two, form))
 
 
 def _first_place(one: Any, two: Any) -> tuple[int, ...] | None:
