@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # What makes an environment written in Python: an id, a spec of Gymnasium's, a function, or a list of these, per lane.
 MakeEnv: TypeAlias = str | EnvSpec | Callable[..., Any] | Sequence[str | Callable[..., Any]]
+Xml: TypeAlias = str | os.PathLike[str]  # of a MuJoCo model: its text, or the path of its file
 _OF_ONE_PLAYER = DEFAULTS.keys() - {"record_episode_statistics"}
 
 
@@ -108,7 +109,7 @@ reserved.update(_taken())
 
 @overload
 def make_mujoco(
-    xml: str | os.PathLike[str],
+    xml: Xml,
     num_envs: int = 1,
     *,
     frame_skip: int = 1,
@@ -117,41 +118,25 @@ def make_mujoco(
     **kwargs: Any,
 ) -> BatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["gym"], **kwargs: Any
-) -> GymBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["gym"], **kwargs: Any) -> GymBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["envpool_gym"], **kwargs: Any
-) -> PoolBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["envpool_gym"], **kwargs: Any) -> PoolBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["dm"], **kwargs: Any
-) -> DmBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["dm"], **kwargs: Any) -> DmBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["torch"], **kwargs: Any
-) -> TorchBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["torch"], **kwargs: Any) -> TorchBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["torchrl"], **kwargs: Any
-) -> TorchRLBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["torchrl"], **kwargs: Any) -> TorchRLBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["sb3"], **kwargs: Any
-) -> BatchVecEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["sb3"], **kwargs: Any) -> BatchVecEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["tianshou"], **kwargs: Any
-) -> TianshouBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["tianshou"], **kwargs: Any) -> TianshouBatchEnv: ...
 @overload
-def make_mujoco(
-    xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: Literal["rl_games"], **kwargs: Any
-) -> RlGamesBatchEnv: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["rl_games"], **kwargs: Any) -> RlGamesBatchEnv: ...
 @overload
-def make_mujoco(xml: str | os.PathLike[str], num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
+def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
 def make_mujoco(
-    xml: str | os.PathLike[str],
+    xml: Xml,
     num_envs: int = 1,
     *,
     frame_skip: int = 1,
