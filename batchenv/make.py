@@ -136,12 +136,7 @@ def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: Literal["rl_games"], *
 @overload
 def make_mujoco(xml: Xml, num_envs: int = 1, *, env_type: str, **kwargs: Any) -> Any: ...
 def make_mujoco(
-    xml: Xml,
-    num_envs: int = 1,
-    *,
-    frame_skip: int = 1,
-    observation: Sequence[str] = ("qpos", "qvel"),
-    **kwargs: Any,
+    xml: Xml, num_envs: int = 1, *, frame_skip: int = 1, observation: Sequence[str] = ("qpos", "qvel"), **kwargs: Any
 ) -> Any:
     """Makes `num_envs` lanes (copies) of a MuJoCo model of your own.
 

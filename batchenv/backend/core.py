@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batchenv import _core, text
 from batchenv.arguments.messages import unknown_keyword, unknown_option
 from batchenv.backend.lanes import spread, state_columns
-from batchenv.backend.protocol import Backend, Drawer, Layout, ResetNeeded, Shortcuts
+from batchenv.backend.protocol import Backend, Drawer, Flags, InfoDict, Layout, Options, ResetNeeded, Shortcuts
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.transforms import DEFAULTS, Transforms, flag
 from batchenv.backend.translator import Translator
@@ -166,13 +166,11 @@ class CoreBackend(Backend):
     def shortcuts(self) -> Shortcuts:
         return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)
 
-    def reset(
-        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         self._check_options(options)
         return self.core.deliver(self.core.reset(seeds, mask, options))
 
-    def _check_options(self, options: dict[str, Any] | None) -> None:
+    def _check_options(self, options: Options) -> None:
         """Raises ValueError for a reset option that the C type does not have."""
         for name, value in (options or {}).items():
             if name not in self._options:
@@ -189,7 +187,7 @@ class CoreBackend(Backend):
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         return self.core.send(actions, env_id)
 
-    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Any, options: Options) -> None:
         self._check_options(options)
         self.core.queue_reset(seeds, options)
 

@@ -28,8 +28,11 @@ __all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "Layout", "Rese
 Observations: TypeAlias = NDArray[Any] | Any
 Rewards: TypeAlias = NDArray[np.floating[Any]]  # float64, or float32 with reward_dtype
 Flags: TypeAlias = NDArray[np.bool_]
-Step: TypeAlias = tuple[Observations, Rewards, Flags, Flags, dict[str, Any]]
+InfoDict: TypeAlias = dict[str, Any]  # in Gymnasium's form
+Step: TypeAlias = tuple[Observations, Rewards, Flags, Flags, InfoDict]
 Actions: TypeAlias = ArrayLike | Mapping[str, Any] | tuple[Any, ...]
+Options: TypeAlias = dict[str, Any] | None  # of a reset
+Arguments: TypeAlias = Sequence[tuple[Any, ...]]  # of calls: a tuple for each
 Out: TypeAlias = Sequence[Any] | None  # four arrays to write into, each of which may be None
 EnvIds: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]  # the numbers of lanes, in this order
 Lanes: TypeAlias = int | np.integer[Any] | slice | EnvIds | Flags  # for `lanes.lane_indices`
@@ -119,9 +122,7 @@ class Backend(Protocol):
         return Shortcuts()
 
     @abstractmethod
-    def reset(
-        self, seeds: Seeds, mask: Flags | None, options: dict[str, Any] | None
-    ) -> tuple[Observations, dict[str, Any]]:
+    def reset(self, seeds: Seeds, mask: Flags | None, options: Options) -> tuple[Observations, InfoDict]:
         """Starts new episodes. If all lanes are reset, lanes in flight are waited for, and their results are dropped.
 
         Args:
@@ -163,7 +164,7 @@ class Backend(Protocol):
         """Sends lanes to be stepped and returns their numbers. env_id: the numbers; None: the lanes last received."""
         raise self._lacks("send()")
 
-    def send_reset(self, seeds: Seeds, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Seeds, options: Options) -> None:
         """Sends all lanes to be reset. Lanes in flight are waited for, and their results are dropped."""
         raise self._lacks("async_reset()")
 
@@ -237,9 +238,7 @@ class Backend(Protocol):
         """The value of one of `attributes` in each lane."""
         raise KeyError(name)
 
-    def apply(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
-    ) -> Sequence[Any]:
+    def apply(self, function: Callable[..., Any], arguments: Arguments, lanes: Sequence[int]) -> Sequence[Any]:
         """What `function(env, *arguments[k])` returns for the env of lane `lanes[k]`, called where this env is, which
         may be another process. `env_calls` has functions for it."""
         raise self._lacks("a question to the envs")

@@ -139,8 +139,7 @@ def num_envs_is_right(trial: Trial) -> None:
 
 
 @THEME.practice(
-    rule="repr(env) works.",
-    why="Gymnasium's warnings and errors print the env; if repr raises, its error hides them.",
+    rule="repr(env) works.", why="Gymnasium's warnings and errors print the env; if repr raises, its error hides them."
 )
 def has_a_repr(trial: Trial) -> None:
     require(isinstance(repr(trial.make()), str), "repr(env) is no str")

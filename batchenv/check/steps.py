@@ -124,8 +124,7 @@ def samples_are_taken(trial: Trial) -> None:
 
 
 @ACTIONS.practice(
-    rule="step does not write into the actions.",
-    why="Learners store the same array in their rollout buffer.",
+    rule="step does not write into the actions.", why="Learners store the same array in their rollout buffer."
 )
 def actions_are_left_alone(trial: Trial) -> None:
     env, _ = trial.start()

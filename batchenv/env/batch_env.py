@@ -12,11 +12,11 @@ from gymnasium.vector import AutoresetMode
 
 from batchenv import _core
 from batchenv.arguments.numbers import integer
-from batchenv.arguments.seeds import check_seed, read_seed
+from batchenv.arguments.seeds import Seeds, check_seed, read_seed
 from batchenv.arguments.settings import MAX_ENVS, affinity, check_autoreset, check_env_id, check_options
 from batchenv.backend.lanes import lane_indices, result_of_lanes
 from batchenv.backend.origin import Origin
-from batchenv.backend.protocol import Actions, Backend, EnvIds, Flags, Lanes, Observations, Out, Seeds, Step
+from batchenv.backend.protocol import Actions, Backend, EnvIds, Flags, InfoDict, Lanes, Observations, Options, Out, Step
 from batchenv.backend.results import converted
 from batchenv.env.access import Access
 from batchenv.env.flight import Flights
@@ -256,12 +256,8 @@ class BatchEnv(Flights, Rollouts, Access):
     # ---- reset and step ---------------------------------------------------------------------------------------------
 
     def reset(
-        self,
-        env_id: EnvIds | None = None,
-        *,
-        seed: int | list[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Observations, dict[str, Any]]:
+        self, env_id: EnvIds | None = None, *, seed: Seeds = None, options: Options = None
+    ) -> tuple[Observations, InfoDict]:
         """Starts new episodes in all lanes, or in those of `options["reset_mask"]` or `env_id`.
 
         Args:
@@ -288,9 +284,7 @@ class BatchEnv(Flights, Rollouts, Access):
             return self._reset_some(env_id, seed, options)
         return self._reset_lanes(seed, *check_options(options, self.num_envs))
 
-    def _reset_lanes(
-        self, seed: Any, mask: Flags | None, values: dict[str, Any] | None
-    ) -> tuple[Observations, dict[str, Any]]:
+    def _reset_lanes(self, seed: Any, mask: Flags | None, values: Options) -> tuple[Observations, InfoDict]:
         """`reset` of the lanes of a mask (None: of all), with these options for the environment. It gets None where
         there are none, as from Gymnasium; a dict of options that has only a "reset_mask" leaves it an empty one."""
         seeds = check_seed(seed, self.num_envs)
@@ -302,7 +296,7 @@ class BatchEnv(Flights, Rollouts, Access):
         self._show()
         return result
 
-    def _reset_some(self, env_id: EnvIds, seed: Any, options: Any) -> tuple[Observations, dict[str, Any]]:
+    def _reset_some(self, env_id: EnvIds, seed: Any, options: Any) -> tuple[Observations, InfoDict]:
         """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
         lanes = check_env_id(env_id, options, self.num_envs)
         _, values = check_options(options, self.num_envs)
@@ -311,8 +305,8 @@ class BatchEnv(Flights, Rollouts, Access):
         return converted(lambda *result: result_of_lanes(result, lanes), self._reset_lanes, seed, mask, values)
 
     def _held_reset(
-        self, backend: Backend, seeds: Seeds, mask: Flags | None, options: dict[str, Any] | None
-    ) -> tuple[Observations, dict[str, Any]]:
+        self, backend: Backend, seeds: Seeds, mask: Flags | None, options: Options
+    ) -> tuple[Observations, InfoDict]:
         """`reset` with checked arguments, while the batch is held."""
         if mask is not None and self._seeder.known is None:
             raise ResetNeeded("options['reset_mask'] before any full reset: call env.reset() once first")

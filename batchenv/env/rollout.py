@@ -31,12 +31,7 @@ class Rollouts(Base):
     """`BatchEnv.rollout`."""
 
     def rollout(
-        self,
-        actions: Actions | int,
-        *,
-        policy: str | None = None,
-        seed: int | None = None,
-        out: Out = None,
+        self, actions: Actions | int, *, policy: str | None = None, seed: int | None = None, out: Out = None
     ) -> Rollout:
         """T steps of all lanes in one call, exactly as T calls of `step` would take them.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv.backend.core import CoreBackend
 from batchenv.backend.env_calls import call_env, get_attribute, set_attribute
-from batchenv.backend.protocol import Backend
+from batchenv.backend.protocol import Backend, InfoDict, Options
 from batchenv.env.batch_env import BatchEnv
 
 
@@ -40,14 +40,12 @@ def keep_infos_apart(env: BatchEnv) -> None:
     env._open().tell_apart()
 
 
-def reset_lanes(
-    env: BatchEnv, seed: Any, mask: NDArray[Any] | None, options: dict[str, Any] | None
-) -> tuple[Any, dict[str, Any]]:
+def reset_lanes(env: BatchEnv, seed: Any, mask: NDArray[Any] | None, options: Options) -> tuple[Any, InfoDict]:
     """As `BatchEnv.reset`, of the lanes of a mask (None: of all). options: the environment's; None: it gets none."""
     return env._reset_lanes(seed, mask, options)
 
 
-def reset_while_held(env: BatchEnv, seeds: Sequence[int | None]) -> tuple[Any, dict[str, Any]]:
+def reset_while_held(env: BatchEnv, seeds: Sequence[int | None]) -> tuple[Any, InfoDict]:
     """Resets all lanes of an env that is held, with a seed each; returns observations and infos."""
     return env._held_reset(env._open(), list(seeds), None, None)
 

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from batchenv.backend.protocol import InfoDict
 from batchenv.backend.results import Apart, Notes, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -57,14 +58,12 @@ class AgentViews(ABC):
         """What `BatchEnv.step` takes, of {agent: actions of all lanes} that have been checked."""
 
     @abstractmethod
-    def reset_result(
-        self, observations: Any, infos: dict[str, Any]
-    ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
+    def reset_result(self, observations: Any, infos: InfoDict) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
         """By agent, what `BatchEnv.reset` has returned."""
 
     @abstractmethod
     def step_result(
-        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
+        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: InfoDict
     ) -> tuple[dict[Any, Any], ...]:
         """By agent, what `BatchEnv.step` has returned."""
 
@@ -76,7 +75,7 @@ class AgentViews(ABC):
         """(num_envs, agents) by agent."""
         return {agent: table[:, k].copy() for k, agent in enumerate(self.agents)}
 
-    def _common(self, infos: dict[str, Any]) -> dict[str, Any]:
+    def _common(self, infos: InfoDict) -> dict[str, Any]:
         """Infos that are of all agents alike."""
         return {key: value for key, value in infos.items() if key not in self._not_common}
 
@@ -85,7 +84,7 @@ class _OwnParts(AgentViews):
     """Agents whose lanes say by agent what is an agent's own."""
 
     @abstractmethod
-    def _own(self, infos: dict[str, Any], agent: Any) -> dict[str, Any]:
+    def _own(self, infos: InfoDict, agent: Any) -> dict[str, Any]:
         """An agent's own infos."""
 
     @abstractmethod
@@ -93,7 +92,7 @@ class _OwnParts(AgentViews):
         """An agent's part of a lane's last observation. active: whether it was in the last step."""
 
     def _infos(
-        self, infos: dict[str, Any], active: NDArray[np.bool_], playing: NDArray[np.bool_]
+        self, infos: InfoDict, active: NDArray[np.bool_], playing: NDArray[np.bool_]
     ) -> dict[Any, dict[str, Any]]:
         """{agent: infos of all agents and its own, with "active" and "playing" of (num_envs, agents)}."""
         rows, common, by_agent = len(active), self._common(infos), {}
@@ -136,7 +135,7 @@ class AtariViews(AgentViews):
     def actions(self, actions: dict[str, Any]) -> NDArray[np.int64]:
         return np.stack([actions[agent] for agent in self.agents], axis=1)
 
-    def reset_result(self, observations: Any, infos: dict[str, Any]) -> Any:
+    def reset_result(self, observations: Any, infos: InfoDict) -> Any:
         started = infos["_player_lives"]
         self._ended[started] = False
         self._lives = np.where(started[:, None], infos["player_lives"], self._lives)
@@ -144,9 +143,7 @@ class AtariViews(AgentViews):
         nobody = np.zeros_like(self._out)
         return dict.fromkeys(self.agents, observations), self._infos(infos, ~self._out, nobody, self._lives)
 
-    def step_result(
-        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
-    ) -> Any:
+    def step_result(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: InfoDict) -> Any:
         ended, lives, mode = terminated | truncated, infos["player_lives"], self._env.autoreset_mode
         last = lives  # those after the step
         if mode is AutoresetMode.SAME_STEP and ended.any():
@@ -166,7 +163,7 @@ class AtariViews(AgentViews):
         )
 
     def _infos(
-        self, infos: dict[str, Any], active: NDArray[np.bool_], lost: NDArray[np.bool_], last: NDArray[np.int32]
+        self, infos: InfoDict, active: NDArray[np.bool_], lost: NDArray[np.bool_], last: NDArray[np.int32]
     ) -> dict[str, dict[str, Any]]:
         """{agent: the lanes' infos, with what is the agent's own in the place of player one's}."""
         common, by_agent = self._common(infos), {}
@@ -217,15 +214,13 @@ class PortViews(_OwnParts):
     def actions(self, actions: dict[Any, Any]) -> dict[Any, Any]:
         return actions
 
-    def reset_result(self, observations: Any, infos: dict[str, Any]) -> Any:
+    def reset_result(self, observations: Any, infos: InfoDict) -> Any:
         started = self._env.state["elapsed_steps"] == 0
         self._active[started], self._out[started], self._ended[started] = True, False, False
         playing = ~self._out & ~self._ended[:, None]
         return self._observations(observations, self._active), self._infos(infos, self._active, playing)
 
-    def step_result(
-        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
-    ) -> Any:
+    def step_result(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: InfoDict) -> Any:
         ended, same_step = terminated | truncated, self._env.autoreset_mode is AutoresetMode.SAME_STEP
         active = self._active = ~self._out
         if self._env.autoreset_mode is AutoresetMode.NEXT_STEP:  # in lanes that ended before, this was the reset
@@ -246,7 +241,7 @@ class PortViews(_OwnParts):
             self._infos(infos, active, playing),
         )
 
-    def _flags(self, infos: dict[str, Any], which: int) -> NDArray[np.bool_]:
+    def _flags(self, infos: InfoDict, which: int) -> NDArray[np.bool_]:
         """Which agents the type says are terminated (0) or truncated (1); nobody where it says nothing."""
         nobody = np.zeros(self._env.num_envs, bool)
         flags = [
@@ -264,7 +259,7 @@ class PortViews(_OwnParts):
             for k, agent in enumerate(self.agents)
         }
 
-    def _own(self, infos: dict[str, Any], agent: Any) -> dict[str, Any]:
+    def _own(self, infos: InfoDict, agent: Any) -> dict[str, Any]:
         return {key: value for key, value in infos.get(agent, {}).items() if key not in _FLAGS}
 
     def _final_observation(self, agent: Any, final: Any, active: np.bool_) -> Any:
@@ -319,13 +314,11 @@ class WorkerViews(_OwnParts):
             group.name: joined(group.space, [actions[agent] for agent in group.agents]) for group in self._layout.taken
         }
 
-    def reset_result(self, observations: Any, infos: dict[str, Any]) -> Any:
+    def reset_result(self, observations: Any, infos: InfoDict) -> Any:
         flags = observations[FLAGS].view(np.bool_)
         return self._observations(observations), self._infos(infos, flags[:, Flag.ACTIVE], flags[:, Flag.PLAYING])
 
-    def step_result(
-        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
-    ) -> Any:
+    def step_result(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: InfoDict) -> Any:
         table, flags = observations[REWARDS], observations[FLAGS].view(np.bool_)
         playing = flags[:, Flag.PLAYING].copy()
         known, _, _ = parted(infos)
@@ -354,14 +347,14 @@ class WorkerViews(_OwnParts):
         group, k = self._places[agent]
         return apart(group.space, observations[group.name], (*lanes, k))
 
-    def _own(self, infos: dict[str, Any], agent: Any) -> dict[str, Any]:
+    def _own(self, infos: InfoDict, agent: Any) -> dict[str, Any]:
         return infos.get(of(agent), {})
 
     def _final_observation(self, agent: Any, final: Any, active: np.bool_) -> Any:
         return self._part(agent, final)
 
     def _infos(
-        self, infos: dict[str, Any], active: NDArray[np.bool_], playing: NDArray[np.bool_]
+        self, infos: InfoDict, active: NDArray[np.bool_], playing: NDArray[np.bool_]
     ) -> dict[Any, dict[str, Any]]:
         if not isinstance(infos, Apart):
             return super()._infos(infos, active, playing)

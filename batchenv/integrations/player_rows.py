@@ -11,6 +11,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from batchenv.arguments.seeds import Seeds
+from batchenv.backend.protocol import Flags, InfoDict, Options
 from batchenv.backend.results import Apart, Notes, converted, parted
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
@@ -76,9 +78,7 @@ class PlayerVectorEnv(VectorEnv):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.parallel!r})"
 
-    def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Options = None) -> tuple[Any, InfoDict]:
         """Starts new episodes in all lanes.
 
         Args:
@@ -95,9 +95,7 @@ class PlayerVectorEnv(VectorEnv):
             raise ValueError("options['reset_mask'] cannot be used where players are rows: lanes reset themselves")
         return converted(self._reset_result, self.parallel.reset, seed=seed, options=options)
 
-    def reset_lanes(
-        self, seed: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset_lanes(self, seed: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         """As `reset`, of the lanes of a mask (None: of all): rows of the others have their present observations."""
         return converted(self._reset_result, self.parallel._reset_lanes, seed, mask, options)
 
@@ -135,9 +133,7 @@ class PlayerVectorEnv(VectorEnv):
             )
         return array[k :: len(self.agents)]
 
-    def _reset_result(
-        self, observations: dict[Any, Any], infos: dict[Any, dict[str, Any]]
-    ) -> tuple[Any, dict[str, Any]]:
+    def _reset_result(self, observations: dict[Any, Any], infos: dict[Any, dict[str, Any]]) -> tuple[Any, InfoDict]:
         return self._observations(observations), self._infos([infos[agent] for agent in self.agents])
 
     def _step_result(

@@ -10,7 +10,8 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv._core import dones_and_rewards
-from batchenv.arguments.seeds import check_seed
+from batchenv.arguments.seeds import Seeds, check_seed
+from batchenv.backend.protocol import InfoDict
 from batchenv.backend.results import converted, parted
 from batchenv.env import factory, wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -54,7 +55,7 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
         wrapping.keep_infos_apart(env)  # nobody reads those of single environments
         self._next_seed: Any = None
 
-    def seed(self, seed: int | list[int | None] | None) -> None:
+    def seed(self, seed: Seeds) -> None:
         """Seeds the next `reset`, as its argument would in `BatchEnv.reset`.
 
         Raises:
@@ -87,9 +88,7 @@ class RlGamesBatchEnv(Wrapper, IVecEnv):
         return converted(self._step_result, self.env.step, np.asarray(actions))
 
     @staticmethod
-    def _step_result(
-        observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]
-    ) -> Any:
+    def _step_result(observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: InfoDict) -> Any:
         dones, rewards = dones_and_rewards(terminations, truncations, rewards)
         info = {"time_outs": truncations > terminations}
         infos, _, _ = parted(infos)

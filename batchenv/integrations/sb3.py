@@ -161,11 +161,7 @@ class BatchVecEnv(LanesVecEnv):
         ValueError: it has another autoreset mode, a batch_size, or `copy=False`.
     """
 
-    DEFAULTS = {
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-        "clip_actions": True,
-        "record_episode_statistics": True,
-    }
+    DEFAULTS = {"autoreset_mode": AutoresetMode.SAME_STEP, "clip_actions": True, "record_episode_statistics": True}
 
     def __init__(self, env: BatchEnv):
         if not isinstance(env, BatchEnv):

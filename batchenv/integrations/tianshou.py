@@ -12,8 +12,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
-from batchenv.arguments.seeds import check_seed, lane_seeds
+from batchenv.arguments.seeds import Seeds, check_seed, lane_seeds
 from batchenv.backend.lanes import lane_indices, rows_of
+from batchenv.backend.protocol import InfoDict, Options
 from batchenv.backend.results import converted, infos_into_dicts, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -113,7 +114,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
 
     # Keywords of other names are refused, which Tianshou hands on to its environments.
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, env_id: Any = None, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self, env_id: Any = None, *, seed: Seeds = None, options: Options = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Starts new episodes.
 
@@ -172,13 +173,11 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
             )
         return converted(self._step_result, self.env.recv)
 
-    def _reset_result(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, NDArray[Any]]:
+    def _reset_result(self, observations: Any, infos: InfoDict) -> tuple[Any, NDArray[Any]]:
         lanes = self._lanes_of(infos)
         return self._rows(observations, len(lanes)), self._dicts(infos, len(lanes))
 
-    def _step_result(
-        self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: dict[str, Any]
-    ) -> Any:
+    def _step_result(self, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: InfoDict) -> Any:
         lanes = self._lanes_of(infos)
         dicts = self._dicts(infos, len(lanes))
         for info, lane in zip(dicts, lanes.tolist(), strict=True):
@@ -186,7 +185,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         self._flying[lanes] = False
         return self._rows(observations, len(lanes)), rewards, terminated, truncated, dicts
 
-    def _lanes_of(self, infos: dict[str, Any]) -> NDArray[np.int64]:
+    def _lanes_of(self, infos: InfoDict) -> NDArray[np.int64]:
         """The lanes of the rows of a result."""
         return parted(infos)[0].get("env_id", self.all_env_ids)
 
@@ -196,7 +195,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
             return observations
         return _objects([rows_of(observations, row) for row in range(count)])
 
-    def _dicts(self, infos: dict[str, Any], count: int) -> NDArray[Any]:
+    def _dicts(self, infos: InfoDict, count: int) -> NDArray[Any]:
         dicts: list[dict[str, Any]] = [{} for _ in range(count)]
         infos_into_dicts(infos, dicts, ("env_id",))
         return _objects(dicts)

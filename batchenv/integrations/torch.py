@@ -8,7 +8,8 @@ from typing import Any
 from gymnasium import spaces
 
 from batchenv._core import Tensors, TensorSteps
-from batchenv.backend.protocol import LaneError
+from batchenv.arguments.seeds import Seeds
+from batchenv.backend.protocol import InfoDict, LaneError, Options
 from batchenv.backend.results import converted, final_rows
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -79,9 +80,7 @@ class TorchBatchEnv(TensorSteps, Wrapper):
         wrapping.keep_infos_apart(self.env)
         self._tensors.finals_only = True
 
-    def reset(
-        self, env_id: Any = None, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, env_id: Any = None, *, seed: Seeds = None, options: Options = None) -> tuple[Any, InfoDict]:
         """Starts new episodes, as `BatchEnv.reset`. The "reset_mask" of options, and env_id, may be tensors.
 
         Returns:
@@ -91,7 +90,7 @@ class TorchBatchEnv(TensorSteps, Wrapper):
             options = {name: arrays(value) for name, value in options.items()}
         return converted(self._result, self.env.reset, arrays(env_id), seed=seed, options=options)
 
-    def _reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    def _reset_lanes(self, seed: Any, mask: Any, options: Options) -> tuple[Any, InfoDict]:
         """`wrapping.reset_lanes`, with tensors."""
         return converted(self._result, wrapping.reset_lanes, self.env, seed, arrays(mask), options)
 
@@ -195,6 +194,6 @@ class TorchBatchEnv(TensorSteps, Wrapper):
     def _rollout(self, *result: Any) -> Rollout:
         return Rollout(*map(self._on_device, result))
 
-    def _infos(self, infos: dict[str, Any]) -> dict[str, Any]:
+    def _infos(self, infos: InfoDict) -> dict[str, Any]:
         """Infos of any call, with tensors."""
         return self._moved(self._tensors.of_infos(infos)) if infos else infos

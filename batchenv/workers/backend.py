@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend.core import CoreBackend
 from batchenv.backend.env_calls import call_env, get_attribute
-from batchenv.backend.protocol import Drawer, LaneError, Shortcuts
+from batchenv.backend.protocol import Arguments, Drawer, Flags, InfoDict, LaneError, Options, Shortcuts
 from batchenv.backend.results import Apart, Notes
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.translator import Translator
@@ -35,9 +35,7 @@ NOTES = "\0notes"  # a key beside those of infos
 _FINAL = ("final_info", "_final_info", "final_obs", "_final_obs")  # what a step says of episodes that have ended
 
 
-def gather(
-    infos: dict[str, Any], notes: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False
-) -> dict[str, Any]:
+def gather(infos: InfoDict, notes: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False) -> dict[str, Any]:
     """The infos of these lanes with what envs have said, and what they have said of episodes that have ended.
 
     Args:
@@ -81,7 +79,7 @@ class _Infos(VectorEnv):
                 raise self._refusal(infos, info, row, problem) from problem
         return infos
 
-    def _refusal(self, infos: dict[str, Any], info: dict[str, Any], row: int, problem: Exception) -> Exception:
+    def _refusal(self, infos: InfoDict, info: dict[str, Any], row: int, problem: Exception) -> Exception:
         """Says which info of a row cannot be put among those of the rows before it."""
         for key, value in info.items():
             try:
@@ -303,9 +301,7 @@ class PythonBackend(EnvBackend):
     def shortcuts(self) -> Shortcuts:
         return Shortcuts()
 
-    def reset(
-        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         self._order(seeds, mask, options)
         return self.complete(super().reset, self._stream(), mask, {})
 
@@ -313,7 +309,7 @@ class PythonBackend(EnvBackend):
         """The seed of the C core's random streams, which nobody draws from; snapshots need them to be sound."""
         return 0 if self.core.needs_reset else None
 
-    def _order(self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None) -> None:
+    def _order(self, seeds: Any, mask: Flags | None, options: Options) -> None:
         """Notes what the next reset of each lane gets."""
         for lane in range(self.num_envs) if mask is None else np.flatnonzero(mask).tolist():
             seed = seeds + lane if isinstance(seeds, int) else None if seeds is None else seeds[lane]
@@ -342,7 +338,7 @@ class PythonBackend(EnvBackend):
             env_id = self.core.lanes_of(env_id, "nothing was sent")
         return super().send(self._taken(actions, env_id), env_id)
 
-    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Any, options: Options) -> None:
         self.core.drop()
         self._order(seeds, None, options)
         super().send_reset(self._stream(), {})
@@ -469,9 +465,7 @@ class PythonBackend(EnvBackend):
     def state(self) -> dict[str, NDArray[Any]]:
         return {"elapsed_steps": self.core.elapsed()}
 
-    def apply(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
-    ) -> list[Any]:
+    def apply(self, function: Callable[..., Any], arguments: Arguments, lanes: Sequence[int]) -> list[Any]:
         return [function(self.envs[lane], *own) for lane, own in zip(lanes, arguments, strict=True)]
 
     def arrays_of(self, observations: Any) -> Any:

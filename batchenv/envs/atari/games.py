@@ -148,10 +148,7 @@ GAMES = {
 }
 
 # Keywords of the ids, beside "game". docs/envs/atari.md has them in a table.
-ALE_V5 = {
-    "repeat_action_probability": 0.25,
-    "reward_clipping": True,
-}
+ALE_V5 = {"repeat_action_probability": 0.25, "reward_clipping": True}
 ENVPOOL_V5: dict[str, Any] = {"max_num_frames_per_episode": 0}
 NO_FRAMESKIP_V4 = {
     "obs_type": "rgb",

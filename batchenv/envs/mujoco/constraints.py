@@ -137,7 +137,4 @@ class Contacts:
         ref = np.where(standard, mix * ref1 + (1 - mix) * ref2, np.minimum(ref1, ref2))
         imp = mix * imp1 + (1 - mix) * imp2
         above, below = (priority > 0)[:, None], (priority < 0)[:, None]
-        return (
-            np.where(above, ref1, np.where(below, ref2, ref)),
-            np.where(above, imp1, np.where(below, imp2, imp)),
-        )
+        return (np.where(above, ref1, np.where(below, ref2, ref)), np.where(above, imp1, np.where(below, imp2, imp)))

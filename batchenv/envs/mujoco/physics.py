@@ -72,10 +72,7 @@ def _quats(mujoco: Any, model: Any) -> NDArray[np.float64]:
 
 # Numbers on whose signs it depends what is computed, and numbers that MuJoCo takes for 0 if they are very small. All
 # lanes of a group have to agree about them.
-_SIGNS = (
-    *("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"),
-    *("opt_density", "opt_viscosity"),
-)
+_SIGNS = (*("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping"), *("opt_density", "opt_viscosity"))
 _MASSES = ("body_mass", "body_subtreemass")
 # Which numbers of _core.PHYSICS_INTS are derived from which fields that lanes may have of their own.
 _DERIVED = {

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.backend.protocol import Arguments, Flags, InfoDict, Options
 from batchenv.backend.snapshot import Snapshot
 from batchenv.spaces import nested
 from batchenv.workers.asyncio.event_loop import EventLoop
@@ -154,9 +155,7 @@ class WaitingBackend(PythonBackend):
         self._flight.clear()
         self._resetting[:] = 0
 
-    def reset(
-        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         doing = "env.reset()" if mask is None else "env.reset(options={'reset_mask': ...})"
         self._check(doing)
         if mask is None:
@@ -207,7 +206,7 @@ class WaitingBackend(PythonBackend):
             self._order_steps(lanes.tolist(), self._landed)
         return lanes
 
-    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Any, options: Options) -> None:
         self._check("async_reset()")
         self._settle()
         self._order(seeds, None, options)
@@ -292,9 +291,7 @@ class WaitingBackend(PythonBackend):
             raise
         return [order.answer() for order in orders]
 
-    def apply(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
-    ) -> list[Any]:
+    def apply(self, function: Callable[..., Any], arguments: Arguments, lanes: Sequence[int]) -> list[Any]:
         envs = [self._loop.lanes[lane].env for lane in lanes]
         return self._ask(lanes, [(function, (env, *own), {}) for env, own in zip(envs, arguments, strict=True)])
 

@@ -14,7 +14,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from batchenv import _core
-from batchenv.backend.protocol import Shortcuts
+from batchenv.backend.protocol import Arguments, Flags, InfoDict, Options, Shortcuts
 from batchenv.backend.results import converted
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.transforms import DEFAULTS
@@ -184,9 +184,7 @@ class ProcessBackend(EnvBackend):
 
     # ---- resets and steps ----------------------------------------------------------------------------------------
 
-    def reset(
-        self, seeds: Any, mask: NDArray[np.bool_] | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         packed = pack_options(options)
         if mask is None:
             self._refuse_foreign("env.reset()")
@@ -228,7 +226,7 @@ class ProcessBackend(EnvBackend):
     def send(self, actions: Any, env_id: Any) -> NDArray[np.int64]:
         return self._remote.send(actions, env_id)
 
-    def send_reset(self, seeds: Any, options: dict[str, Any] | None) -> None:
+    def send_reset(self, seeds: Any, options: Options) -> None:
         self._refuse_foreign("async_reset()")
         packed = pack_options(options)
         self._settle()
@@ -271,9 +269,7 @@ class ProcessBackend(EnvBackend):
                 raise revived(answers[number][1])
         return {number: answer for number, (_, answer) in answers.items()}
 
-    def apply(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], lanes: Sequence[int]
-    ) -> list[Any]:
+    def apply(self, function: Callable[..., Any], arguments: Arguments, lanes: Sequence[int]) -> list[Any]:
         chosen = self._by_worker(np.array(lanes, np.int64))
         questions = {}
         for number, own in chosen.items():

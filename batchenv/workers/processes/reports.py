@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchenv import _core
+from batchenv.backend.protocol import InfoDict
 from batchenv.backend.results import Notes, parted
 from batchenv.workers.backend import NOTES, gather
 from batchenv.workers.parts import SpaceParts
@@ -147,9 +148,7 @@ class Reports:
             return arrays
         return self._parts.join(arrays, [self.objects[lane] for lane in self._numbers(lanes)])
 
-    def gathered(
-        self, infos: dict[str, Any], notes: tuple[Notes, Notes], lanes: NDArray[np.int64] | None
-    ) -> dict[str, Any]:
+    def gathered(self, infos: InfoDict, notes: tuple[Notes, Notes], lanes: NDArray[np.int64] | None) -> dict[str, Any]:
         """Infos of lanes (None: of all) with what their envs have said."""
         if lanes is not None:
             infos["env_id"] = lanes
