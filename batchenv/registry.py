@@ -87,21 +87,15 @@ def family_of(name: str | None) -> Family:
     return FAMILIES.get(name or "") or Family(name or "")
 
 
+def entry_of(kind: dict[str, Any], row: dict[str, Any], family: str, library: OfFile | None = None) -> Entry:
+    """The entry of an id. kind, row: its C type and itself, as `_core.env_types` describes them."""
+    limits = row["max_episode_steps"], row["reward_threshold"]
+    return Entry(kind["name"], *limits, kind["render_fps"], row["kwargs"], row["listed"], family, library)
+
+
 def _of_types() -> dict[str, Entry]:
     """The ids in the tables of C types."""
-    return {
-        row["name"]: Entry(
-            kind["name"],
-            row["max_episode_steps"],
-            row["reward_threshold"],
-            kind["render_fps"],
-            row["kwargs"],
-            listed=row["listed"],
-            family=kind["family"],
-        )
-        for kind in _core.env_types()
-        for row in kind["ids"]
-    }
+    return {row["name"]: entry_of(kind, row, kind["family"]) for kind in _core.env_types() for row in kind["ids"]}
 
 
 TABLE = _of_types()

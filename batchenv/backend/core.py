@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core, text
 from batchenv.arguments.messages import unknown_keyword, unknown_option
-from batchenv.backend.lanes import spread, state_columns
+from batchenv.backend.lanes import mask_of, spread, state_columns
 from batchenv.backend.protocol import Backend, Drawer, Flags, InfoDict, Layout, Options, ResetNeeded, Shortcuts
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.transforms import DEFAULTS, Transforms, flag
@@ -214,8 +214,7 @@ class CoreBackend(Backend):
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
         """See `Backend.restore`. Parameters come along."""
         data = bytes(snapshot)
-        chosen = np.zeros(self.num_envs, np.uint8)
-        chosen[lanes] = 1
+        chosen = mask_of(lanes, self.num_envs)
         self.core.refuse_in_flight("restore()", chosen)
         params = self.core.get_params()
         changed = {}
@@ -243,8 +242,7 @@ class CoreBackend(Backend):
                 raise TypeError(unknown_keyword(self._id, name, before, fields=fields))
         mask = None
         if lanes is not None:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[lanes] = True
+            mask = mask_of(lanes, self.num_envs).view(np.bool_)
             shapes = {name: self.translator.field_shape(name) for name in params if name in fields}
             params = {
                 name: spread(name, value, shapes.get(name, ()), lanes, self.num_envs) for name, value in params.items()
@@ -266,8 +264,7 @@ class CoreBackend(Backend):
     def set_state(self, values: dict[str, Any], lanes: NDArray[np.int64]) -> Any:
         if self.has_envs:  # what environments in Python hold is theirs
             raise self._lacks("set_state()")
-        chosen = np.zeros(self.num_envs, np.uint8)
-        chosen[lanes] = 1
+        chosen = mask_of(lanes, self.num_envs)
         self.core.refuse_in_flight("set_state()", chosen)
         if self.core.needs_reset:
             raise ResetNeeded("env.set_state() before any reset: call env.reset() once first")

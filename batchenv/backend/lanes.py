@@ -43,6 +43,13 @@ def lane_indices(lanes: Any, count: int, name: str = "lanes") -> NDArray[np.int6
     return np.where(chosen < 0, chosen + count, chosen)
 
 
+def mask_of(lanes: Any, count: int) -> NDArray[np.uint8]:
+    """Which of `count` lanes these are: 1, and 0 for the others."""
+    mask = np.zeros(count, np.uint8)
+    mask[lanes] = 1
+    return mask
+
+
 def spread(name: str, values: Any, shape: tuple[int, ...], chosen: NDArray[np.int64], count: int) -> Any:
     """Spreads values of a parameter of this shape over all lanes. If there is one value per chosen lane, returns an
     array (count, *shape). If there is one value for all chosen lanes, or already one per lane, returns `values`.

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
+from numpy.typing import NDArray
 
 from batchenv._core import Infos, LaneError
 
@@ -143,6 +144,13 @@ def _own(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:
         return value
+
+
+def objects(values: Collection[Any]) -> NDArray[Any]:
+    """An array of objects (n,), whatever these are."""
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
 
 
 def final_rows(space: spaces.Space[Any], infos: dict[str, Any]) -> Any:

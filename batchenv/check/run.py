@@ -7,26 +7,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 # The order of these imports is the order of the checks.
-from batchenv.check import spaces  # isort: skip
-from batchenv.check import seeding, masks  # isort: skip
-from batchenv.check import steps, autoreset, infos, buffers, closing  # isort: skip
+from batchenv.check import spaces, seeding, masks, steps, autoreset, infos, buffers, closing  # isort: skip # noqa: F401
 from batchenv.check.report import FAIL, PASS, SKIP, Result
 from batchenv.check.rules import CHECKS, Check, NotApplicable, Violation, said
 from batchenv.check.trial import Trial
-
-__all__ = [
-    "autoreset",
-    "buffers",
-    "closing",
-    "infos",
-    "masks",
-    "part_of",
-    "run",
-    "seeding",
-    "selected",
-    "spaces",
-    "steps",
-]
 
 FIRST = "makes_resets_and_steps"
 UNUSABLE = f"{FIRST} failed"

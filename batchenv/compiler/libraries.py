@@ -14,7 +14,7 @@ from typing import Any
 
 from batchenv import _core
 from batchenv.compiler import build
-from batchenv.registry import FILE, TABLE, Entry, put, reserved
+from batchenv.registry import FILE, TABLE, Entry, entry_of, put, reserved
 
 GROUP = "batchenv.envs"
 # Names that a type of a user's own cannot have, since batchenv has them for every env.
@@ -201,29 +201,14 @@ def _open(path: Path, origin: Path, namespace: str | None, reference: dict[str, 
         core = _core.Library(str(path), str(origin))
         reference = {**reference, "path": str(path), "origin": str(origin), "namespace": namespace}
         entries: dict[str, Entry] = {}
-        library = Library(
-            tuple(f"{prefix}{row['name']}" for kind in core.types for row in kind["ids"]),
-            str(path),
-            reference["source"],
-            tuple(core.isas),
-            entries,
-            reference,
-        )
+        ids = tuple(f"{prefix}{row['name']}" for kind in core.types for row in kind["ids"])
+        library = Library(ids, str(path), reference["source"], tuple(core.isas), entries, reference)
         for kind in core.types:
             _check_type(kind, origin)
             for row in kind["ids"]:
                 if f"{prefix}{row['name']}" in entries:
                     raise ValueError(f"{origin}: the id {row['name']} is there twice")
-                entries[f"{prefix}{row['name']}"] = Entry(
-                    kind["name"],
-                    row["max_episode_steps"],
-                    row["reward_threshold"],
-                    kind["render_fps"],
-                    row["kwargs"],
-                    listed=row["listed"],
-                    family=kind["family"] or Entry.family,
-                    library=library,
-                )
+                entries[f"{prefix}{row['name']}"] = entry_of(kind, row, kind["family"] or Entry.family, library)
         _opened[key] = library
     return _opened[key]
 

@@ -14,7 +14,7 @@ from batchenv import _core
 from batchenv.arguments.numbers import integer
 from batchenv.arguments.seeds import Seeds, check_seed, read_seed
 from batchenv.arguments.settings import MAX_ENVS, affinity, check_autoreset, check_env_id, check_options
-from batchenv.backend.lanes import lane_indices, result_of_lanes
+from batchenv.backend.lanes import lane_indices, mask_of, result_of_lanes
 from batchenv.backend.origin import Origin
 from batchenv.backend.protocol import Actions, Backend, EnvIds, Flags, InfoDict, Lanes, Observations, Options, Out, Step
 from batchenv.backend.results import converted
@@ -300,8 +300,7 @@ class BatchEnv(Flights, Rollouts, Access):
         """`reset` of some lanes, whose rows alone are returned, in the order of `env_id`."""
         lanes = check_env_id(env_id, options, self.num_envs)
         _, values = check_options(options, self.num_envs)
-        mask = np.zeros(self.num_envs, np.bool_)
-        mask[lanes] = True
+        mask = mask_of(lanes, self.num_envs).view(np.bool_)
         return converted(lambda *result: result_of_lanes(result, lanes), self._reset_lanes, seed, mask, values)
 
     def _held_reset(

@@ -16,12 +16,12 @@ from batchenv.arguments.seeds import check_seed, entropy
 from batchenv.backend.results import converted
 from batchenv.backend.transforms import flag
 from batchenv.env.batch_env import BatchEnv
-from batchenv.integrations.wrapper import Wrapper
+from batchenv.integrations.wrapper import Forwarding
 
 ENV_TYPES = {"gym": "GymBatchEnv", "envpool_gym": "PoolBatchEnv"}
 
 
-class GymBatchEnv(Wrapper):
+class GymBatchEnv(Forwarding):
     """A BatchEnv as old gym code expects it; `.env` is the BatchEnv, and attributes not found here are looked up there.
 
     Spaces are Gymnasium's, and batched: `single_observation_space` and `single_action_space` are a lane's.
@@ -39,11 +39,6 @@ class GymBatchEnv(Wrapper):
     def __init__(self, env: BatchEnv):
         super().__init__(env)
         self._next_seed: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "env":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.env, name)
 
     def seed(self, seed: int | list[int | None] | None = None) -> None:
         """Seeds the next `reset`, as its argument would; None: from the operating system.
@@ -116,12 +111,6 @@ class GymBatchEnv(Wrapper):
         if "final_obs" in infos:
             infos["final_observation"], infos["_final_observation"] = infos["final_obs"], infos["_final_obs"]
         return observations, rewards, terminations | truncations, infos
-
-    def __enter__(self) -> GymBatchEnv:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
 
 
 class PoolBatchEnv(GymBatchEnv):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeds
 from batchenv.backend.protocol import Flags, InfoDict, Options
-from batchenv.backend.results import Apart, Notes, converted, parted
+from batchenv.backend.results import Apart, Notes, converted, objects, parted
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
 from batchenv.workers.players import ARRAYS
@@ -214,14 +214,8 @@ def _interleaved(*values: NDArray[Any]) -> NDArray[Any]:
     """Arrays of all lanes as one array, in which the rows of a lane follow one another."""
     alike = len({(value.shape, value.dtype) for value in values}) == 1
     if not alike:  # agents say things of different kinds under one name
-        values = tuple([_objects(value) for value in values])
+        values = tuple([objects(value) for value in values])
     return np.stack(values, axis=1).reshape(-1, *values[0].shape[1:])
-
-
-def _objects(values: NDArray[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
 
 
 def _or_nothing(value: Any, given: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from batchenv._core import Infos, OwnDicts, dones_and_rewards, put_ends, type_info
 from batchenv.arguments.seeds import read_seed
 from batchenv.backend.env_calls import has_attribute, is_wrapped
-from batchenv.backend.lanes import lane_indices, rows_of
+from batchenv.backend.lanes import lane_indices, mask_of, rows_of
 from batchenv.backend.protocol import ResetNeeded
 from batchenv.backend.results import converted, final_infos_into_dicts, infos_into_dicts, parted
 from batchenv.env import wrapping
@@ -353,9 +353,7 @@ def _reset_by_options(
         seeds = list(present)  # each begins once more with what it has begun with
     observations: Any = None
     for own, lanes in groups.values():
-        mask = np.zeros(env.num_envs, np.bool_)
-        mask[lanes] = True
-        observations, infos = reset(seeds, mask, own or None)
+        observations, infos = reset(seeds, mask_of(lanes, env.num_envs).view(np.bool_), own or None)
         note(infos, lanes)
     return observations
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from batchenv.arguments.seeds import Seeds, check_seed, lane_seeds
 from batchenv.backend.lanes import lane_indices, rows_of
 from batchenv.backend.protocol import InfoDict, Options
-from batchenv.backend.results import converted, infos_into_dicts, parted
+from batchenv.backend.results import converted, infos_into_dicts, objects, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
@@ -193,12 +193,12 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         """Observations as one array; a Dict's as an array of dicts, as collectors put rows into it."""
         if not isinstance(observations, dict):
             return observations
-        return _objects([rows_of(observations, row) for row in range(count)])
+        return objects([rows_of(observations, row) for row in range(count)])
 
     def _dicts(self, infos: InfoDict, count: int) -> NDArray[Any]:
         dicts: list[dict[str, Any]] = [{} for _ in range(count)]
         infos_into_dicts(infos, dicts, ("env_id",))
-        return _objects(dicts)
+        return objects(dicts)
 
     # ---- single environments ----------------------------------------------------------------------------------------
 
@@ -226,9 +226,3 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
     def render(self, **keywords: Any) -> list[Any]:
         """A picture of each lane, as `BatchEnv.render`, which takes the keywords; None without a render_mode."""
         return list(self.env.render(**keywords) or [None] * self.num_envs)
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array

@@ -16,13 +16,13 @@ from batchenv.env.batch_env import BatchEnv
 from batchenv.env.rollout import Rollout
 from batchenv.integrations.tensors import arrays, counted, device_of, renew, tensor, tensors, torch
 from batchenv.integrations.transfer import Streams, Transfer
-from batchenv.integrations.wrapper import Wrapper
+from batchenv.integrations.wrapper import Forwarding
 from batchenv.spaces import nested
 
 ENV_TYPES = {"torch": "TorchBatchEnv"}
 
 
-class TorchBatchEnv(TensorSteps, Wrapper):
+class TorchBatchEnv(TensorSteps, Forwarding):
     """A BatchEnv that takes tensors and returns tensors; `.env` is the BatchEnv, and attributes not found here are
     looked up there.
 
@@ -68,11 +68,6 @@ class TorchBatchEnv(TensorSteps, Wrapper):
 
     def __reduce__(self) -> Any:
         return type(self), (self.env, self.device)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "env":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.env, name)
 
     def _keep_finals_only(self) -> None:
         """Leaves out infos other than "final_rows", for whoever reads no others: they take time, and some cannot be put
@@ -168,12 +163,6 @@ class TorchBatchEnv(TensorSteps, Wrapper):
     def state(self) -> dict[str, Any]:
         """Each lane's state, as `BatchEnv.state`; tensors that may be written, as they are copies."""
         return self._on_device(self.env.state)
-
-    def __enter__(self) -> TorchBatchEnv:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.close()
 
     # ---- from arrays to tensors --------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -68,3 +68,18 @@ class Wrapper:
     def close(self) -> None:
         """Releases the lanes and the window."""
         self.env.close()
+
+
+class Forwarding(Wrapper):
+    """A wrapper that has the attributes of its BatchEnv, too, and may be the context manager of a `with` block."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "env":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.env, name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from batchenv import _core
 from batchenv.backend.core import CoreBackend
 from batchenv.backend.env_calls import call_env, get_attribute
+from batchenv.backend.lanes import mask_of
 from batchenv.backend.protocol import Arguments, Drawer, Flags, InfoDict, LaneError, Options, Shortcuts
 from batchenv.backend.results import Apart, Notes
 from batchenv.backend.snapshot import Snapshot
@@ -249,15 +250,9 @@ class PythonBackend(EnvBackend):
             self.metadata = getattr(self.envs[0], "metadata", None) or {}
             self.render_mode = getattr(self.envs[0], "render_mode", None)
             self.observations, self.actions = SpaceParts(space), SpaceParts(action_space, either=True)
-            whole = self.actions.whole or self.actions.objects
-            self.lanes = python_lanes(
-                env_id,
-                self.observations,
-                self.actions,
-                len(self.envs),
-                None if whole else self.actions.builder(),
-                self.observations.take_objects if self.observations.objects else None,
-            )
+            build = None if self.actions.whole or self.actions.objects else self.actions.builder()
+            take = self.observations.take_objects if self.observations.objects else None
+            self.lanes = python_lanes(env_id, self.observations, self.actions, len(self.envs), build, take)
             self.lanes.envs = self.envs
             if on_failure == "restart":
                 self.lanes.renew = functools.partial(renew, self.envs, makers, self._made)
@@ -406,7 +401,7 @@ class PythonBackend(EnvBackend):
     def save(self, lanes: NDArray[np.int64]) -> Saved:
         """A snapshot in parts."""
         kind = self.kept_as()
-        self.core.refuse_in_flight("snapshot()", _mask(lanes, self.num_envs))
+        self.core.refuse_in_flight("snapshot()", mask_of(lanes, self.num_envs))
         block, waits, numbers = self.core.snapshot(lanes), self.core.waiting(), lanes.tolist()
         kept = self._keep(kind, numbers)
         rows = [Row(0, row, bool(waits[lane]), env) for row, (lane, env) in enumerate(zip(numbers, kept, strict=True))]
@@ -420,7 +415,7 @@ class PythonBackend(EnvBackend):
         ]
 
     def restore(self, snapshot: Snapshot, rows: NDArray[np.int64], lanes: NDArray[np.int64]) -> Any:
-        self.core.refuse_in_flight("restore()", _mask(lanes, self.num_envs))
+        self.core.refuse_in_flight("restore()", mask_of(lanes, self.num_envs))
         if len(lanes) < self.num_envs:
             self.core.require_reset("env.restore() of some lanes")
         return self.load(self.apart(snapshot).chosen(rows.tolist()), lanes)
@@ -471,12 +466,6 @@ class PythonBackend(EnvBackend):
     def arrays_of(self, observations: Any) -> Any:
         """Of observations of all lanes, what the C core knows."""
         return self.observations.arrays(observations, self.num_envs)
-
-
-def _mask(lanes: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
-    mask = np.zeros(count, np.uint8)
-    mask[lanes] = 1
-    return mask
 
 
 def rows_of_actions(space: spaces.Space, actions: Any, count: int) -> list[Any]:

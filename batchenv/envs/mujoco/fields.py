@@ -16,38 +16,14 @@ from batchenv.envs.mujoco import library
 OPTIONS = ("gravity", "wind", "magnetic", "density", "viscosity", "impratio")
 # Fields from which MuJoCo computes other fields of the model: mj_setConst is called when one of these changes.
 CONSTANTS = (
-    "body_mass",
-    "body_inertia",
-    "body_ipos",
-    "body_iquat",
-    "body_pos",
-    "body_quat",
-    "dof_armature",
-    "qpos_spring",
-    "jnt_pos",
-    "jnt_axis",
-)
+    "body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat", "dof_armature", "qpos_spring",
+    "jnt_pos", "jnt_axis",
+)  # fmt: skip
 PLAIN = (
-    "dof_damping",
-    "dof_frictionloss",
-    "jnt_stiffness",
-    "jnt_range",
-    "jnt_margin",
-    "geom_friction",
-    "geom_solref",
-    "geom_solimp",
-    "geom_margin",
-    "geom_gap",
-    "geom_size",
-    "tendon_stiffness",
-    "tendon_damping",
-    "actuator_gainprm",
-    "actuator_biasprm",
-    "actuator_dynprm",
-    "actuator_gear",
-    "actuator_forcerange",
-    "body_gravcomp",
-)
+    "dof_damping", "dof_frictionloss", "jnt_stiffness", "jnt_range", "jnt_margin", "geom_friction", "geom_solref",
+    "geom_solimp", "geom_margin", "geom_gap", "geom_size", "tendon_stiffness", "tendon_damping", "actuator_gainprm",
+    "actuator_biasprm", "actuator_dynprm", "actuator_gear", "actuator_forcerange", "body_gravcomp",
+)  # fmt: skip
 # What numbers of these fields must be, unless those of the model itself are not: MuJoCo's compiler would refuse others,
 # or they mean nothing. Where mj_step has a rule for odd numbers (it clips solimp, for example), there is none here.
 _NOT_NEGATIVE = ("dof_armature", "density", "viscosity", "dof_frictionloss", "geom_friction")

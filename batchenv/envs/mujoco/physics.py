@@ -241,21 +241,11 @@ def together(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> None:
     begin, end = (bound([at[name][k] for name in _INPUTS]) for k, bound in enumerate((min, max)))
     state = np.empty(lanes.state_size)
     mujoco.mj_getState(lanes.model, mujoco.MjData(lanes.model), state, lanes.signature)
-    lanes.source.step_together(
-        lanes.isa,
-        plan.sizes,
-        plan.ints,
-        plan.starts,
-        plan.floats,
-        np.zeros_like(lanes.records),
-        functions,
-        [at[name][0] for name in _core.MUJOCO_STATES],
-        begin,
-        state[begin:end].copy(),
-        [_places.get(name, -1) for name in lanes.fields],
-        without_contacts,
-        lanes.slots,
-    )
+    numbers = plan.sizes, plan.ints, plan.starts, plan.floats
+    states = [at[name][0] for name in _core.MUJOCO_STATES], begin, state[begin:end].copy()
+    array_of = [_places.get(name, -1) for name in lanes.fields]
+    ahead = np.zeros_like(lanes.records)
+    lanes.source.step_together(lanes.isa, *numbers, ahead, functions, *states, array_of, without_contacts, lanes.slots)
     lanes.plan = plan
 
 

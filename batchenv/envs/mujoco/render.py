@@ -68,17 +68,8 @@ class MuJoCoDrawer(Drawer):
         visual = model.vis.global_
         visual.offwidth = max(visual.offwidth, settings["width"])
         visual.offheight = max(visual.offheight, settings["height"])
-        drawer = MujocoRenderer(
-            model,
-            self._data,
-            settings["default_camera_config"],
-            settings["width"],
-            settings["height"],
-            settings["max_geom"],
-            settings["camera_id"],
-            settings["camera_name"],
-            settings["visual_options"],
-        )
+        order = ("default_camera_config", "width", "height", "max_geom", "camera_id", "camera_name", "visual_options")
+        drawer = MujocoRenderer(model, self._data, *(settings[name] for name in order))
         try:
             if self._mode == "human":
                 _look_for_screen()

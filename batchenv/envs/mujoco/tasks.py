@@ -166,16 +166,8 @@ class Task(Translator):
 
     def engine(self, num_envs: int, threads: int) -> library.Lanes:
         """The object that the C core gets for `num_envs` lanes of the model, stepped by `threads` threads."""
-        self.lanes = library.Lanes(
-            self._model,
-            num_envs,
-            threads,
-            self.reads,
-            self._own_flags,
-            self._own_bodies,
-            self._observed,
-            self.unlimited,
-        )
+        own = self.reads, self._own_flags, self._own_bodies, self._observed, self.unlimited
+        self.lanes = library.Lanes(self._model, num_envs, threads, *own)
         if self._at_start:
             self.set_fields(np.arange(num_envs), self._at_start)
         return self.lanes

@@ -81,14 +81,9 @@ class ProcessBackend(EnvBackend):
         self._reports = Reports(self.core, self.observations, self._pool, self._flight, bounds)
         self._reports.stage = self._stage
         self._states = self._reports.states
+        objects = bool(self.observations.objects), bool(self.actions.objects)
         self._remote = _core.RemoteLanes(
-            weakref.ref(self),
-            self._reports,
-            self._pool,
-            self.core,
-            self._flight,
-            self._worker_of,
-            (bool(self.observations.objects), bool(self.actions.objects)),
+            weakref.ref(self), self._reports, self._pool, self.core, self._flight, self._worker_of, objects
         )
 
     @property
