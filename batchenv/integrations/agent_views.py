@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from batchenv.backend.protocol import InfoDict
+from batchenv.backend.protocol import Flags, InfoDict
 from batchenv.backend.results import Apart, Notes, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -58,7 +58,7 @@ class AgentViews(ABC):
         """What `BatchEnv.step` takes, of {agent: actions of all lanes} that have been checked."""
 
     @abstractmethod
-    def reset_result(self, observations: Any, infos: InfoDict) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
+    def reset_result(self, observations: Any, infos: InfoDict) -> tuple[dict[Any, Any], dict[Any, InfoDict]]:
         """By agent, what `BatchEnv.reset` has returned."""
 
     @abstractmethod
@@ -91,9 +91,7 @@ class _OwnParts(AgentViews):
     def _final_observation(self, agent: Any, final: Any, active: np.bool_) -> Any:
         """An agent's part of a lane's last observation. active: whether it was in the last step."""
 
-    def _infos(
-        self, infos: InfoDict, active: NDArray[np.bool_], playing: NDArray[np.bool_]
-    ) -> dict[Any, dict[str, Any]]:
+    def _infos(self, infos: InfoDict, active: Flags, playing: Flags) -> dict[Any, InfoDict]:
         """{agent: infos of all agents and its own, with "active" and "playing" of (num_envs, agents)}."""
         rows, common, by_agent = len(active), self._common(infos), {}
         ended = np.flatnonzero(infos.get("_final_obs", ())).tolist()
@@ -162,9 +160,7 @@ class AtariViews(AgentViews):
             self._infos(infos, active, lost, last),
         )
 
-    def _infos(
-        self, infos: InfoDict, active: NDArray[np.bool_], lost: NDArray[np.bool_], last: NDArray[np.int32]
-    ) -> dict[str, dict[str, Any]]:
+    def _infos(self, infos: InfoDict, active: Flags, lost: Flags, last: NDArray[np.int32]) -> dict[str, InfoDict]:
         """{agent: the lanes' infos, with what is the agent's own in the place of player one's}."""
         common, by_agent = self._common(infos), {}
         for k, agent in enumerate(self.agents):
@@ -241,7 +237,7 @@ class PortViews(_OwnParts):
             self._infos(infos, active, playing),
         )
 
-    def _flags(self, infos: InfoDict, which: int) -> NDArray[np.bool_]:
+    def _flags(self, infos: InfoDict, which: int) -> Flags:
         """Which agents the type says are terminated (0) or truncated (1); nobody where it says nothing."""
         nobody = np.zeros(self._env.num_envs, bool)
         flags = [
@@ -250,7 +246,7 @@ class PortViews(_OwnParts):
         ]
         return np.stack(flags, axis=1)
 
-    def _observations(self, observations: dict[Any, Any], active: NDArray[np.bool_]) -> dict[Any, Any]:
+    def _observations(self, observations: dict[Any, Any], active: Flags) -> dict[Any, Any]:
         """Each agent's observation: 0 where it is not active."""
         return {
             agent: observations[agent]
@@ -353,9 +349,7 @@ class WorkerViews(_OwnParts):
     def _final_observation(self, agent: Any, final: Any, active: np.bool_) -> Any:
         return self._part(agent, final)
 
-    def _infos(
-        self, infos: InfoDict, active: NDArray[np.bool_], playing: NDArray[np.bool_]
-    ) -> dict[Any, dict[str, Any]]:
+    def _infos(self, infos: InfoDict, active: Flags, playing: Flags) -> dict[Any, InfoDict]:
         if not isinstance(infos, Apart):
             return super()._infos(infos, active, playing)
         known, said, finals = parted(infos)

@@ -8,6 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from batchenv.arguments.seeds import Seeds
+from batchenv.backend.protocol import InfoDict, Options
 from batchenv.backend.results import converted
 from batchenv.env.batch_env import BatchEnv
 from batchenv.integrations.wrapper import Wrapper
@@ -81,9 +83,7 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
         self._env_id.flags.writeable = False
         self._done: Any = None  # (num_envs,) bool: of the last step; None before the first reset
 
-    def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> dm_env.TimeStep:
+    def reset(self, *, seed: Seeds = None, options: Options = None) -> dm_env.TimeStep:
         """Starts new episodes in all lanes.
 
         Args:
@@ -120,7 +120,7 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
             return self.reset()
         return self._time_step(self.env.step, action)
 
-    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+    def async_reset(self, *, seed: Seeds = None, options: Options = None) -> None:
         """As `BatchEnv.async_reset`; `recv` gives the FIRST time steps."""
         self.env.async_reset(seed=seed, options=options)
         self._done = np.ones(self.num_envs, bool)
@@ -145,7 +145,7 @@ class DmBatchEnv(Wrapper, dm_env.Environment):
         return converted(self._convert, call, argument)
 
     def _convert(
-        self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[str, Any]
+        self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: InfoDict
     ) -> dm_env.TimeStep:
         env_id = infos["env_id"].astype(np.int32) if "env_id" in infos else self._env_id
         done = terminations | truncations

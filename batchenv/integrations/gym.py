@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from numpy.typing import NDArray
 
-from batchenv.arguments.seeds import check_seed, entropy
+from batchenv.arguments.seeds import Seeds, check_seed, entropy
+from batchenv.backend.protocol import Flags, InfoDict, Observations, Options, Rewards
 from batchenv.backend.results import converted
 from batchenv.backend.transforms import flag
 from batchenv.env.batch_env import BatchEnv
@@ -40,7 +40,7 @@ class GymBatchEnv(Forwarding):
         super().__init__(env)
         self._next_seed: Any = None
 
-    def seed(self, seed: int | list[int | None] | None = None) -> None:
+    def seed(self, seed: Seeds = None) -> None:
         """Seeds the next `reset`, as its argument would; None: from the operating system.
 
         Raises:
@@ -49,12 +49,7 @@ class GymBatchEnv(Forwarding):
         self._next_seed = entropy() if seed is None else check_seed(seed, self.env.num_envs)
 
     def reset(
-        self,
-        env_id: Any = None,
-        *,
-        seed: int | list[int | None] | None = None,
-        return_info: bool = False,
-        options: dict[str, Any] | None = None,
+        self, env_id: Any = None, *, seed: Seeds = None, return_info: bool = False, options: Options = None
     ) -> Any:
         """Starts new episodes.
 
@@ -71,9 +66,7 @@ class GymBatchEnv(Forwarding):
         self._next_seed = None
         return (observations, infos) if return_info else observations
 
-    def step(
-        self, actions: Any, env_id: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], dict[str, Any]]:
+    def step(self, actions: Any, env_id: Any = None) -> tuple[Observations, Rewards, Flags, InfoDict]:
         """Takes one action per lane.
 
         Args:

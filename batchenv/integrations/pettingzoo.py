@@ -9,6 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from batchenv.arguments.seeds import Seeds
+from batchenv.backend.protocol import InfoDict, Options
 from batchenv.backend.results import converted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -85,9 +87,7 @@ class ParallelBatchEnv(Wrapper):
             raise ValueError(f"agent {agent!r} is none of {self.possible_agents}")
         return table[agent]
 
-    def reset(
-        self, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
+    def reset(self, seed: Seeds = None, options: Options = None) -> tuple[dict[Any, Any], dict[Any, InfoDict]]:
         """Starts new episodes.
 
         Args:
@@ -103,7 +103,7 @@ class ParallelBatchEnv(Wrapper):
         """
         return converted(self._views.reset_result, self.env.reset, seed=seed, options=options)
 
-    def _reset_lanes(self, seed: Any, mask: Any, options: dict[str, Any] | None) -> Any:
+    def _reset_lanes(self, seed: Any, mask: Any, options: Options) -> Any:
         """As `reset`, of the lanes of a mask (None: of all), whose environments get these options, or None."""
         return converted(self._views.reset_result, wrapping.reset_lanes, self.env, seed, mask, options)
 
@@ -128,7 +128,7 @@ class ParallelBatchEnv(Wrapper):
             self._views.step_result, self.env.step, self._views.actions(self._checked(actions, self.num_envs))
         )
 
-    def async_reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None) -> None:
+    def async_reset(self, *, seed: Seeds = None, options: Options = None) -> None:
         """Sends all lanes to be reset, as `BatchEnv.async_reset`."""
         self._check_flight()
         self.env.async_reset(seed=seed, options=options)

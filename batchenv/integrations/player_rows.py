@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeds
-from batchenv.backend.protocol import Flags, InfoDict, Options
+from batchenv.backend.protocol import Flags, InfoDict, Options, Step
 from batchenv.backend.results import Apart, Notes, converted, objects, parted
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
@@ -99,9 +99,7 @@ class PlayerVectorEnv(VectorEnv):
         """As `reset`, of the lanes of a mask (None: of all): rows of the others have their present observations."""
         return converted(self._reset_result, self.parallel._reset_lanes, seed, mask, options)
 
-    def step(
-        self, actions: Any
-    ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    def step(self, actions: Any) -> Step:
         """Takes one action of each row.
 
         Args:
@@ -133,16 +131,11 @@ class PlayerVectorEnv(VectorEnv):
             )
         return array[k :: len(self.agents)]
 
-    def _reset_result(self, observations: dict[Any, Any], infos: dict[Any, dict[str, Any]]) -> tuple[Any, InfoDict]:
+    def _reset_result(self, observations: dict[Any, Any], infos: dict[Any, InfoDict]) -> tuple[Any, InfoDict]:
         return self._observations(observations), self._infos([infos[agent] for agent in self.agents])
 
     def _step_result(
-        self,
-        observations: dict[Any, Any],
-        rewards: dict[Any, Any],
-        terminations: dict[Any, Any],
-        truncations: dict[Any, Any],
-        infos: dict[Any, dict[str, Any]],
+        self, observations: Any, rewards: Any, terminations: Any, truncations: Any, infos: dict[Any, InfoDict]
     ) -> tuple[Any, ...]:
         ended = parted(infos[self.agents[0]])[0].get("_final_obs", np.zeros(self.lanes, np.bool_))
         done, truncated = np.repeat(ended, len(self.agents)), self._joined(truncations)

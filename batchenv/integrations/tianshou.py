@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeds, check_seed, lane_seeds
 from batchenv.backend.lanes import lane_indices, rows_of
-from batchenv.backend.protocol import InfoDict, Options
+from batchenv.backend.protocol import Flags, InfoDict, Observations, Options, Rewards
 from batchenv.backend.results import converted, infos_into_dicts, objects, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
@@ -138,9 +138,7 @@ class TianshouBatchEnv(Wrapper, BaseVectorEnv):
         self._flying[slice(None) if lanes is None else lanes] = False
         return result
 
-    def step(
-        self, action: Any, id: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[Any]]:
+    def step(self, action: Any, id: Any = None) -> tuple[Observations, Rewards, Flags, Flags, NDArray[Any]]:
         """Takes one action per lane.
 
         Args:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from batchenv.backend.protocol import LaneError
+from batchenv.backend.protocol import LaneError, Options
 from batchenv.env.batch_env import BatchEnv
 
 try:
@@ -22,7 +22,7 @@ except ImportError as error:
         "env_type='torchrl' needs the packages torchrl and tensordict: pip install 'batchenv[torchrl]'"
     ) from error
 
-from batchenv.arguments.seeds import read_seed
+from batchenv.arguments.seeds import Seeds, read_seed
 from batchenv.integrations.torch import TorchBatchEnv
 from batchenv.integrations.wrapper import check_env
 
@@ -183,13 +183,7 @@ class TorchRLBatchEnv(EnvBase):
         self._reset_masked(None if tensordict is None else tensordict.get("_reset", None), **kwargs)
         return self._tensordict(self._by_name(self._present.observations), device=self.device, **self._not_done())
 
-    def _reset_masked(
-        self,
-        mask: torch.Tensor | None,
-        *,
-        seed: int | list[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> None:
+    def _reset_masked(self, mask: torch.Tensor | None, *, seed: Seeds = None, options: Options = None) -> None:
         """Resets the lanes of a mask (None: all) that have not begun an episode already."""
         if options and "reset_mask" in options:
             raise ValueError("options['reset_mask'] says what \"_reset\" of the TensorDict says: leave it out")
