@@ -72,16 +72,13 @@ cdef class Batch(SavedLanes):
         """Holds the batch and sends."""
         self.calls.begin()
         try:
-            return self._send(actions, env_id)
+            return self.send(actions, env_id)
         finally:
             self.calls.end()
 
-    def send(self, actions, env_id):
+    cpdef send(self, actions, env_id):
         """Sends lanes to be stepped, and returns their numbers. env_id: the numbers, one for each row of actions; None:
         those last received."""
-        return self._send(actions, env_id)
-
-    cdef object _send(self, actions, env_id):
         cdef cnp.ndarray lanes
         cdef const int64_t *numbers
         cdef be_rows rows
@@ -103,16 +100,13 @@ cdef class Batch(SavedLanes):
         """Holds the batch and receives."""
         self.calls.begin()
         try:
-            return self.deliver(self._recv(timeout))
+            return self.deliver(self.recv(timeout))
         finally:
             self.calls.end()
 
-    def recv(self, timeout):
+    cpdef recv(self, timeout):
         """Waits for a batch of results. timeout: seconds; None: wait forever. Until `deliver` is called, the same
         results are returned again, so nothing is lost if something fails on their way to the user."""
-        return self._recv(timeout)
-
-    cdef object _recv(self, timeout):
         cdef Output output
         cdef be_rows arrays
         self._check_stage()

@@ -429,13 +429,11 @@ cdef extern from "libm.h" nogil:
     void be_libm_choose_sincos(const double *, int64_t)
 
 cdef extern from "core/queue/ring.h" nogil:
-    ctypedef struct be_gate:
-        pass
+    ctypedef struct be_gate
     ctypedef struct be_spin:
         int64_t ns
         int yields
-    ctypedef struct be_ring:
-        pass
+    ctypedef struct be_ring
     void be_gate_init(be_gate *, int)
     void be_gate_notify(be_gate *, int)
     int be_gate_wait(be_gate *, int (*)(void *) noexcept nogil, void *, be_spin *, int64_t)
@@ -443,7 +441,6 @@ cdef extern from "core/queue/ring.h" nogil:
     be_ring *be_ring_init(void *, size_t, size_t, int)
     be_ring *be_ring_attach(void *, size_t, size_t)
     int be_ring_push(be_ring *, const void *, int64_t)
-    int be_ring_pop(be_ring *, void *, int64_t)
     int be_ring_try_pop(be_ring *, void *)
     int be_ring_empty(be_ring *)
     be_gate *be_ring_gate(be_ring *)

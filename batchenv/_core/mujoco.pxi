@@ -18,8 +18,7 @@ cdef extern from "engines/physics/physics.h" nogil:
         const int32_t **ints
         int64_t *starts
         int64_t num_floats
-    ctypedef struct be_physics_group:
-        pass
+    ctypedef struct be_physics_group
     ctypedef struct be_physics_isa:
         const char *name
         int lanes

@@ -45,10 +45,8 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         self.num_envs, self.batch_size = backend.num_envs, batch_size
         self.autoreset_mode, self.render_mode = autoreset_mode, render_mode
         self.metadata = {**metadata, "autoreset_mode": autoreset_mode}
-        self.normalizer = None
-        self.reward_normalizer = None
+        self.normalizer = self.reward_normalizer = None
         self._arguments = arguments
-        self._made_from_id = True
         self._seeder = Seeder(self.num_envs, seed)
         self._actions = ActionStream()
         self._waiter = Waiter()

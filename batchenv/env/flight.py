@@ -104,8 +104,7 @@ class Flights(Base):
             self._step_pending = False
             raise
         self._step_pending = False  # if a step was pending, these are its results
-        if self.render_mode == "human":
-            self.render()
+        self._show()
         return result
 
     def step_async(self, actions: Actions) -> None:

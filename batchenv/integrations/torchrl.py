@@ -268,13 +268,7 @@ class TorchRLBatchEnv(EnvBase):
             raise
 
     def _next(
-        self,
-        device: torch.device | None,
-        observations: Any,
-        rewards: torch.Tensor,
-        terminated: torch.Tensor,
-        truncated: torch.Tensor,
-        infos: dict[str, Any],
+        self, device: torch.device | None, observations: Any, rewards: Any, terminated: Any, truncated: Any, infos: Any
     ) -> tuple[TensorDictBase, bool]:
         """Of what a step has returned: what is in "next", and whether an episode has ended."""
         self._present.observations, self._present.begun = observations, None

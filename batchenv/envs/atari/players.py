@@ -41,19 +41,10 @@ _ALONE: dict[str, dict[int, tuple[int, ...]]] = {"basic_math": {1: (0, 1, 2, 3)}
 # ale-py's numbers of the modes for one player, where libale_c has others. They are the same modes in the same order, as
 # the byte in which a game keeps its mode shows.
 _ALE_PY = {
-    "backgammon": (0,),
-    "basic_math": (5, 6, 7, 8),
-    "boxing": (0,),
-    "entombed": (0,),
-    "fishing_derby": (0,),
-    "lost_luggage": (0, 1),
-    "mario_bros": (0, 2, 4, 6),
-    "othello": (0, 1, 2),
-    "pong": (0, 1),
-    "space_invaders": tuple(range(16)),
-    "surround": (0, 2),
-    "tennis": (0, 2),
-}
+    "backgammon": (0,), "basic_math": (5, 6, 7, 8), "boxing": (0,), "entombed": (0,), "fishing_derby": (0,),
+    "lost_luggage": (0, 1), "mario_bros": (0, 2, 4, 6), "othello": (0, 1, 2), "pong": (0, 1),
+    "space_invaders": tuple(range(16)), "surround": (0, 2), "tennis": (0, 2),
+}  # fmt: skip
 
 
 def ranges(modes: tuple[int, ...]) -> str:

@@ -84,7 +84,7 @@ def _patched(original: Callable) -> Callable:
         asked = {"vectorization_mode": vectorization_mode, "vector_kwargs": vector_kwargs, "wrappers": wrappers}
         # A copy of this function kept by someone else is Gymnasium's again once unpatched.
         spec = None if _installed is None else _our_spec(id, asked)
-        if spec is None or _lanes_differ(spec, kwargs):
+        if spec is None or translator(TABLE[spec.id].type_name).lanes_differ({**spec.kwargs, **kwargs}):
             return original(id, num_envs, **asked, **kwargs)
         ours = dict(kwargs)
         if ours.get("max_episode_steps", 0) is None:
@@ -99,11 +99,6 @@ def _patched(original: Callable) -> Callable:
                 raise error from None
 
     return make_vec
-
-
-def _lanes_differ(spec: EnvSpec, kwargs: dict[str, Any]) -> bool:
-    """Whether Gymnasium would make lanes that differ in something that all lanes share here."""
-    return translator(TABLE[spec.id].type_name).lanes_differ({**spec.kwargs, **kwargs})
 
 
 def _our_spec(id: Any, asked: dict[str, Any]) -> EnvSpec | None:

@@ -100,13 +100,16 @@ class WaitingBackend(PythonBackend):
         """Waits for lanes that `send` sends off, and lets the C core have their answers."""
         arrivals = Arrivals()
         with _core.Whole(self.core):
-            orders = send(arrivals)
-            try:
-                arrivals.wait(len(orders))
-            except BaseException:
-                self._loop.drop(orders)
-                raise
+            self._wait(send(arrivals), arrivals)
         self._answer(lanes)
+
+    def _wait(self, orders: list[Order], arrivals: Arrivals) -> None:
+        """Waits for orders, and drops them if it is interrupted."""
+        try:
+            arrivals.wait(len(orders))
+        except BaseException:
+            self._loop.drop(orders)
+            raise
 
     def _answer(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
@@ -284,11 +287,7 @@ class WaitingBackend(PythonBackend):
         arrivals = Arrivals()
         orders = [Order(self._loop.lanes[lane], arrivals, script) for lane, script in zip(lanes, scripts, strict=True)]
         self._loop.start(orders)
-        try:
-            arrivals.wait(len(orders))
-        except BaseException:
-            self._loop.drop(orders)
-            raise
+        self._wait(orders, arrivals)
         return [order.answer() for order in orders]
 
     def apply(self, function: Callable[..., Any], arguments: Arguments, lanes: Sequence[int]) -> list[Any]:
