@@ -308,6 +308,8 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
         for (int64_t k = 0; k < count; k++) write_observation(batch, lanes[k], MJ_OBSERVATION(batch, rows, lanes[k])); \
         return BE_OK;                                                                                                  \
     }                                                                                                                  \
+    MJ_RESET(reset, start)
+#define MJ_RESET(reset, start)                                                                                         \
     static int reset(be_batch *batch, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {     \
         for (int64_t k = 0; k < count; k++) {                                                                          \
             int status = start(batch, lanes[k], rows, error);                                                          \
@@ -320,6 +322,20 @@ int be_mujoco_check_state(const be_batch *batch, const void *const *columns, int
 static inline double *be_append(double *row, const double *values, int64_t count) {
     memcpy(row, values, (size_t)count * sizeof *row);
     return row + count;
+}
+
+/* Appends qpos and qvel, or without the first `hidden` positions if the env leaves positions out. */
+static inline double *be_mujoco_append_state(const be_batch *batch, int64_t lane, int64_t hidden, double *row) {
+    const be_mujoco_source *source = be_mujoco_of(batch);
+    double *const *arrays = be_mujoco_lane_of(batch, lane)->arrays;
+    const int64_t skip = hidden * source->flags[MJ_EXCLUDE_POSITIONS];
+    row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
+    return be_append(row, arrays[MJ_QVEL], source->num_qvel);
+}
+
+/* How many numbers these are. */
+static inline int64_t be_mujoco_state_size(const be_mujoco_source *source, int64_t hidden) {
+    return source->num_qpos + source->num_qvel - hidden * source->flags[MJ_EXCLUDE_POSITIONS];
 }
 
 /* Params that several types have: weights and the like, and reset_noise_scale. */

@@ -1,8 +1,7 @@
 /* Ant-v5 and -v4. */
 #include <stdlib.h>
 
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/plane.h"
 
 enum { FORWARD = MJ_PARAMS, CONTROL, CONTACT, HEALTHY, TERMINATE, Z_MIN, Z_MAX, FORCE_MIN, FORCE_MAX, NOISE };
 static const be_param params[] = {
@@ -20,26 +19,11 @@ static const be_param params[] = {
     {0},
 };
 
-enum {
-    X_POSITION = MJ_PORTS,
-    Y_POSITION,
-    DISTANCE,
-    X_VELOCITY,
-    Y_VELOCITY,
-    REWARD_FORWARD,
-    REWARD_CTRL,
-    REWARD_SURVIVE,
-    UNSTABLE,
-    REWARD_CONTACT,
-    FORWARD_REWARD_V4 = REWARD_CONTACT
-};
+enum { REWARD_FORWARD = PLANE_PORTS, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE, REWARD_CONTACT };
+enum { FORWARD_REWARD_V4 = REWARD_CONTACT };
 /* clang-format off */
 #define SHARED(kind)                                                                                                   \
-    [X_POSITION] = kind("x_position", "m"),                                                                            \
-    [Y_POSITION] = kind("y_position", "m"),                                                                            \
-    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
-    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
-    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    PLANE_INFOS(kind),                                                                                                 \
     [REWARD_FORWARD] = MJ_INFO_STEP("reward_forward", "part of the reward"),                                           \
     [REWARD_SURVIVE] = MJ_INFO_STEP("reward_survive", "part of the reward"),                                           \
     [UNSTABLE] = MJ_UNSTABLE_INFO
@@ -73,7 +57,7 @@ static int64_t first_force(const be_batch *b) { return be_mujoco_is_v4(b) ? 0 : 
 
 static int prepare_any(be_setup *setup, int64_t first, be_error *error) {
     const be_mujoco_source *source = setup->engine;
-    int64_t size = source->num_qpos + source->num_qvel - 2 * source->flags[MJ_EXCLUDE_POSITIONS];
+    int64_t size = be_mujoco_state_size(source, 2);
     if (source->flags[MJ_INCLUDE_CFRC_EXT]) size += 6 * source->num_body - first;
     return be_mujoco_spaces(setup, size, 3, 0, error);
 }
@@ -87,19 +71,11 @@ static double clipped_force(const be_batch *b, int64_t lane, double force) {
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const be_mujoco_source *source = be_mujoco_of(b);
     const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const int64_t skip = 2 * source->flags[MJ_EXCLUDE_POSITIONS];
-    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
-    row = be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
+    row = be_mujoco_append_state(b, lane, 2, row);
     if (!source->flags[MJ_INCLUDE_CFRC_EXT]) return;
     for (int64_t j = first_force(b); j < 6 * source->num_body; j++) {
         *row++ = clipped_force(b, lane, handles->arrays[MJ_CFRC_EXT][j]);
     }
-}
-
-static void write_position(const be_batch *b, int64_t lane, const be_rows *rows, const double *position) {
-    MJ_INFO(rows, X_POSITION, lane) = position[0];
-    MJ_INFO(rows, Y_POSITION, lane) = position[1];
-    MJ_INFO(rows, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
 }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {

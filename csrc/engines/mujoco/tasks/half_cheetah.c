@@ -32,18 +32,10 @@ static const be_port ports_v4[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
-    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel - source->flags[MJ_EXCLUDE_POSITIONS], 1, 0,
-                            error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 1), 1, 0, error);
 }
 
-static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const int64_t skip = source->flags[MJ_EXCLUDE_POSITIONS];
-    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
-    be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
-}
+static void write_observation(const be_batch *b, int64_t lane, double *row) { be_mujoco_append_state(b, lane, 1, row); }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 1, error);

@@ -1,6 +1,5 @@
 /* Humanoid and HumanoidStandup, -v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/plane.h"
 
 /* ---- Humanoid's tables ----------------------------------------------------------------------------- */
 
@@ -20,28 +19,11 @@ static const be_param params[] = {
     {0},
 };
 
-enum {
-    X_POSITION = MJ_PORTS,
-    Y_POSITION,
-    DISTANCE,
-    X_VELOCITY,
-    Y_VELOCITY,
-    REWARD_FORWARD,
-    REWARD_CTRL,
-    REWARD_SURVIVE,
-    UNSTABLE,
-    REWARD_CONTACT,
-    TENDON_LENGTH,
-    TENDON_VELOCITY,
-    FORWARD_REWARD_V4 = REWARD_CONTACT
-};
+enum { REWARD_FORWARD = PLANE_PORTS, REWARD_CTRL, REWARD_SURVIVE, UNSTABLE, REWARD_CONTACT };
+enum { FORWARD_REWARD_V4 = REWARD_CONTACT, TENDON_LENGTH, TENDON_VELOCITY };
 /* clang-format off */
 #define SHARED(kind, forward, ctrl, survive)                                                                           \
-    [X_POSITION] = kind("x_position", "m"),                                                                            \
-    [Y_POSITION] = kind("y_position", "m"),                                                                            \
-    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
-    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
-    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    PLANE_INFOS(kind),                                                                                                 \
     [REWARD_FORWARD] = MJ_INFO_STEP(forward, "part of the reward"),                                                    \
     [REWARD_CTRL] = MJ_INFO_STEP(ctrl, "part of the reward"),                                                          \
     [REWARD_SURVIVE] = MJ_INFO_STEP(survive, "part of the reward"),                                                    \
@@ -114,12 +96,11 @@ static const be_port standup_ports_v4[] = {MJ_SHARED_PORTS, SHARED_STANDUP, {0}}
 static int prepare_any(be_setup *setup, int64_t world, int64_t root, be_error *error) {
     const be_mujoco_source *source = setup->engine;
     const int64_t bodies = source->num_body - world, *flags = source->flags;
-    return be_mujoco_spaces(setup,
-                            source->num_qpos - 2 * flags[MJ_EXCLUDE_POSITIONS] + source->num_qvel +
-                                10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
-                                (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] +
-                                6 * bodies * flags[MJ_INCLUDE_CFRC_EXT],
-                            7, 6, error);
+    return be_mujoco_spaces(
+        setup,
+        be_mujoco_state_size(source, 2) + 10 * bodies * flags[MJ_INCLUDE_CINERT] + 6 * bodies * flags[MJ_INCLUDE_CVEL] +
+            (source->num_qvel - root) * flags[MJ_INCLUDE_QFRC_ACTUATOR] + 6 * bodies * flags[MJ_INCLUDE_CFRC_EXT],
+        7, 6, error);
 }
 static int prepare(be_setup *setup, be_error *error) {
     const be_mujoco_source *source = setup->engine;
@@ -134,10 +115,9 @@ static int prepare_v4(be_setup *setup, be_error *error) { return prepare_any(set
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
     const be_mujoco_source *source = be_mujoco_of(b);
     double *const *arrays = be_mujoco_lane_of(b, lane)->arrays;
-    const int64_t *flags = source->flags, skip = 2 * flags[MJ_EXCLUDE_POSITIONS];
+    const int64_t *flags = source->flags;
     const int64_t world = !be_mujoco_is_v4(b), root = be_mujoco_is_v4(b) ? 0 : 6, bodies = source->num_body - world;
-    row = be_append(row, arrays[MJ_QPOS] + skip, source->num_qpos - skip);
-    row = be_append(row, arrays[MJ_QVEL], source->num_qvel);
+    row = be_mujoco_append_state(b, lane, 2, row);
     if (flags[MJ_INCLUDE_CINERT]) row = be_append(row, arrays[MJ_CINERT] + 10 * world, 10 * bodies);
     if (flags[MJ_INCLUDE_CVEL]) row = be_append(row, arrays[MJ_CVEL] + 6 * world, 6 * bodies);
     if (flags[MJ_INCLUDE_QFRC_ACTUATOR]) {
@@ -153,12 +133,6 @@ static void write_tendons(const be_batch *b, int64_t lane, const be_rows *rows, 
 }
 
 /* ---- Humanoid -------------------------------------------------------------------------------------- */
-
-static void write_position(const be_batch *b, int64_t lane, const be_rows *rows, const double *position) {
-    MJ_INFO(rows, X_POSITION, lane) = position[0];
-    MJ_INFO(rows, Y_POSITION, lane) = position[1];
-    MJ_INFO(rows, DISTANCE, lane) = be_norm(position, 2, (int)be_mujoco_of(b)->fused_dot);
-}
 
 /* x and y of the centre of mass: np.einsum("b,bj->j", body_mass, xipos) / body_mass.sum(). */
 static void mass_center(const be_batch *b, int64_t lane, double center[2]) {
@@ -242,13 +216,7 @@ static int start_standup(be_batch *b, int64_t lane, const be_rows *rows, be_erro
     return status;
 }
 
-static int reset_standup(be_batch *b, const int64_t *lanes, int64_t count, const be_rows *rows, be_error *error) {
-    for (int64_t k = 0; k < count; k++) {
-        int status = start_standup(b, lanes[k], rows, error);
-        if (status != BE_OK) return status;
-    }
-    return observe(b, lanes, count, rows, error);
-}
+MJ_RESET(reset_standup, start_standup)
 
 static int step_standup(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
     (void)end;

@@ -14,16 +14,10 @@ static const be_port ports[] = {
 static const be_port ports_v4[] = {MJ_SHARED_PORTS, [UNSTABLE] = MJ_UNSTABLE_INFO, {0}};
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
-    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel, 2, 0, error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 0), 2, 0, error);
 }
 
-static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    row = be_append(row, handles->arrays[MJ_QPOS], source->num_qpos);
-    be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
-}
+static void write_observation(const be_batch *b, int64_t lane, double *row) { be_mujoco_append_state(b, lane, 0, row); }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     be_mujoco_clear_info(b, lane, rows);

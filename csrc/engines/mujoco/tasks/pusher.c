@@ -74,7 +74,9 @@ static double distance_to(const be_batch *b, int64_t lane, int index) {
     return be_norm(vector, 3, (int)be_mujoco_of(b)->fused_dot);
 }
 
-static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
+    (void)end;
+    const int v4 = be_mujoco_is_v4(b);
     const be_mujoco_source *source = be_mujoco_of(b);
     double near = 0, far = 0;
     if (v4) near = distance_to(b, lane, MJ_TIPS_ARM), far = distance_to(b, lane, MJ_GOAL); /* where the step starts */
@@ -93,18 +95,13 @@ static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_e
     if (!v4) MJ_INFO(rows, REWARD_NEAR, lane) = reward_near;
     return status;
 }
-static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
-    (void)end;
-    return step_any(b, lane, rows, 0, error);
-}
-static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
-    (void)end;
-    return step_any(b, lane, rows, 1, error);
-}
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset, .observe = observe
-BE_ENV(pusher) = {
-    .name = "Pusher", .ids = MJ_ID("Pusher-v5", 100, BE_THRESHOLD(0.0)), .ports = ports, .step = step, MEMBERS};
-BE_ENV(pusher_v4) = {
-    .name = "PusherV4", .ids = MJ_ID("Pusher-v4", 100, BE_THRESHOLD(0.0)), .ports = ports_v4, .step = step_v4, MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 20, .params = params, .prepare = prepare, .reset = reset,                  \
+        .observe = observe, .step = step
+BE_ENV(pusher) = {.name = "Pusher", .ids = MJ_ID("Pusher-v5", 100, BE_THRESHOLD(0.0)), .ports = ports, MEMBERS};
+BE_ENV(pusher_v4) = {.name = "PusherV4",
+                     .ids = MJ_ID("Pusher-v4", 100, BE_THRESHOLD(0.0)),
+                     .ports = ports_v4,
+                     .variant = MJ_V4,
+                     MEMBERS};

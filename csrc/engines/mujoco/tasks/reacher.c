@@ -66,7 +66,9 @@ static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
 
-static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_error *error) {
+static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
+    (void)end;
+    const int v4 = be_mujoco_is_v4(b);
     const be_mujoco_source *source = be_mujoco_of(b);
     double vector[3];
     if (v4) find_vector(b, lane, vector); /* -v4 rewards where the step starts, -v5 where it ends */
@@ -83,21 +85,13 @@ static int step_any(be_batch *b, int64_t lane, const be_rows *rows, int v4, be_e
     MJ_INFO_F32(rows, REWARD_CTRL, lane) = control;
     return status;
 }
-static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
-    (void)end;
-    return step_any(b, lane, rows, 0, error);
-}
-static int step_v4(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_error *error) {
-    (void)end;
-    return step_any(b, lane, rows, 1, error);
-}
 
 #define MEMBERS                                                                                                        \
-    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reset = reset, .observe = observe
-BE_ENV(reacher) = {
-    .name = "Reacher", .ids = MJ_ID("Reacher-v5", 50, BE_THRESHOLD(-3.75)), .prepare = prepare, .step = step, MEMBERS};
+    MJ_SHARED_MEMBERS, .frames_per_second = 50, .params = params, .ports = ports, .reset = reset, .observe = observe,  \
+        .step = step
+BE_ENV(reacher) = {.name = "Reacher", .ids = MJ_ID("Reacher-v5", 50, BE_THRESHOLD(-3.75)), .prepare = prepare, MEMBERS};
 BE_ENV(reacher_v4) = {.name = "ReacherV4",
                       .ids = MJ_ID("Reacher-v4", 50, BE_THRESHOLD(-3.75)),
                       .prepare = prepare_v4,
-                      .step = step_v4,
+                      .variant = MJ_V4,
                       MEMBERS};

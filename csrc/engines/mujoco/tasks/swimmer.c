@@ -1,6 +1,5 @@
 /* Swimmer-v5 and -v4. */
-#include "engines/mujoco/mujoco.h"
-#include "engines/mujoco/numpy_sums.h"
+#include "engines/mujoco/plane.h"
 
 enum { FORWARD = MJ_PARAMS, CONTROL, NOISE };
 static const be_param params[] = {
@@ -11,24 +10,10 @@ static const be_param params[] = {
     {0},
 };
 
-enum {
-    X_POSITION = MJ_PORTS,
-    Y_POSITION,
-    DISTANCE,
-    X_VELOCITY,
-    Y_VELOCITY,
-    REWARD_FORWARD,
-    REWARD_CTRL,
-    UNSTABLE,
-    FORWARD_REWARD_V4
-};
+enum { REWARD_FORWARD = PLANE_PORTS, REWARD_CTRL, UNSTABLE, FORWARD_REWARD_V4 };
 /* clang-format off */
 #define SHARED(kind, reward_forward)                                                                                   \
-    [X_POSITION] = kind("x_position", "m"),                                                                            \
-    [Y_POSITION] = kind("y_position", "m"),                                                                            \
-    [DISTANCE] = kind("distance_from_origin", "m"),                                                                    \
-    [X_VELOCITY] = MJ_INFO_STEP("x_velocity", "m/s"),                                                                  \
-    [Y_VELOCITY] = MJ_INFO_STEP("y_velocity", "m/s"),                                                                  \
+    PLANE_INFOS(kind),                                                                                                 \
     [REWARD_FORWARD] = MJ_INFO_STEP(reward_forward, "part of the reward"),                                             \
     [REWARD_CTRL] = MJ_INFO_STEP_F32("reward_ctrl", "part of the reward"),                                             \
     [UNSTABLE] = MJ_UNSTABLE_INFO
@@ -42,30 +27,15 @@ static const be_port ports_v4[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
-    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel - 2 * source->flags[MJ_EXCLUDE_POSITIONS], 2, 0,
-                            error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 2), 2, 0, error);
 }
 
-static void write_observation(const be_batch *b, int64_t lane, double *row) {
-    const be_mujoco_source *source = be_mujoco_of(b);
-    const be_mujoco_lane *handles = be_mujoco_lane_of(b, lane);
-    const int64_t skip = 2 * source->flags[MJ_EXCLUDE_POSITIONS];
-    row = be_append(row, handles->arrays[MJ_QPOS] + skip, source->num_qpos - skip);
-    be_append(row, handles->arrays[MJ_QVEL], source->num_qvel);
-}
-
-static void write_position(const be_batch *b, int64_t lane, const be_rows *rows) {
-    const double *qpos = be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS];
-    MJ_INFO(rows, X_POSITION, lane) = qpos[0];
-    MJ_INFO(rows, Y_POSITION, lane) = qpos[1];
-    MJ_INFO(rows, DISTANCE, lane) = be_norm(qpos, 2, (int)be_mujoco_of(b)->fused_dot);
-}
+static void write_observation(const be_batch *b, int64_t lane, double *row) { be_mujoco_append_state(b, lane, 2, row); }
 
 static int start(be_batch *b, int64_t lane, const be_rows *rows, be_error *error) {
     int status = be_mujoco_start(b, lane, be_param_of(b, NOISE, lane), 0, error);
     be_mujoco_clear_info(b, lane, rows);
-    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows);
+    if (!be_mujoco_is_v4(b)) write_position(b, lane, rows, be_mujoco_lane_of(b, lane)->arrays[MJ_QPOS]);
     return status;
 }
 MJ_RESET_AND_OBSERVE(start, write_observation)
@@ -83,7 +53,7 @@ static int step(be_batch *b, int64_t lane, int64_t end, const be_rows *rows, be_
     write_observation(b, lane, MJ_OBSERVATION(b, rows, lane));
     rows->reward[lane - rows->first] = forward - (double)cost;
     rows->terminated[lane - rows->first] = 0;
-    write_position(b, lane, rows);
+    write_position(b, lane, rows, qpos);
     MJ_INFO(rows, X_VELOCITY, lane) = velocity[0];
     MJ_INFO(rows, Y_VELOCITY, lane) = velocity[1];
     MJ_INFO(rows, REWARD_FORWARD, lane) = forward;

@@ -58,9 +58,7 @@ static const be_port ports_v4[] = {
 };
 
 static int prepare(be_setup *setup, be_error *error) {
-    const be_mujoco_source *source = setup->engine;
-    return be_mujoco_spaces(setup, source->num_qpos + source->num_qvel - source->flags[MJ_EXCLUDE_POSITIONS], 3, 0,
-                            error);
+    return be_mujoco_spaces(setup, be_mujoco_state_size(setup->engine, 1), 3, 0, error);
 }
 
 static void write_observation(const be_batch *b, int64_t lane, double *row) {
