@@ -37,24 +37,7 @@ static const be_port ports[] = {
     {0},
 };
 
-enum {
-    BODY,
-    JOINT,
-    LIMIT,
-    CONTACTS,
-    PAIR,
-    POINTS,
-    FEATURE,
-    IMPULSE,
-    STATUS,
-    TERRAIN,
-    POLYGON,
-    SHAPING,
-    LEAF,
-    NODE_BOX,
-    NODE_LINKS,
-    LIDAR,
-};
+enum { STATUS = WORLD_FIELDS, TERRAIN, POLYGON, SHAPING, LEAF, NODE_BOX, NODE_LINKS, LIDAR };
 /* What the field "status" holds. */
 enum { TOUCHES, OVER = 2, POLYGON_COUNT, ENDS, STATUS_INTS = ENDS + 3 };
 static const be_field state[] = {
@@ -203,20 +186,11 @@ static int32_t *status_of(const be_batch *batch, int64_t i) {
 
 static lane_fields fields_of(const be_batch *batch, int64_t i) {
     static const int feet[2] = {LEFT_FOOT, RIGHT_FOOT};
-    return (lane_fields){
-        .most = MAX_CONTACTS,
-        .body = (body_state *)((float *)batch->state[BODY] + i * BODIES * BODY_FLOATS),
-        .joint = (joint_state *)((float *)batch->state[JOINT] + i * JOINTS * 4),
-        .limit = (int32_t *)batch->state[LIMIT] + i * JOINTS,
-        .contacts = (int32_t *)batch->state[CONTACTS] + i,
-        .pair = (int32_t *)batch->state[PAIR] + i * MAX_CONTACTS,
-        .points = (int32_t *)batch->state[POINTS] + i * MAX_CONTACTS,
-        .feature = (int32_t *)batch->state[FEATURE] + i * MAX_CONTACTS * 2,
-        .impulse = (float *)batch->state[IMPULSE] + i * MAX_CONTACTS * 4,
-        .touches = status_of(batch, i) + TOUCHES,
-        .over = status_of(batch, i) + OVER,
-        .touching = feet,
-    };
+    lane_fields fields = world_fields(batch, i, &the_plan, MAX_CONTACTS);
+    fields.touches = status_of(batch, i) + TOUCHES;
+    fields.over = status_of(batch, i) + OVER;
+    fields.touching = feet;
+    return fields;
 }
 
 static int32_t *leaves_of(const be_batch *batch, int64_t i) { return (int32_t *)batch->state[LEAF] + i * LEAVES; }

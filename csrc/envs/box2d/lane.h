@@ -9,10 +9,11 @@
 #define DENSITY_MIN 1e-3
 #define DENSITY_MAX 1e3
 
-/* The rows of one lane in the fields that all worlds have. `most` is the number of contacts that the fields can hold.
- */
+/* The fields that all worlds have come first in their states. */
+enum { BODY, JOINT, LIMIT, CONTACTS, PAIR, POINTS, FEATURE, IMPULSE, WORLD_FIELDS };
+
+/* The rows of one lane in these and in those that say what touches the ground. */
 typedef struct lane_fields {
-    int most;
     body_state *body;
     joint_state *joint;
     int32_t *limit, *contacts, *pair, *points, *feature;
@@ -20,6 +21,20 @@ typedef struct lane_fields {
     int32_t *touches, *over; /* touches: of two bodies */
     const int *touching;     /* which two; `over` says whether body 0 has touched the ground */
 } lane_fields;
+
+/* Those of lane i that come first, of which each has room for so many contacts. */
+static inline lane_fields world_fields(const be_batch *batch, int64_t i, const plan *p, int64_t contacts) {
+    return (lane_fields){
+        .body = (body_state *)((float *)batch->state[BODY] + i * p->bodies * BODY_FLOATS),
+        .joint = (joint_state *)((float *)batch->state[JOINT] + i * p->joints * 4),
+        .limit = (int32_t *)batch->state[LIMIT] + i * p->joints,
+        .contacts = (int32_t *)batch->state[CONTACTS] + i,
+        .pair = (int32_t *)batch->state[PAIR] + i * contacts,
+        .points = (int32_t *)batch->state[POINTS] + i * contacts,
+        .feature = (int32_t *)batch->state[FEATURE] + i * contacts * 2,
+        .impulse = (float *)batch->state[IMPULSE] + i * contacts * 4,
+    };
+}
 
 static inline void world_load(world *w, const plan *p, const lane_fields *f) {
     w->plan = p;

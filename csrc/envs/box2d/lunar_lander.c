@@ -26,22 +26,7 @@ static const be_port ports[] = {
     {0},
 };
 
-enum {
-    BODY,
-    JOINT,
-    LIMIT,
-    CONTACTS,
-    PAIR,
-    POINTS,
-    FEATURE,
-    IMPULSE,
-    TOUCHES,
-    GAME_OVER,
-    TERRAIN,
-    SHAPING,
-    WIND,
-    EXHAUST,
-};
+enum { TOUCHES = WORLD_FIELDS, GAME_OVER, TERRAIN, SHAPING, WIND, EXHAUST };
 static const be_field state[] = {
     [BODY] =
         {"bodies", BE_F32, BODIES * BODY_FLOATS,
@@ -176,20 +161,11 @@ static int prepare(be_setup *setup, be_error *error) {
 
 static lane_fields fields_of(const be_batch *batch, int64_t i) {
     static const int legs[2] = {LEFT_LEG, RIGHT_LEG};
-    return (lane_fields){
-        .most = PAIRS_MAX,
-        .body = (body_state *)((float *)batch->state[BODY] + i * BODIES * BODY_FLOATS),
-        .joint = (joint_state *)((float *)batch->state[JOINT] + i * JOINTS * 4),
-        .limit = (int32_t *)batch->state[LIMIT] + i * JOINTS,
-        .contacts = (int32_t *)batch->state[CONTACTS] + i,
-        .pair = (int32_t *)batch->state[PAIR] + i * PAIRS_MAX,
-        .points = (int32_t *)batch->state[POINTS] + i * PAIRS_MAX,
-        .feature = (int32_t *)batch->state[FEATURE] + i * PAIRS_MAX * 2,
-        .impulse = (float *)batch->state[IMPULSE] + i * PAIRS_MAX * 4,
-        .touches = (int32_t *)batch->state[TOUCHES] + i * 2,
-        .over = (int32_t *)batch->state[GAME_OVER] + i,
-        .touching = legs,
-    };
+    lane_fields fields = world_fields(batch, i, &the_plan, PAIRS_MAX);
+    fields.touches = (int32_t *)batch->state[TOUCHES] + i * 2;
+    fields.over = (int32_t *)batch->state[GAME_OVER] + i;
+    fields.touching = legs;
+    return fields;
 }
 
 /* What a world has beside its fields. */

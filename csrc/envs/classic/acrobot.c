@@ -283,10 +283,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return b->per_lane ? step_lanes(b, begin, end, rows, 1) : step_lanes(b, begin, end, rows, 0);
 }
 
-static const be_id ids[] = {
-    {"Acrobot-v1", 500, BE_THRESHOLD(-100.0)},
-    {0},
-};
+static const be_id ids[] = {{"Acrobot-v1", 500, BE_THRESHOLD(-100.0)}, {0}};
 
 BE_ENV(acrobot) = {
     .abi = BE_ABI,

@@ -121,10 +121,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return BE_OK;
 }
 
-static const be_id ids[] = {
-    {"Synthetic-v0", 1000, .unlisted = 1},
-    {0},
-};
+static const be_id ids[] = {{"Synthetic-v0", 1000, .unlisted = 1}, {0}};
 
 BE_ENV(synthetic) = {
     .abi = BE_ABI,

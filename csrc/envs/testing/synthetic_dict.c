@@ -105,10 +105,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return BE_OK;
 }
 
-static const be_id ids[] = {
-    {"SyntheticDict-v0", 40, .unlisted = 1},
-    {0},
-};
+static const be_id ids[] = {{"SyntheticDict-v0", 40, .unlisted = 1}, {0}};
 
 BE_ENV(synthetic_dict) = {
     .abi = BE_ABI,

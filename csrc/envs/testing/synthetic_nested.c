@@ -91,10 +91,7 @@ static int step(be_batch *b, int64_t i, int64_t end, const be_rows *rows, be_err
     return observe(b, &i, 1, rows, error);
 }
 
-static const be_id ids[] = {
-    {"SyntheticNested-v0", 40, .unlisted = 1},
-    {0},
-};
+static const be_id ids[] = {{"SyntheticNested-v0", 40, .unlisted = 1}, {0}};
 
 BE_ENV(synthetic_nested) = {
     .abi = BE_ABI,

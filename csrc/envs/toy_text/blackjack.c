@@ -167,10 +167,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return BE_OK;
 }
 
-static const be_id ids[] = {
-    {"Blackjack-v1", .settings = {{"sab", 1}, {"natural", 0}}},
-    {0},
-};
+static const be_id ids[] = {{"Blackjack-v1", .settings = {{"sab", 1}, {"natural", 0}}}, {0}};
 
 BE_ENV(blackjack) = {
     .abi = BE_ABI,

@@ -102,10 +102,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return BE_OK;
 }
 
-static const be_id ids[] = {
-    {"Catch-v0"},
-    {0},
-};
+static const be_id ids[] = {{"Catch-v0"}, {0}};
 
 BE_ENV(catch) = {
     .abi = BE_ABI,

@@ -181,10 +181,7 @@ static int step(be_batch *b, int64_t begin, int64_t end, const be_rows *rows, be
     return BE_OK;
 }
 
-static const be_id ids[] = {
-    {"Taxi-v4", 200, BE_THRESHOLD(8)},
-    {0},
-};
+static const be_id ids[] = {{"Taxi-v4", 200, BE_THRESHOLD(8)}, {0}};
 
 BE_ENV(taxi) = {
     .abi = BE_ABI,
