@@ -93,12 +93,8 @@ def entry_of(kind: dict[str, Any], row: dict[str, Any], family: str, library: Of
     return Entry(kind["name"], *limits, kind["render_fps"], row["kwargs"], row["listed"], family, library)
 
 
-def _of_types() -> dict[str, Entry]:
-    """The ids in the tables of C types."""
-    return {row["name"]: entry_of(kind, row, kind["family"]) for kind in _core.env_types() for row in kind["ids"]}
-
-
-TABLE = _of_types()
+# The ids in the tables of C types, and those that are put in later.
+TABLE = {row["name"]: entry_of(kind, row, kind["family"]) for kind in _core.env_types() for row in kind["ids"]}
 # Functions that are called with each id whose entry is added, changed or removed.
 watchers: list[Callable[[str], None]] = []
 # The keywords that `make` and `set_params` take for every environment, so that no param could be set by such a name;

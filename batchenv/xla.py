@@ -57,14 +57,9 @@ class Functions:
             anew=True,
         )
         # The drawer of a render mode watches each step, which goes through the env for that.
-        steps = whole.plain and env.render_mode is None
-        self._step = Call(
-            env,
-            order,
-            results,
-            lambda *leaves: env.step(whole.built(leaves)),
-            steps=_core.XlaSteps(env._backend.core, results.taken) if steps else None,
-        )
+        plain = whole.plain and env.render_mode is None
+        steps = _core.XlaSteps(env._backend.core, results.taken) if plain else None
+        self._step = Call(env, order, results, lambda *leaves: env.step(whole.built(leaves)), steps=steps)
         self._send = Call(env, order, None, lambda *leaves: env.send(batch.built(leaves), batch.rest(leaves)))
         self._recv = Call(env, order, Results(env, env.batch_size, env_id=True), env.recv)
 

@@ -9,6 +9,8 @@ import re
 from typing import NamedTuple
 
 _OWN_API = "which has an API of its own: write a gymnasium.Env around it, and pass that to batchenv.make_python"
+_GYMS_API = "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that"
+_FOOTBALL = "(gfootball/|GFootball).*|(11_vs_11|academy)_.*"
 _DMC = (
     "(Acrobot|Cartpole|Pendulum)(Swingup|Balance|Two|Three)\\w*|BallInCupCatch|CheetahRun|Dog[A-Z]\\w+|"
     "Finger(Spin|Turn)\\w*|Fish(Swim|Upright)|Hopper(Hop|Stand)|Humanoid(CMU)?(Run|Walk|Stand(?!up))\\w*|LqrLqr\\w+|"
@@ -47,13 +49,7 @@ class Family(NamedTuple):
 
 FAMILIES = (
     Family("Craftax", "craftax", "Craftax.*", "craftax", _OWN_API),
-    Family(
-        "Google Research Football",
-        "gfootball",
-        "(gfootball/|GFootball).*|(11_vs_11|academy)_.*",
-        "gfootball",
-        "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that",
-    ),
+    Family("Google Research Football", "gfootball", _FOOTBALL, "gfootball", _GYMS_API),
     Family(
         "HighwayEnv",
         "highway",
@@ -125,7 +121,7 @@ FAMILIES = (
         "procgen",
         f"procgen.*|({_PROCGEN})(Easy|Hard|Memory|Exploration|Extreme)-v0",
         "procgen (Python up to 3.10)",
-        "which has gym's old API: shimmy.GymV21CompatibilityV0 translates it, and batchenv.make_python takes that",
+        _GYMS_API,
     ),
     Family(
         "ViZDoom",

@@ -118,17 +118,14 @@ class CoreBackend(Backend):
 
     @property
     def num_threads(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] BatchEnv only reads it
-        """See `Backend`."""
         return self.core.num_threads
 
     @property
     def closed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] likewise
-        """See `Backend`."""
         return self.core.closed
 
     @property
     def needs_reset(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] likewise
-        """See `Backend`."""
         return self.core.needs_reset
 
     def hold(self, settle: bool = True) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batchenv.arguments.numbers import integer
+from batchenv.arguments.numbers import brief, integer
 from batchenv.backend.translator import Translator
 from batchenv.envs.drawing import Drawn
 from batchenv.registry import Family, add_family
@@ -91,7 +91,7 @@ class FrozenLake(ToyText):
         try:
             rows = [[c.decode("ascii") if isinstance(c, bytes) else c for c in _cells(row)] for row in desc]
         except (TypeError, UnicodeDecodeError):
-            raise TypeError(f"desc={_brief(desc)} {rule}") from None
+            raise TypeError(f"desc={brief(desc)} {rule}") from None
         for i, row in enumerate(rows):
             if len(row) != len(rows[0]):
                 raise ValueError(f"desc's row {i} has {len(row)} cells and row 0 has {len(rows[0])}: desc {rule}")
@@ -99,7 +99,7 @@ class FrozenLake(ToyText):
                 if not isinstance(c, str) or len(c) != 1 or not "\0" < c <= "\x7f":
                     raise ValueError(f"desc's cell {j} of row {i} is {c!r}: each must be one ASCII character")
         if not rows or not rows[0]:
-            raise ValueError(f"desc={_brief(desc)} has no cells: desc {rule}")
+            raise ValueError(f"desc={brief(desc)} has no cells: desc {rule}")
         return np.array(rows, dtype="S1")
 
     def attribute(self, name, batch):
@@ -192,8 +192,3 @@ class Catch(Translator):
 def _cells(row: Any) -> Any:
     """The cells of one row of a map: of a str or bytes its characters."""
     return row.decode("ascii") if isinstance(row, bytes) else row
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -124,19 +124,8 @@ class FragmentMaker:
         ends = (
             self.rollout(key) if self.policy is None else self.follow(self.policy, np.random.default_rng(key), weights)
         )
-        terminations, truncations = self.flags
-        return Fragment(
-            self.observations,
-            self.actions,
-            self.rewards,
-            terminations,
-            truncations,
-            ends,
-            self.extras,
-            self.actor,
-            number,
-            version,
-        )
+        seen = self.observations, self.actions, self.rewards, *self.flags, ends, self.extras
+        return Fragment(*seen, self.actor, number, version)
 
     def rollout(self, key: np.random.SeedSequence) -> Any:
         """All steps with random actions."""

@@ -154,15 +154,8 @@ class FunctionalEnv:
             gymnasium.error.ClosedEnvironmentError: after `close`.
         """
         self._check_open()
-        columns = self._checked(state)
-        arguments = [*columns, *self._actions.checked(action)]
-        forms = [*self._columns, *self._results.forms]
-        aliases = {k: k for k in range(len(columns))}
-        leaves = trace(
-            self._step_call.number, forms, arguments, vmap_method="broadcast_all", input_output_aliases=aliases
-        )
-        state, result = self._split(leaves, self._results)
-        return state, TimeStep(*result)
+        arguments = [*self._checked(state), *self._actions.checked(action)]
+        return self._advanced(self._step_call, arguments, self._results.forms, self._results)
 
     def rollout(self, state: State, actions: Any) -> tuple[State, TimeStep]:
         """Several steps in one call, which is quicker than a `jax.lax.scan` of `step`, for actions that are known.
@@ -186,15 +179,16 @@ class FunctionalEnv:
         if self._rolled is None:
             self._rolled = self._probe()
         forms = [np.broadcast_to(form, (len(leaves[0]), *form.shape)) for form in self._rolled.forms]
-        aliases = {k: k for k in range(len(columns))}
-        leaves = trace(
-            self._rollout_call.number,
-            [*self._columns, *forms],
-            [*columns, *leaves],
-            vmap_method="broadcast_all",
-            input_output_aliases=aliases,
-        )
-        state, result = self._split(leaves, self._rolled)
+        return self._advanced(self._rollout_call, [*columns, *leaves], forms, self._rolled)
+
+    def _advanced(
+        self, call: _core.XlaCall, arguments: list[Any], forms: list[Any], results: Tree | Results
+    ) -> tuple[State, TimeStep]:
+        """The state and the results of a call, of which the first arguments are a state."""
+        aliases = {k: k for k in range(len(self._columns))}
+        forms = [*self._columns, *forms]
+        leaves = trace(call.number, forms, arguments, vmap_method="broadcast_all", input_output_aliases=aliases)
+        state, result = self._split(leaves, results)
         return state, TimeStep(*result)
 
     def _probe(self) -> Tree:

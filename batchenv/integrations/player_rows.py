@@ -112,10 +112,8 @@ class PlayerVectorEnv(VectorEnv):
         Raises:
             As `ParallelBatchEnv.step`. TypeError, ValueError: the actions have a wrong form or length.
         """
-        return converted(self._step_result, self.parallel.step, self._by_agent(actions))
-
-    def _by_agent(self, actions: Any) -> dict[Any, Any]:
-        return {agent: self._own(self.single_action_space, actions, k) for k, agent in enumerate(self.agents)}
+        by_agent = {agent: self._own(self.single_action_space, actions, k) for k, agent in enumerate(self.agents)}
+        return converted(self._step_result, self.parallel.step, by_agent)
 
     def _own(self, space: spaces.Space, values: Any, k: int) -> Any:
         """What is the k-th agent's. ParallelBatchEnv says what else is wrong with it."""

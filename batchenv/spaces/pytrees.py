@@ -18,20 +18,16 @@ def _together(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def _tell_torch(tree: Any) -> None:
-    tree.register_pytree_node(Infos, _flatten, lambda values, names: _together(names, values))
-
-
-def _tell_jax(tree: Any) -> None:
-    tree.register_pytree_node(Infos, _flatten, _together)
-
-
-_untold: dict[str, Callable[[Any], None]] = {"torch.utils._pytree": _tell_torch, "jax.tree_util": _tell_jax}
+# What puts infos together again, by modules that have not been told of it.
+_untold: dict[str, Callable[[Any, Any], Any]] = {
+    "torch.utils._pytree": lambda values, names: _together(names, values),
+    "jax.tree_util": _together,
+}
 
 
 def tell_libraries() -> None:
     """Tells the libraries that this process has imported so far. It imports none."""
     for name in list(_untold):
         register = getattr(sys.modules.get(name), "register_pytree_node", None)
-        if register is not None and (tell := _untold.pop(name, None)) is not None:
-            tell(sys.modules[name])
+        if register is not None and (together := _untold.pop(name, None)) is not None:
+            register(Infos, _flatten, together)

@@ -100,7 +100,7 @@ class PythonOrigin(Origin):
         self.spec = spec_of(make_env)
         self.max_episode_steps = None if self.spec is None else self.spec.max_episode_steps
         try:
-            self._makers = makers(self.spec or make_env, num_envs, env_kwargs or {})
+            self._makers: Sequence[Callable[..., Any]] = makers(self.spec or make_env, num_envs, env_kwargs or {})
         except MemoryError:
             raise MemoryError(f"num_envs={num_envs}: there is no memory for so many envs") from None
         named = getattr(make_env, "__name__", type(make_env).__name__)
@@ -109,7 +109,7 @@ class PythonOrigin(Origin):
     def check_mode(self, render_mode: Any, num_envs: int) -> None:
         """See `Origin.check_mode`. The envs themselves say what they can draw."""
         if render_mode is not None:
-            self._makers = [_drawing(make, render_mode) for make in self._makers]
+            self._makers = [functools.partial(make, render_mode=render_mode) for make in self._makers]
 
     def backend(self, num_envs: int, params: dict[str, Any], **options: Any) -> CoreBackend:
         for name in params:
@@ -138,10 +138,6 @@ class PythonOrigin(Origin):
 
     def render_mode(self, backend: Any, asked: str | None) -> str | None:
         return backend.render_mode
-
-
-def _drawing(make: Callable[..., Any], render_mode: Any) -> Callable[[], Any]:
-    return functools.partial(make, render_mode=render_mode)
 
 
 def spec_of(make_env: Any) -> EnvSpec | None:

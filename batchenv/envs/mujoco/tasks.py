@@ -92,7 +92,6 @@ class Task(Translator):
     # They are only read, and of a translator, so that a property may be in place of the base's class variable.
     @property
     def KEYWORDS(self) -> Sequence[tuple[str, Any, str]]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """See the class."""
         xml = ("xml_file", self.xml_file, "the model: a file of Gymnasium's, or a path that starts with ~, . or /")
         ranges = [(f"{name}_range", None, f"(low, high): {name}_min and {name}_max") for name in self.ranges]
         return (xml, *self.own, *ranges, *_RENDERING)

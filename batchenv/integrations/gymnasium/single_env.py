@@ -20,15 +20,8 @@ class SingleEnv(gymnasium.Env):
     """
 
     def __init__(self, env_id: str, render_mode: str | None = None, **params: Any):
-        self._batch = BatchEnv(
-            env_id,
-            1,
-            num_threads=1,
-            autoreset_mode="Disabled",
-            max_episode_steps=None,
-            render_mode=render_mode,
-            **params,
-        )
+        plain: dict[str, Any] = {"num_threads": 1, "autoreset_mode": "Disabled", "max_episode_steps": None}
+        self._batch = BatchEnv(env_id, 1, **plain, render_mode=render_mode, **params)
         self.metadata = BatchEnv.class_metadata(env_id)
         self.render_mode = render_mode
         self.observation_space = self._batch.single_observation_space

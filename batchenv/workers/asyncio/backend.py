@@ -235,10 +235,8 @@ class WaitingBackend(PythonBackend):
             self._landed.take(rows)
             self._resetting[lanes] = 0
             self._flight.receive(lanes)
-            return self.complete(self._received, lanes, resets)
-
-    def _received(self, lanes: NDArray[np.int64], resets: NDArray[np.uint8]) -> Any:
-        return self.core.deliver(self.core.step_some(self._rows(lanes), lanes, None, resets))
+            actions = self._rows(lanes)
+            return self.complete(lambda: self.core.deliver(self.core.step_some(actions, lanes, None, resets)))
 
     def in_flight(self) -> int:
         return self._flight.count

@@ -121,7 +121,8 @@ class Reports:
                 what it was asked for.
         """
         if self._broken is not None:
-            raise self._taken_broken()
+            broken, self._broken = self._broken, None
+            raise broken
         arrays = _core.adopt(self._core, self._columns, lanes, out, resets)
         failed = self.states.hand_over(self._numbers(lanes))
         try:
@@ -154,11 +155,6 @@ class Reports:
             infos["env_id"] = lanes
             infos.pop("_env_id", None)  # an env's own
         return gather(infos, *notes, self._numbers(lanes), self.apart)
-
-    def _taken_broken(self) -> BaseException:
-        broken, self._broken = self._broken, None
-        assert broken is not None
-        return broken
 
     def _numbers(self, lanes: NDArray[np.int64] | None) -> Sequence[int]:
         return self._all if lanes is None else lanes.tolist()

@@ -160,7 +160,6 @@ class Spawner:
     """Each worker is a new interpreter, which imports everything anew."""
 
     def start(self, number: int, channel: int, memory: int, event: int) -> Process:
-        """See this module."""
         given = (number, channel, memory, event, os.getpid())
         call = f"from batchenv.workers.processes.entry import spawned; spawned{given}"
         return Spawned(interpreter(call, (channel, memory, event)))
@@ -209,7 +208,6 @@ class Forker:
     """Workers are forks of this process, whatever its threads are doing."""
 
     def start(self, number: int, channel: int, memory: int, event: int) -> Process:
-        """See this module."""
         parent = high(os.pidfd_open(os.getpid()))
         try:
             pid = fork(lambda: self._run(number, channel, memory, event, parent))
@@ -266,7 +264,6 @@ class ForkServer:
         self._end: Any = lambda: None
 
     def start(self, number: int, channel: int, memory: int, event: int) -> Process:
-        """See this module."""
         answer, descriptors = self._ask(("start", number), (channel, memory, event))
         if isinstance(answer, OSError):
             raise answer
