@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,11 @@ from numpy.typing import NDArray
 
 _LONGEST = 2**20  # characters of a text that is not known before
 _MOST_MISSIONS = 2**16  # texts of a space of MiniGrid's that are compared with ours
+
+
+def _with_items(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The method of `Texts` that does this with the items, and with those of other texts."""
+    return lambda self, other: operation(self._items(), _plain(other))
 
 
 class Texts(tuple):
@@ -67,29 +73,13 @@ class Texts(tuple):
     def __contains__(self, item: Any) -> bool:
         return item in self._items()
 
-    def __eq__(self, other: Any) -> bool:
-        return self._items() == _plain(other)
-
-    def __ne__(self, other: Any) -> bool:
-        return self._items() != _plain(other)
-
-    def __lt__(self, other: Any) -> bool:
-        return self._items() < _plain(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._items() <= _plain(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._items() > _plain(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._items() >= _plain(other)
+    __eq__, __ne__ = _with_items(operator.eq), _with_items(operator.ne)
+    __lt__, __le__ = _with_items(operator.lt), _with_items(operator.le)
+    __gt__, __ge__ = _with_items(operator.gt), _with_items(operator.ge)
+    __add__ = _with_items(operator.add)
 
     def __hash__(self) -> int:
         return hash(self._items())
-
-    def __add__(self, other: Any) -> tuple[Any, ...]:
-        return self._items() + _plain(other)
 
     def __radd__(self, other: Any) -> tuple[Any, ...]:
         return _plain(other) + self._items()

@@ -48,9 +48,8 @@ class Access(Base):
             TypeError, ValueError: an unknown parameter, a wrong shape, a value out of range (the lane is named).
                 Nothing has changed.
         """
-        self._check_open()
-        chosen = None if lanes is None else lane_indices(lanes, self.num_envs)
         backend = self._open()
+        chosen = None if lanes is None else lane_indices(lanes, self.num_envs)
         with backend.hold():
             before = backend.get_params()
             backend.set_params(params, chosen)
@@ -96,13 +95,12 @@ class Access(Base):
             gymnasium.error.ResetNeeded: before the first reset.
             NotImplementedError: the environment is written in Python; `set_attr` changes its attributes.
         """
-        self._check_open()
+        backend = self._open()
         if not isinstance(values, Mapping):
             raise TypeError(f"values must be a dict of fields of the state, not {type(values).__name__}")
         indices = lane_indices(lanes, self.num_envs)
         if not len(indices):
             raise ValueError(f"lanes={lanes!r} chooses no lane")
-        backend = self._open()
         with backend.hold():
             observations = backend.set_state(dict(values), indices)
             self._drawer.forget(np.unique(indices))
@@ -118,11 +116,10 @@ class Access(Base):
             TypeError, ValueError: `lanes` is wrong, or names no lane.
             gymnasium.error.ResetNeeded: before the first reset.
         """
-        self._check_open()
+        backend = self._open()
         indices = lane_indices(lanes, self.num_envs)
         if not len(indices):
             raise ValueError(f"lanes={lanes!r} chooses no lane: a snapshot holds at least one")
-        backend = self._open()
         with backend.hold():
             return backend.snapshot(indices)
 
@@ -157,12 +154,11 @@ class Access(Base):
             RuntimeError: one of these lanes is in flight. Nothing has changed.
             gymnasium.error.ResetNeeded: only some lanes are restored, before the first reset.
         """
-        self._check_open()
+        backend = self._open()
         if isinstance(snapshot, (bytes, bytearray, memoryview)):
             snapshot = Snapshot(snapshot)
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"snapshot must be a batchenv.Snapshot or bytes, not {type(snapshot).__name__}")
-        backend = self._open()
         with backend.hold():
             sources, targets = pairs(rows, lanes, backend.check_snapshot(snapshot), self.num_envs)
             if self._seeder.known is None and len(targets) != self.num_envs:
@@ -185,13 +181,12 @@ class Access(Base):
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As `get_attr`; if the attribute can be called, it is called with the arguments, once per lane."""
-        self._check_open()
+        backend = self._open()
         if name == "render":
             return self.render(*args, **kwargs) or (None,) * self.num_envs
         if name in ("np_random", "np_random_seed"):
             values = getattr(self, name)
         else:
-            backend = self._open()
             with backend.hold():
                 if backend.has_envs:
                     return tuple(self._apply(call_env, name, args, kwargs))
@@ -239,7 +234,7 @@ class Access(Base):
             ValueError: the list's length is not num_envs, a value is out of range, or values differ where one is for
                 all lanes.
         """
-        self._check_open()
+        backend = self._open()
         listed = isinstance(values, (list, tuple))
         if not listed:
             values = [values]
@@ -248,7 +243,6 @@ class Access(Base):
                 "Values must be a list or tuple with length equal to the number of environments. "
                 f"Got `{len(values)}` values for {self.num_envs} environments."
             )
-        backend = self._open()
         with backend.hold(settle=backend.has_envs):  # no env is changed in the middle of a step
             known = backend.get_params()
             if backend.has_envs:

@@ -114,7 +114,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
             gymnasium.error.ClosedEnvironmentError: it is closed.
         """
         backend = self._backend
-        if backend is None:
+        if backend is None or backend.closed:
             raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
         return backend
 
@@ -123,14 +123,10 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         of `hold`, so that a call that is refused or fails has changed nothing."""
         return self._open().hold(settle)
 
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedEnvironmentError(f"{self!r} is closed: make a new one")
-
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleMethodOverride] one per lane
         """Each lane's seed, as of its last seeded reset."""
-        self._check_open()
+        self._open()
         if self._seeder.known is None:
             self.reset()
         with self._hold(settle=False):
@@ -142,10 +138,9 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
 
         A copy: drawing from it does not advance the lane.
         """
-        self._check_open()
+        backend = self._open()
         if self._seeder.known is None:
             self.reset()
-        backend = self._open()
         with backend.hold():
             return backend.generators()
 

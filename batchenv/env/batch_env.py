@@ -279,7 +279,7 @@ class BatchEnv(Flights, Rollouts, Access):
             LaneError: some lanes' simulators failed; its `result` is what would have been returned, its `env_id` says
                 which lanes.
         """
-        self._check_open()
+        self._open()
         if env_id is not None:
             return self._reset_some(env_id, seed, options)
         return self._reset_lanes(seed, *check_options(options, self.num_envs))
@@ -403,7 +403,7 @@ class BatchEnv(Flights, Rollouts, Access):
         """
         from batchenv.xla import Functions  # when first asked for: JAX takes a second to import
 
-        self._check_open()
+        self._open()
         return Functions(self)
 
     # ---- pictures ---------------------------------------------------------------------------------------------------
@@ -426,12 +426,11 @@ class BatchEnv(Flights, Rollouts, Access):
             TypeError, ValueError: wrong lanes.
             gymnasium.error.ResetNeeded: before the first reset.
         """
-        self._check_open()
+        backend = self._open()
         chosen = range(self.num_envs) if lanes is None else lane_indices(lanes, self.num_envs)
         if self.render_mode is None:
             logger.warn(f"{self!r}.render() draws nothing: give make() a render_mode, such as render_mode='rgb_array'")
             return None
-        backend = self._open()
         with backend.hold():
             if backend.needs_reset:
                 raise ResetNeeded(

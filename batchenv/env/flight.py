@@ -32,12 +32,11 @@ class Flights(Base):
         Raises:
             TypeError, ValueError: a wrong seed or option.
         """
-        self._check_open()
+        backend = self._open()
         seeds = check_seed(seed, self.num_envs)
         mask, values = check_options(options, self.num_envs)
         if mask is not None and not mask.all():
             raise ValueError("async_reset() resets all lanes: use env.reset(options={'reset_mask': mask}) for some")
-        backend = self._open()
         with backend.hold(settle=False):
             seeds = self._seeder.fill(seeds)
             tell_libraries()
@@ -113,7 +112,7 @@ class Flights(Base):
         Raises:
             As `send`; gymnasium.error.AlreadyPendingCallError: a step is already pending.
         """
-        self._check_open()
+        self._open()
         if self.is_async:
             raise RuntimeError(f"step_async() steps all lanes, but batch_size={self.batch_size}: use send() and recv()")
         if self._step_pending:
@@ -129,7 +128,7 @@ class Flights(Base):
             TimeoutError: the step was not done after `timeout` seconds. Nothing is lost.
             LaneError: as `step`.
         """
-        self._check_open()
+        self._open()
         if not self._step_pending:
             raise NoAsyncCallError("step_wait() without a step pending: call step_async() first", "step")
         return converted(_without_ids, self.recv, timeout)
@@ -152,13 +151,13 @@ class Flights(Base):
         Raises:
             As `recv`; RuntimeError: another task is waiting for this env.
         """
-        self._check_open()
+        self._open()
         self._waiter.check_free()
         return await self._waiter.wait(self.fileno(), self.recv)
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yields batches of results as long as enough lanes are in flight: send the next actions inside the loop."""
-        self._check_open()
+        self._open()
         while not self.closed and self._open().in_flight() >= self.batch_size:
             yield await self.arecv()
 

@@ -54,7 +54,7 @@ class Rollouts(Base):
             gymnasium.error.ResetNeeded: before the first reset.
             LaneError: some lanes failed in some step; its `result` is the Rollout.
         """
-        self._check_open()
+        backend = self._open()
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise ValueError("rollout() needs autoreset: make the env with autoreset_mode='NextStep' or 'SameStep'")
         if policy is None:
@@ -71,7 +71,6 @@ class Rollouts(Base):
                 raise TypeError(
                     f"actions={actions!r} must be an array of shape {shape}; for T random steps pass policy='random'"
                 )
-            backend = self._open()
             with backend.hold():
                 return self._watched(converted(Rollout, backend.rollout, actions, steps, 0, 0, out))
         if policy != "random":
@@ -79,7 +78,6 @@ class Rollouts(Base):
         steps = integer("actions", actions, 0, 2**31 - 1, " (the number of steps, with policy='random')")
         if seed is not None:
             seed = read_seed(seed)
-        backend = self._open()
         with backend.hold():
             return self._watched(self._actions.roll(backend, steps, seed, out, Rollout))
 
