@@ -13,14 +13,14 @@ def _choose_math():
     this build."""
     global _math_chosen, _numpy_f32_fused
     cdef int fused
+    cdef cnp.ndarray angles
     if _math_chosen:
         return
     be_libm_begin()
-    wrong = []
-    for name, arguments in _libm_arguments().items():
-        if not _choose_function(name, *arguments):
-            wrong.append(name)
-    _choose_sincos()
+    functions = _libm_arguments()
+    wrong = [name for name, arguments in functions.items() if not _choose_function(name, *arguments)]
+    angles = functions["sin"][0]
+    be_libm_choose_sincos(<const double *>cnp.PyArray_DATA(angles), angles.size)
     for fused in (1, 0):
         if _numpy_float32_mismatches(fused) == 0:
             _numpy_f32_fused = fused
@@ -69,11 +69,6 @@ def _choose_function(str name, cnp.ndarray x, cnp.ndarray y=None):
     _process_mismatches[name] = mismatches[0]
     _linked_mismatches[name] = mismatches[1]
     return right
-
-
-def _choose_sincos():
-    cdef cnp.ndarray x = _libm_arguments()["sin"][0]
-    be_libm_choose_sincos(<const double *>cnp.PyArray_DATA(x), x.size)
 
 
 def _numpy_float32_mismatches(int fused):

@@ -266,15 +266,8 @@ class Lanes:
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))
         dot, einsum = fused()
-        numbers = {
-            "fingerprint": number,
-            "state_signature": self.signature,
-            "state_size": self.state_size,
-            "row_size": self._row_size,
-            "num_trees": trees,
-            "fused_dot": dot,
-            "fused_einsum": einsum,
-        }
+        numbers = {"fingerprint": number, "state_signature": self.signature, "state_size": self.state_size}
+        numbers |= {"row_size": self._row_size, "num_trees": trees, "fused_dot": dot, "fused_einsum": einsum}
         self.source = _core.MujocoSource(
             self.records,
             model,
