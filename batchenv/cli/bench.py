@@ -133,12 +133,8 @@ def _envpool(env_id: str, lanes: int, actions: list[np.ndarray]) -> Iterator[tup
     if actions[0].dtype.kind == "i":
         actions = [action.astype(np.int32) for action in actions]
     for count in sorted({1, min(2, lanes, os.cpu_count() or 1)}):
-        yield (
-            f"EnvPool {count}t",
-            Contestant(
-                envpool.make_gymnasium(ENVPOOL_IDS.get(env_id, env_id), num_envs=lanes, num_threads=count), actions
-            ),
-        )
+        env = envpool.make_gymnasium(ENVPOOL_IDS.get(env_id, env_id), num_envs=lanes, num_threads=count)
+        yield f"EnvPool {count}t", Contestant(env, actions)
 
 
 PEERS = ("EnvPool", "AtariVectorEnv", "SyncVectorEnv", "CartPoleVectorEnv")
