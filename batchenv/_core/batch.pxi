@@ -69,7 +69,6 @@ cdef class Batch(SavedLanes):
             self.layout.stage.start(None, sent=True)
 
     def send_alone(self, actions, env_id):
-        """Holds the batch and sends."""
         self.calls.begin()
         try:
             return self.send(actions, env_id)
@@ -97,7 +96,6 @@ cdef class Batch(SavedLanes):
         return lanes
 
     def recv_alone(self, timeout):
-        """Holds the batch and receives."""
         self.calls.begin()
         try:
             return self.deliver(self.recv(timeout))

@@ -454,5 +454,4 @@ cdef class MujocoSource(Engine):
         return {int(lane): self.raised.pop(lane) for lane in failed.tolist() if lane in self.raised}
 
     def model(self, Py_ssize_t lane):
-        """The lane's mjModel."""
         return self.models[lane]

@@ -69,7 +69,6 @@ cdef class Params:
         return 0
 
     cdef int _point(self) except -1:
-        """Points at the columns."""
         cdef int i
         self.pointers = NULL
         for i in range(len(self.columns)):

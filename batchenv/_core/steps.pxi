@@ -55,7 +55,6 @@ cdef class SteppedLanes(Lanes):
         return 0
 
     def step_alone(self, actions, out=None):
-        """Holds the batch and steps it."""
         self.calls.begin()
         try:
             result = self._step(actions, out)

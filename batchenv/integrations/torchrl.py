@@ -283,7 +283,6 @@ class TorchRLBatchEnv(EnvBase):
         return self._tensordict(self._by_name(last), device=device, reward=rewards.unsqueeze(-1), **columns), ended
 
     def _by_name(self, observations: Any) -> dict[str, Any]:
-        """Observations by name."""
         return observations if self._named else {"observation": observations}
 
     def _not_done(self) -> dict[str, torch.Tensor]:
