@@ -227,9 +227,7 @@ cdef class Layout:
         """`out` as a tuple of arrays; TypeError or ValueError unless it has four that can be written into, None in any
         place. read: the arrays that actions are read from. rows: the first axes, (lanes,) or (steps, lanes)."""
         cdef cnp.ndarray array
-        cdef const char *low[3 + 2 * BE_MAX_PORTS]
-        cdef const char *high[3 + 2 * BE_MAX_PORTS]
-        cdef int i, j, count = 0
+        cdef int i
         if not isinstance(out, (tuple, list)) or len(out) != 4:
             what = f"a {type(out).__name__} of {len(out)}" if isinstance(out, (tuple, list)) else repr(out)
             raise TypeError(f"out is {what}, but must be a tuple of four arrays, or None for one of them: "
@@ -265,18 +263,7 @@ cdef class Layout:
             if not cnp.PyArray_ISCARRAY(array):
                 raise ValueError(f"out's {name} must be C-contiguous, aligned and writeable; "
                                  f"np.empty({shape}, '{own}') is")
-            low[count] = <const char *>cnp.PyArray_DATA(array)
-            high[count] = low[count] + cnp.PyArray_NBYTES(array)
-            count += 1
-        for array in read:
-            if array is not None and cnp.PyArray_ISCONTIGUOUS(array):
-                low[count] = <const char *>cnp.PyArray_DATA(array)
-                high[count] = low[count] + cnp.PyArray_NBYTES(array)
-                count += 1
-        for i in range(count):
-            for j in range(i):
-                if low[i] < high[j] and low[j] < high[i]:
-                    raise ValueError("out's arrays must not overlap each other or the actions")
+        _refuse_overlap(arrays + read)
         parts = arrays[:len(given_parts)]
         return (parts if self.tree is not None else parts[0], *arrays[len(parts):])
 
@@ -293,6 +280,24 @@ cdef class Layout:
             if cnp.PyArray_ISCARRAY(array) and cnp.PyArray_TYPE(array) == self.forms[k].type:
                 found[k] = array
         return tuple(found)
+
+
+cdef int _refuse_overlap(list arrays) except -1:
+    """Raises ValueError if two contiguous ones of these arrays (None: there is none) have memory in common."""
+    cdef cnp.ndarray array
+    cdef const char *low[3 + 2 * BE_MAX_PORTS]
+    cdef const char *high[3 + 2 * BE_MAX_PORTS]
+    cdef int i, count = 0
+    for array in arrays:
+        if array is None or not cnp.PyArray_ISCONTIGUOUS(array):
+            continue
+        low[count] = <const char *>cnp.PyArray_DATA(array)
+        high[count] = low[count] + cnp.PyArray_NBYTES(array)
+        for i in range(count):
+            if low[i] < high[count] and low[count] < high[i]:
+                raise ValueError("out's arrays must not overlap each other or the actions")
+        count += 1
+    return 0
 
 
 cdef cnp.ndarray _array_over(object given, str name):
