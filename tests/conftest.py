@@ -48,6 +48,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if not config.option.all:
         os.environ.setdefault("BATCHENV_HOSTILE_EFFORT", "0.3")
+        os.environ.setdefault("BATCHENV_PARITY_STEPS", "210")
     # What a shell starts with `&` ignores Ctrl-C, as Python then does, too: tests of Ctrl-C would wait for ever.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

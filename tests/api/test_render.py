@@ -229,6 +229,7 @@ def test_rendering_disturbs_nothing(env_id):
 LAKE = ["SFH", "FFF", "HFG", "FFF"]
 
 
+@pytest.mark.cases(8)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
 @pytest.mark.parametrize(

@@ -412,6 +412,7 @@ def test_lanes_do_not_depend_on_how_many_there_are(env_id):
         assert same(tuple(each(lambda leaf: leaf[297:], part) for part in ours[:4]), theirs[:4])
 
 
+@pytest.mark.cases(1)
 @ids
 def test_the_checker_finds_nothing(env_id):
     batchenv.check_vector_env(env_id).raise_on_failure()

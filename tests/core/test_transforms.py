@@ -105,7 +105,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.cases(3, per="name")
+@pytest.mark.cases(2, per="name")
 @pytest.mark.parametrize("mode", MODES, ids=[mode.value for mode in MODES])
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("name", OPTIONS)

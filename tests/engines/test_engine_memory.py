@@ -45,6 +45,7 @@ def test_lanes_that_do_not_fit_under_a_limit(env_id, needs, lanes, threads):
     assert under_a_limit(env_id, 20, 500).strip() == "made"
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("megabytes", [3, 30, 61, 100])
 def test_the_emulator_is_asked_for_no_more_than_there_is(megabytes):
     """Where the estimate is wrong, or others take memory meanwhile: it would throw through C."""

@@ -7,6 +7,23 @@ import harness
 import pytest
 
 ATTACKS = {found.name: found for found in harness.load()}
+# Attacks that take long, and do with another env or call what a quicker one does.
+LONG = {
+    f"attacks_{file}:{name}"
+    for file, names in {
+        "fork": "fork_with_many_cartpoles fork_with_pong",
+        "lifetime": """let_go_of_a_game_for_two let_go_of_hopper_with_models_of_its_own let_go_of_normalized_hopper
+            let_go_of_one_thread_of_hopper let_go_of_pong""",
+        "memory": "any_array_of_normalized_cartpole_fails make_pong_again_and_again_without_memory",
+        "reentry": """actions_that_call_a_game_for_two any_call_by_a_handler_of_other_waits
+            any_call_of_a_thread_beside_other_waits close_between_any_two_lines_of_a_game_for_two
+            close_between_any_two_lines_of_hopper interrupted_between_any_two_lines_of_hopper storm_on_hopper
+            storms_on_hopper_that_end_by_close""",
+        "signals": "interrupted_snapshot_that_waits interrupted_step_wait",
+    }.items()
+    for name in names.split()
+}
+assert ATTACKS.keys() >= LONG
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +39,9 @@ def verdicts(request):
         pool.shutdown(cancel_futures=True)
 
 
-@pytest.mark.parametrize("name", sorted(ATTACKS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in sorted(ATTACKS)]
+)
 def test_attack(name, verdicts):
     if missing := ATTACKS[name].missing():
         pytest.skip(f"needs {missing}")

@@ -22,6 +22,7 @@ def test_a_short_soak_of_processes():
     assert "results that followed one another" in done.stdout and "ok     files, processes" in done.stdout
 
 
+@pytest.mark.long
 def test_the_soak_of_processes_sees_a_lost_step():
     code = """
 import sys
@@ -38,6 +39,7 @@ sys.exit(soak_processes.main())
     assert done.returncode == 1 and "BROKEN lane" in done.stdout
 
 
+@pytest.mark.long
 def test_the_soak_sees_a_leak():
     code = """
 import os, sys

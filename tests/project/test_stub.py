@@ -20,6 +20,7 @@ batchenv\._core\.(ActionPart|Actions|Calls|Hold|Layout|NumberColumn|Output|Outpu
 """
 
 
+@pytest.mark.long  # half a minute, and it needs mypy: .ci/run has it
 def test_the_stub_has_all_names_and_signatures_of_the_module(tmp_path):
     pytest.importorskip("mypy")
     allowed = tmp_path / "allowed"

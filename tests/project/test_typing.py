@@ -23,6 +23,7 @@ def problems(*arguments: str | Path) -> list[str]:
     return [f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found]
 
 
+@pytest.mark.long  # .ci/run begins with it
 def test_batchenv_passes():
     assert problems("--project", ROOT) == []
 

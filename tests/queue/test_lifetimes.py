@@ -87,7 +87,7 @@ def ends_well(make, code):
 ALL = [(make, loss) for make in ("mujoco", "atari") for loss in LOSSES]
 
 
-@pytest.mark.cases(7)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("make, loss", ALL + [(make, "del") for make in MAKES if (make, "del") not in ALL])
 def test_an_env_is_lost_with_lanes_in_flight(make, loss):
     times = 25 if make in ("mujoco", "one thread") else 4

@@ -88,6 +88,7 @@ def assert_equal_histories(ours, expected):
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.cases(2, per="env_id")
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("transforms", [{}, ALL], ids=["plain", "transforms"])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1", "Acrobot-v1", "Synthetic-v0"])

@@ -360,6 +360,7 @@ def quiet(env, wolf):
     return {**actions, "wolf": np.array(wolf)}
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ CASES = [  # id, module, steps of each lane in each autoreset mode
 ]
 
 
+@pytest.mark.cases(1, per="env_id")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("env_id", "package", "steps"), CASES)
 def test_the_same_numbers(env_id, package, steps, mode):

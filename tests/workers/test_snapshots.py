@@ -108,7 +108,7 @@ def timeless(value):
 SLOW = [("asyncio", how, slow) for how in ("deepcopy", "pickle", "state")]
 
 
-@pytest.mark.cases(9)
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(("kind", "how", "make_env"), [*((*way, limited) for way in WAYS), *SLOW])
 @pytest.mark.parametrize("mode", MODES)
 def test_restored_lanes_go_on_bit_for_bit(kind, how, make_env, mode):

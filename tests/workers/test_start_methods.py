@@ -102,6 +102,7 @@ def test_what_workers_get(method, monkeypatch, tmp_path):
     assert len(numbers) == 3, "workers draw the same numbers"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_left_of_workers_that_came_and_went(method, made):
     make(method).close()
@@ -430,6 +431,7 @@ class Parent(Plain):
         return np.array([os.getpid(), self.program.pid], float), {}
 
 
+@pytest.mark.cases(1, per="end")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("end", ["close", "kill", "parent"])
 def test_what_envs_have_started_ends_with_their_worker(method, end):

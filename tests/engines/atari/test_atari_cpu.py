@@ -14,6 +14,7 @@ from helpers.atari import id_of, played
 from helpers.compiled import program
 
 STEPS = 60
+SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 KNOWN_LIBRARY = "5dfd829dfbbccd7893c54dd4abde6578"  # of multi-agent-ale-py 0.1.12
 PADDING = 0x1DFD9F  # a byte of its code that is never run
 
@@ -30,7 +31,7 @@ def assert_same(a, b, where):
     np.testing.assert_array_equal(a[4]["lives"], b[4]["lives"], err_msg=where)
 
 
-@pytest.mark.cases(16)
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("game", games.GAMES)
 def test_every_game_equals_the_library(game, monkeypatch):
     options = {"obs_type": "rgb", "img_height": None, "img_width": None, "stack_num": None, "maxpool": False}
@@ -72,7 +73,7 @@ def run(tester, library):
     return subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"}, timeout=240)
 
 
-@pytest.mark.parametrize("flags", [["-O2"], ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]], ids=str)
+@pytest.mark.parametrize("flags", [["-O2"], pytest.param(SANITIZED, marks=pytest.mark.long)], ids=str)
 def test_single_instructions_and_lines_equal_the_library(flags, build):
     ran = run(build(*flags), files.library_path())
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -99,7 +99,7 @@ def excuse(result, expected, begun, game):
         result[1] = np.where(begun, expected[1], result[1])
 
 
-@pytest.mark.cases(16)
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("game", [game for game in GAMES if game not in OWN_MEMORY])
 def test_frames_equal_ale_py(game):
     case = Case(

@@ -280,6 +280,7 @@ def test_pickles_and_gymnasium():
     assert dm.step(np.zeros((2, 2), np.int64)).reward.shape == (2,)
 
 
+@pytest.mark.long
 def test_vector_env_check_passes():
     def make(num_envs, autoreset_mode):
         keywords = {"players": 2, "max_episode_steps": 30, "obs_type": "ram"}

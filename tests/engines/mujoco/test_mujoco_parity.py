@@ -91,6 +91,7 @@ CASES = [
 ]
 
 
+@pytest.mark.cases(13)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.env_id)
 def test_keywords(case):
     follow(case, *case.pair(LANES), STEPS)
