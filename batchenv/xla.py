@@ -46,7 +46,7 @@ class Functions:
     def __init__(self, env: Any):
         self._env, order = env, _core.XlaOrder()
         self.handle = jax.numpy.asarray(order.handle)
-        self._actions = {rows: Actions(env, rows) for rows in (env.num_envs, env.batch_size)}
+        self._actions = {rows: ActionTree(env, rows) for rows in (env.num_envs, env.batch_size)}
         whole, batch = self._actions[env.num_envs], self._actions[env.batch_size]
         results = Results(env, env.num_envs)
         self._reset = Call(
@@ -206,7 +206,7 @@ def _of_space(space: Any, rows: int, what: str) -> Any:
     return example
 
 
-class Actions(Tree):
+class ActionTree(Tree):
     """What `rows` lanes are given."""
 
     def __init__(self, env: Any, rows: int):

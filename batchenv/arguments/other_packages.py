@@ -32,7 +32,7 @@ _PROCGEN = (
 )
 
 
-class Family(NamedTuple):
+class OtherFamily(NamedTuple):
     """Environments of one package.
 
     name: what they are called. pool: EnvPool's name for the family.
@@ -48,17 +48,17 @@ class Family(NamedTuple):
 
 
 FAMILIES = (
-    Family("Craftax", "craftax", "Craftax.*", "craftax", _OWN_API),
-    Family("Google Research Football", "gfootball", _FOOTBALL, "gfootball", _GYMS_API),
-    Family(
+    OtherFamily("Craftax", "craftax", "Craftax.*", "craftax", _OWN_API),
+    OtherFamily("Google Research Football", "gfootball", _FOOTBALL, "gfootball", _GYMS_API),
+    OtherFamily(
         "HighwayEnv",
         "highway",
         "(?i:(highway|exit|intersection|merge|racetrack|roundabout|u-?turn|lane-?keeping|parking|two-?way)[a-z-]*-v\\d)",
         "highway-env",
         "and batchenv.make('highway_env:highway-v0', num_envs) and the like step them, by the ids of that package",
     ),
-    Family("Jumanji", "jumanji", f"Jumanji/.*|({_JUMANJI})(-[a-z-]+)?-v[0-3]", "jumanji", _OWN_API),
-    Family(
+    OtherFamily("Jumanji", "jumanji", f"Jumanji/.*|({_JUMANJI})(-[a-z-]+)?-v[0-3]", "jumanji", _OWN_API),
+    OtherFamily(
         "MarlGrid",
         "marlgrid",
         "(MarlGrid|Goalcycle)-.*",
@@ -66,14 +66,14 @@ FAMILIES = (
         "which has gym's old API, and several agents: write PettingZoo's parallel API around it for "
         "batchenv.make_parallel",
     ),
-    Family(
+    OtherFamily(
         "dm_control's suite",
         "mujoco.dmc",
         f"dm_control/(?!locomotion/).*|({_DMC})-v1",
         "'shimmy[dm-control]' 'mujoco<4'",
         "and after `import shimmy` batchenv.make('dm_control/cartpole-swingup-v0', num_envs) and the like step them",
     ),
-    Family(
+    OtherFamily(
         "dm_control's locomotion",
         "mujoco.locomotion",
         "dm_control/locomotion/.*|Dmc[A-Z].*",
@@ -81,7 +81,7 @@ FAMILIES = (
         "and shimmy.DmControlCompatibilityV0 around one of dm_control.locomotion.examples is what batchenv.make_python "
         "takes",
     ),
-    Family(
+    OtherFamily(
         "Meta-World",
         "mujoco.metaworld",
         "Meta-?World/.*",
@@ -89,18 +89,18 @@ FAMILIES = (
         "and after `import metaworld` batchenv.make('Meta-World/MT1', num_envs, env_name='reach-v3') and the like "
         "step them",
     ),
-    Family("mjlab", "mujoco.mjlab", "Mjlab-.*", "mjlab", _OWN_API),
-    Family(
+    OtherFamily("mjlab", "mujoco.mjlab", "Mjlab-.*", "mjlab", _OWN_API),
+    OtherFamily(
         "MyoSuite",
         "mujoco.myosuite",
         "(MyoSuite/)?([Mm]yo|motorFinger)[A-Z].*",
         "myosuite",
         "and batchenv.make('myosuite:{id}', num_envs) steps it",
     ),
-    Family(
+    OtherFamily(
         "MuJoCo Playground", "mujoco.playground", f"MuJoCoPlayground/.*|({_PLAYGROUND}).*-v1", "playground", _OWN_API
     ),
-    Family(
+    OtherFamily(
         "Gymnasium-Robotics",
         "mujoco.robotics",
         "(Fetch(Reach|Push|Slide|PickAndPlace)|Hand(Reach|Manipulate)|AdroitHand|(Point|Ant)Maze|FrankaKitchen).*-v\\d",
@@ -108,7 +108,7 @@ FAMILIES = (
         "and batchenv.make('gymnasium_robotics:{id}', num_envs) steps it (the Fetch, Hand and FrankaKitchen tasks of "
         "release 1.4.2 need mujoco<4)",
     ),
-    Family(
+    OtherFamily(
         "Pgx",
         "pgx",
         "((Chinese)?Go\\d+x\\d+|TicTacToe|ConnectFour|Hex|Othello|KuhnPoker|LeducHoldem|Play2048|AnimalShogi|Backgammon|"
@@ -116,14 +116,14 @@ FAMILIES = (
         "pgx",
         _OWN_API,
     ),
-    Family(
+    OtherFamily(
         "Procgen",
         "procgen",
         f"procgen.*|({_PROCGEN})(Easy|Hard|Memory|Exploration|Extreme)-v0",
         "procgen (Python up to 3.10)",
         _GYMS_API,
     ),
-    Family(
+    OtherFamily(
         "ViZDoom",
         "vizdoom",
         "(D\\d(Basic|Navigation|Battle\\d?)|(Rocket|Simpler)?Basic(Audio|Notifications)?|Cig|DeadlyCorridor|Deathmatch|DefendThe\\w+|"
@@ -132,7 +132,7 @@ FAMILIES = (
         "and batchenv.make('vizdoom.gymnasium_wrapper:VizdoomBasic-v1', num_envs) and the like step them; see "
         "examples/vizdoom_env.py",
     ),
-    Family(
+    OtherFamily(
         "MiniGrid's WFC levels",
         "minigrid",
         "MiniGrid-WFC-.*",
@@ -143,7 +143,7 @@ FAMILIES = (
 )
 
 
-def family_of(env_id: str) -> Family | None:
+def family_of(env_id: str) -> OtherFamily | None:
     """The family that has this id, or None if none of them has."""
     return next((family for family in FAMILIES if re.fullmatch(family.ids, env_id)), None)
 

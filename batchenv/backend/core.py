@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batchenv import _core, text
 from batchenv.arguments.messages import unknown_keyword, unknown_option
 from batchenv.backend.lanes import mask_of, spread, state_columns
-from batchenv.backend.protocol import Backend, Drawer, Flags, InfoDict, Layout, Options, ResetNeeded, Shortcuts
+from batchenv.backend.protocol import Backend, Drawer, Flags, InfoDict, LaneSpaces, Options, ResetNeeded, Shortcuts
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.transforms import DEFAULTS, Transforms, flag
 from batchenv.backend.translator import Translator
@@ -137,7 +137,7 @@ class CoreBackend(Backend):
 
     # ---- spaces and steps ----------------------------------------------------------------------------------------
 
-    def layout(self) -> Layout:
+    def layout(self) -> LaneSpaces:
         return self._layout
 
     def _spaces(self) -> tuple[spaces.Space[Any], spaces.Space]:
@@ -151,7 +151,7 @@ class CoreBackend(Backend):
 
     def _look_at_spaces(self) -> None:
         raw, action = self._spaces()
-        layout = Layout(self._transforms.space(raw, self._in_core()), action)
+        layout = LaneSpaces(self._transforms.space(raw, self._in_core()), action)
         coefficients = self._transforms.coefficients(raw)
         if coefficients is not None:
             self.core.rescale(*coefficients)

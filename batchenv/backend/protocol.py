@@ -21,7 +21,7 @@ from batchenv._core import LaneError, LanePendingError
 from batchenv.arguments.seeds import Seeds
 from batchenv.backend.snapshot import Snapshot
 
-__all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "Layout", "ResetNeeded", "Shortcuts"]
+__all__ = ["Backend", "Drawer", "LaneError", "LanePendingError", "LaneSpaces", "ResetNeeded", "Shortcuts"]
 
 # What calls take and return. Where a space has one part, observations are an array; else a dict or tuple of arrays. The
 # second half, Any, lets users take them for what they know they are.
@@ -38,7 +38,7 @@ EnvIds: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]  # the numbers of l
 Lanes: TypeAlias = int | np.integer[Any] | slice | EnvIds | Flags  # for `lanes.lane_indices`
 
 
-class Layout(NamedTuple):
+class LaneSpaces(NamedTuple):
     """The spaces of one lane."""
 
     observation_space: spaces.Space[Any]
@@ -107,7 +107,7 @@ class Backend(Protocol):
         """
 
     @abstractmethod
-    def layout(self) -> Layout:
+    def layout(self) -> LaneSpaces:
         """The spaces of a lane. Returns the same object until they change; parameters may change them."""
 
     def info_forms(self) -> Sequence[tuple[tuple[str, ...], Any, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeder, adopt_stream
-from batchenv.backend.protocol import Backend, Drawer, Layout, Shortcuts
+from batchenv.backend.protocol import Backend, Drawer, LaneSpaces, Shortcuts
 from batchenv.env.action_stream import ActionStream
 from batchenv.env.waiting import Waiter
 from batchenv.normalize import Normalizer, RewardNormalizer
@@ -51,7 +51,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         self._actions = ActionStream()
         self._waiter = Waiter()
         self._step_pending = False
-        self._layout: Layout | None = None
+        self._layout: LaneSpaces | None = None
         self._backend = backend
         self._set_spaces(backend)
         self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
@@ -65,7 +65,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         if layout is before:
             return
         new = {}
-        for part in Layout._fields:
+        for part in LaneSpaces._fields:
             single = getattr(layout, part)
             if before is not None and single == getattr(before, part):
                 continue  # the present ones may be seeded, or the user's own

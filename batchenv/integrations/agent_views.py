@@ -17,7 +17,7 @@ from batchenv.backend.results import Apart, Notes, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.spaces import nested
-from batchenv.workers.players import FLAGS, REWARDS, Flag, Layout, apart, joined, of
+from batchenv.workers.players import FLAGS, REWARDS, AgentLayout, Flag, apart, joined, of
 
 _NAMES = ("first", "second", "third", "fourth")
 _OF_ALL = ("rewards", "player_lives", "players")
@@ -300,7 +300,7 @@ class WorkerViews(_OwnParts):
 
     can_send = True
 
-    def __init__(self, env: BatchEnv, layout: Layout):
+    def __init__(self, env: BatchEnv, layout: AgentLayout):
         super().__init__(env, layout.observation_spaces, layout.action_spaces, map(of, layout.agents))
         self._layout = layout
         self._places = {agent: (group, k) for group in layout.seen for k, agent in enumerate(group.agents)}

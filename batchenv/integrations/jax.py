@@ -17,7 +17,7 @@ from batchenv.backend.core import CoreBackend
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.env.factory import make_env
-from batchenv.xla import Actions, Results, Tree, jax, seed_leaf, seeds_of, trace
+from batchenv.xla import ActionTree, Results, Tree, jax, seed_leaf, seeds_of, trace
 
 _MOST_ENVS = 4  # of different numbers of lanes that are kept
 
@@ -80,7 +80,7 @@ class FunctionalEnv:
         # The lock may be taken again by the thread that has it: a signal handler may call methods.
         self._envs, self._lock, self._closed = {num_envs: env}, threading.RLock(), False
         self._alike = backend.is_alike(options)
-        self._actions, self._results = Actions(env, num_envs), Results(env, num_envs)
+        self._actions, self._results = ActionTree(env, num_envs), Results(env, num_envs)
         self._sizes = backend.core.column_sizes()
         self._columns = [np.empty((num_envs, size), np.uint8) for size in self._sizes]
         self._init_call = _core.XlaCall(self, None, self._serve_init)

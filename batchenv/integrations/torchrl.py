@@ -63,7 +63,7 @@ def _dtype(space: spaces.Space) -> torch.dtype:
     return torch.from_numpy(np.empty(0, space.dtype)).dtype
 
 
-class Actions(Composite):
+class ActionSpec(Composite):
     """The spec of an env's actions; with it, random actions take a fourth of the time.
 
     Composite looks what each value may be, which takes longer than to step a thousand lanes.
@@ -132,7 +132,7 @@ class TorchRLBatchEnv(EnvBase):
             observation = Composite(observation=observation, shape=(count,), device=device)
         action = spec_of(env.single_action_space, count, device)
         if not isinstance(action, Composite):
-            action = Actions(action=action, shape=(count,), device=device)
+            action = ActionSpec(action=action, shape=(count,), device=device)
         _check_keys("observations", observation if self._named else (), {"reward", "next", *_DONE, *action.keys()})
         _check_keys("actions", action, {"reward", "next", *_DONE, *observation.keys()})
         self.observation_spec = observation

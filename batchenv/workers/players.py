@@ -38,7 +38,7 @@ class Group(NamedTuple):
     space: spaces.Space
 
 
-class Layout:
+class AgentLayout:
     """Who plays, and where each agent's values are. `observation_space` and `action_space` are those of a lane.
 
     Args:
@@ -162,7 +162,7 @@ class PlayersLane(gymnasium.Env):
                 f"{type(parallel).__name__} has the possible_agents {agents}, two of which are called {twice!r}: give "
                 "each a name of its own"
             )
-        self.layout = Layout(
+        self.layout = AgentLayout(
             agents,
             {agent: parallel.observation_space(agent) for agent in agents},
             {agent: parallel.action_space(agent) for agent in agents},

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import batchenv
 from batchenv.backend.core import CoreBackend
-from batchenv.backend.protocol import Backend, Drawer, LaneError, Layout
+from batchenv.backend.protocol import Backend, Drawer, LaneError, LaneSpaces
 from batchenv.env.batch_env import BatchEnv
 from helpers.begun import begun
 
@@ -27,7 +27,7 @@ class SerialBackend(Backend):
         make = [lambda: gymnasium.make(ID, render_mode=render_mode)] * count
         self.envs = SyncVectorEnv(make, autoreset_mode=mode)
         self.num_envs, self.closed, self.needs_reset, self.busy = count, False, True, False
-        self.spaces = Layout(self.envs.single_observation_space, self.envs.single_action_space)
+        self.spaces = LaneSpaces(self.envs.single_observation_space, self.envs.single_action_space)
         self.sent, self.failing = None, []
 
     @contextlib.contextmanager

@@ -261,7 +261,7 @@ class Lanes:
         self.fields, self.sizes = fields, sizes
         self.isa = _core.chosen_isa()
         self.plan: steps.Plan | None = None  # with `together`
-        self.trial: steps.Trial | None = None  # checks lanes' own models
+        self.trial: steps.SelfCheck | None = None  # checks lanes' own models
         starts = 2 * self._row_size + np.cumsum([0, *sizes])
         self._places = {name: slice(*starts[k:][:2].tolist()) for k, name in enumerate(_core.MUJOCO_FIELDS)}
         self.records = np.zeros((count, starts[-1]))

@@ -288,12 +288,12 @@ def check(lanes: Lanes, mujoco: Any, functions: dict[str, int]) -> str:
 
     States are near the start and far from it, at rest and fast, in the air and in contact, beyond limits and absurd.
     """
-    trial = Trial(lanes, mujoco, functions, _TRIAL_LANES)
+    trial = SelfCheck(lanes, mujoco, functions, _TRIAL_LANES)
     trial.states[-1, trial.first_speed] = 1e12  # MuJoCo finds this unstable
     return next((what for what in trial.compare(_TRIAL_STEPS, "in the self-check") if what), "")
 
 
-class Trial:
+class SelfCheck:
     """Lanes of the same model as others, which are stepped both together and with mj_step.
 
     Attributes:
@@ -353,7 +353,7 @@ def check_models(
     if called:
         return called * len(models)
     if models and lanes.trial is None:
-        lanes.trial = Trial(lanes, mujoco, functions, _OWN_LANES)
+        lanes.trial = SelfCheck(lanes, mujoco, functions, _OWN_LANES)
     found = []
     for k in range(0, len(models), _OWN_LANES):
         some = models[k : k + _OWN_LANES]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class State(IntEnum):
+class LaneState(IntEnum):
     """Of a lane, between two of its results."""
 
     RUNNING = 0  # nothing is wrong
@@ -31,7 +31,7 @@ class Event(IntEnum):
     RESET = 5  # its process is asked to reset it, or to put it into another state
 
 
-_RUNNING, _FAILED, _LOST, _LATER, _RESTARTED = State
+_RUNNING, _FAILED, _LOST, _LATER, _RESTARTED = LaneState
 _NEXT = np.array(  # [event, state before]
     [
         # RUNNING, FAILED, LOST, LOST_LATER, RESTARTED
@@ -64,11 +64,11 @@ class LaneStates:
 
     def is_lost(self, lane: int) -> bool:
         """Whether a lane's process has died since its last result."""
-        return self._states[lane] == State.LOST
+        return self._states[lane] == LaneState.LOST
 
     def not_reset(self, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of these lanes that have not been reset in their present processes."""
-        return lanes[self._states[lanes] >= State.LOST]
+        return lanes[self._states[lanes] >= LaneState.LOST]
 
     def cause(self, lane: int) -> BaseException:
         """What is to be raised with a lane's next result, or the one after that."""
@@ -90,7 +90,7 @@ class LaneStates:
     def hand_over(self, lanes: Sequence[int]) -> dict[int, BaseException]:
         """Notes a RESULT of these lanes. Returns what is to be raised with it, by lane."""
         before = self._move(Event.RESULT, lanes)
-        failed = np.asarray(lanes)[(before == State.FAILED) | (before == State.LOST)]
+        failed = np.asarray(lanes)[(before == LaneState.FAILED) | (before == LaneState.LOST)]
         return {lane: self._causes.pop(lane) for lane in failed.tolist()}
 
     def _move(self, event: Event, lanes: Sequence[int]) -> NDArray[np.uint8]:
