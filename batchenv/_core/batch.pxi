@@ -7,8 +7,8 @@ cdef class Batch(SavedLanes):
     finished.
 
     Only one call runs at a time. A caller holds the batch first; a second one (in another thread, or in a signal
-    handler) gets a RuntimeError and changes nothing. `step_alone`, `send_alone` and `recv_alone` hold the batch
-    themselves. All other methods must be called inside `with batch.hold(): ...`, which may contain several calls.
+    handler) gets a RuntimeError and changes nothing. `hold_and_step`, `hold_and_send` and `hold_and_recv` hold the
+    batch themselves. All other methods must be called inside `with batch.hold(): ...`, which may contain several calls.
     """
 
     def set_queue(self, int64_t batch_rows, affinity):
@@ -68,7 +68,7 @@ cdef class Batch(SavedLanes):
         if self.layout.stage is not None:
             self.layout.stage.start(None, sent=True)
 
-    def send_alone(self, actions, env_id):
+    def hold_and_send(self, actions, env_id):
         self.calls.begin()
         try:
             return self.send(actions, env_id)
@@ -95,7 +95,7 @@ cdef class Batch(SavedLanes):
         self.queue.submit(lanes, &rows, NULL)
         return lanes
 
-    def recv_alone(self, timeout):
+    def hold_and_recv(self, timeout):
         self.calls.begin()
         try:
             return self.deliver(self.recv(timeout))

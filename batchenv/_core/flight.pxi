@@ -154,7 +154,7 @@ cdef class Whole:
             self.batch.calls.tear(INTERRUPTED)
 
 
-def take_orders(Batch batch, actions, lanes, list targets, out):
+def take_actions(Batch batch, actions, lanes, list targets, out):
     """Checks actions, a row each for `lanes` (int64; None: all lanes), and copies them into the lanes' rows of
     `targets`, an array per part. Returns `out`, checked. Nothing has been copied if one of the two is wrong."""
     cdef be_rows rows
@@ -183,7 +183,7 @@ def take_orders(Batch batch, actions, lanes, list targets, out):
 def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
     """What a step returns, without infos, of lanes that were stepped elsewhere. columns: all lanes' parts of the
     observation, rewards (float64), terminations and truncations (bool); lanes: of each row (int64); None: all. out:
-    from `take_orders`. resets: a mask of lanes that have been reset, not stepped; True: all. restored: lanes that have
+    from `take_actions`. resets: a mask of lanes that have been reset, not stepped; True: all. restored: lanes that have
     been restored (int64): then no lane has been stepped, and moments stay as they are."""
     cdef Output output = batch.outputs.next() if lanes is None else _new_output(batch.layout, FOR_RESULTS, len(lanes))
     cdef be_rows rows
@@ -212,7 +212,7 @@ def adopt(Batch batch, list columns, lanes, out, resets=None, restored=None):
 
 
 def columns_of(Batch batch):
-    """[(dtype, shape of one lane)] of the columns that `adopt` takes, and of the targets of `take_orders`."""
+    """[(dtype, shape of one lane)] of the columns that `adopt` takes, and of the targets of `take_actions`."""
     cdef ActionPart part
     layout = batch.layout
     observations = [(layout.kernel_dtype, layout.observation_shape)]

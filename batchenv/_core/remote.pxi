@@ -11,7 +11,7 @@ cdef double _LONGEST = 1e-9 * SLICE_NS  # seconds between checks for signals, an
 
 
 @cython.final
-cdef class Held:
+cdef class HoldAndCall:
     """A function that holds a batch while it runs another one."""
 
     cdef Batch batch
@@ -139,7 +139,7 @@ cdef class RemoteLanes:
             self.owner().refuse_pending(lanes, doing, ending)
         if self.object_actions:
             return self.owner().take(actions, lanes, out)
-        return take_orders(self.batch, actions, lanes, self.targets, out), None
+        return take_actions(self.batch, actions, lanes, self.targets, out), None
 
     cdef int ask(self, lanes, list objects) except -1:
         """Asks for a step of lanes (int64; None: of all). objects: their actions, if these are no arrays."""

@@ -54,7 +54,7 @@ cdef class SteppedLanes(Lanes):
             be_rng_seed_words(&self.batch.rng[lane], <const uint32_t *><const char *><bytes>own, len(<bytes>own) // 4)
         return 0
 
-    def step_alone(self, actions, out=None):
+    def hold_and_step(self, actions, out=None):
         self.calls.begin()
         try:
             result = self._step(actions, out)

@@ -161,7 +161,7 @@ class CoreBackend(Backend):
         return self.core.infos()
 
     def shortcuts(self) -> Shortcuts:
-        return Shortcuts(self.core.step_alone, self.core.send_alone, self.core.recv_alone)
+        return Shortcuts(self.core.hold_and_step, self.core.hold_and_send, self.core.hold_and_recv)
 
     def reset(self, seeds: Any, mask: Flags | None, options: Options) -> tuple[Any, InfoDict]:
         self._check_options(options)

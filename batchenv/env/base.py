@@ -55,9 +55,10 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         self._backend = backend
         self._set_spaces(backend)
         self._drawer = Drawer() if render_mode is None else backend.drawer(render_mode)
-        # Functions that step the lanes directly; None if BatchEnv has something to do first.
+        # `step`, `send` and `recv` call these functions of the backend directly. They are None where BatchEnv holds the
+        # lanes itself: of some backends, and where a drawer has to be told what lanes do.
         ways = backend.shortcuts() if render_mode is None else Shortcuts()
-        self._step_alone, self._send_alone, self._recv_alone = ways
+        self._hold_and_step, self._hold_and_send, self._hold_and_recv = ways
 
     def _set_spaces(self, backend: Backend) -> None:
         """Takes over the backend's spaces if they have changed."""
@@ -169,7 +170,7 @@ class Base(VectorEnv[Any, Any, NDArray[Any]]):
         backend = self._backend
         if backend is not None:
             backend.close()
-        self._step_alone = self._send_alone = self._recv_alone = None
+        self._hold_and_step = self._hold_and_send = self._hold_and_recv = None
         self._backend = None
         self._waiter.wake()
         drawer, self._drawer = self._drawer, Drawer()

@@ -197,7 +197,7 @@ class BatchEnv(Flights, Rollouts, Access):
         self._begin(origin.name, backend, mode, rows, seed, render_mode, origin.metadata(backend), arguments)
         self._made_from_id = origin.from_id
         for attribute, normalizer in backend.normalizers.items():
-            # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _step_alone too.
+            # Not by way of __dict__: once it was asked for, Python finds attributes more slowly, _hold_and_step too.
             setattr(self, attribute, normalizer)
 
     @classmethod
@@ -357,7 +357,7 @@ class BatchEnv(Flights, Rollouts, Access):
         """
         if env_id is not None:
             return self._step_some(actions, env_id, out)
-        step = self._step_alone
+        step = self._hold_and_step  # of the backend: see `Shortcuts`
         return self._held_step(actions, out) if step is None else step(actions, out)
 
     def _held_step(self, actions: Actions, out: Out) -> Step:

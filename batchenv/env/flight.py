@@ -60,7 +60,7 @@ class Flights(Base):
             RuntimeError: a lane is still in flight (nothing was sent), or another thread is using this env.
             gymnasium.error.ResetNeeded: before the first reset, or a finished lane with autoreset disabled.
         """
-        send = self._send_alone
+        send = self._hold_and_send
         if send is not None:
             send(actions, env_id)
             return
@@ -91,7 +91,7 @@ class Flights(Base):
             timeout = number("timeout", timeout, "a number of seconds, or None")
             if not timeout >= 0:
                 raise ValueError(f"timeout={timeout!r} must be at least 0 seconds, or None")
-        recv = self._recv_alone
+        recv = self._hold_and_recv
         try:
             if recv is not None:
                 result = recv(timeout)

@@ -175,7 +175,7 @@ class WaitingBackend(PythonBackend):
         self._check("env.step()")
         self._flight.refuse("step()")
         self.core.refuse_unready(None, "env.step()", "stepping", "no lane has been stepped")
-        _core.take_orders(self.core, self._taken(actions, None), None, self._taken_actions, out)
+        _core.take_actions(self.core, self._taken(actions, None), None, self._taken_actions, out)
         lanes = range(self.num_envs)
         self._do(lanes, lambda arrivals: self._order_steps(lanes, arrivals))
         return self.step_taken(nested.build(self._tree, self._taken_actions), out)
@@ -192,7 +192,7 @@ class WaitingBackend(PythonBackend):
         """Checks lanes, their actions and `out`, and takes the actions; returns the lanes."""
         lanes = self._flight.lanes(env_id, ending)
         self.core.refuse_unready(lanes, doing, what, ending)
-        _core.take_orders(self.core, self._taken(actions, lanes), lanes, self._taken_actions, out)
+        _core.take_actions(self.core, self._taken(actions, lanes), lanes, self._taken_actions, out)
         return lanes
 
     def _rows(self, lanes: NDArray[np.int64]) -> Any:

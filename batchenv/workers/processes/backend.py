@@ -115,7 +115,7 @@ class ProcessBackend(EnvBackend):
 
     def shortcuts(self) -> Shortcuts:
         remote = self._remote
-        return Shortcuts(*(_core.Held(self.core, call) for call in (remote.step, remote.send, remote.recv)))
+        return Shortcuts(*(_core.HoldAndCall(self.core, call) for call in (remote.step, remote.send, remote.recv)))
 
     def tell_apart(self) -> None:
         self._reports.apart = True
@@ -148,7 +148,7 @@ class ProcessBackend(EnvBackend):
         count = self.num_envs if lanes is None else len(lanes)
         rows = rows_of_actions(self._actions, actions, count)
         arrays = {self.actions.ports[0].name: np.zeros(count, np.uint8)}
-        return _core.take_orders(self.core, arrays, lanes, self._memory.actions, out), rows
+        return _core.take_actions(self.core, arrays, lanes, self._memory.actions, out), rows
 
     def ask(self, lanes: NDArray[np.int64] | None, actions: list[Any] | None) -> None:
         """Asks for a step of lanes (None: of all). actions: theirs, if these are no arrays."""

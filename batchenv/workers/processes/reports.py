@@ -114,7 +114,7 @@ class Reports:
     # ---- what the user gets --------------------------------------------------------------------------------------
 
     def results(self, lanes: NDArray[np.int64] | None, out: Any, resets: Any = None) -> Any:
-        """What a step returns, of lanes (None: of all). out: from `_core.take_orders`; resets: see `_core.adopt`.
+        """What a step returns, of lanes (None: of all). out: from `_core.take_actions`; resets: see `_core.adopt`.
 
         Raises:
             LaneError: lanes have failed. InfosDiffer: infos cannot be put together. Exception: a worker could not do
