@@ -86,7 +86,7 @@ include "_core/exit.pxi"  # ends their workers at exit
 
 # Batches whose lanes are stepped elsewhere.
 include "_core/mailbox.pxi"  # messages between processes
-include "_core/flight.pxi"  # which lanes are away, and what comes back
+include "_core/flight.pxi"  # which lanes are away, their actions, and what comes back
 include "_core/remote.pxi"  # steps in worker processes
 include "_core/xla.pxi"  # calls from XLA's programs
 include "_core/life.pxi"  # a process that ends with another one

@@ -1,4 +1,4 @@
-# Lanes in flight.
+# Batch, the class that Python uses: what it has beyond the classes it is based on, which is lanes in flight.
 
 @cython.final
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object

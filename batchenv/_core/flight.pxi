@@ -1,4 +1,5 @@
-# Lanes that are stepped elsewhere, by other processes or in an event loop.
+# Lanes that are stepped elsewhere, by other processes or in an event loop: which of them are away, what becomes of
+# their actions, and how their results are handed out.
 
 cdef enum:
     AWAY = 1  # Flight.state: sent, and not received

@@ -1,4 +1,4 @@
-# The lanes of one env: what they are, and one call at a time into them.
+# The lanes of one env: what they are and have, and what every call into them begins and ends with.
 
 @cython.no_gc  # the collector would clear arrays that workers write; nothing held here refers back to this object
 cdef class Lanes:

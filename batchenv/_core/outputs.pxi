@@ -1,4 +1,4 @@
-# The arrays that have been handed out before, and whether they can be used again.
+# The arrays that have been handed out before, and whether they can be used again; and quick functions of such arrays.
 
 cdef enum:
     MAX_POOL = 4  # sets of arrays that are kept to be used again

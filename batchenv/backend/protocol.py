@@ -1,6 +1,6 @@
 """The interface between BatchEnv and the backend that steps its lanes, and the errors that both sides know.
 
-`core.CoreBackend` is a backend for lanes of C types. Another backend may step environments written in Python,
+`core.CoreBackend` is the backend for lanes of C types. Those of `batchenv.workers` step environments written in Python,
 in this process or in others. BatchEnv has Gymnasium's API and checks shapes, seeds and masks; it knows nothing about
 how a lane is stepped.
 """

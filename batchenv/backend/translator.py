@@ -16,8 +16,8 @@ from batchenv.backend.protocol import Drawer
 class Translator:
     """Translates what is not a number for a C type: keywords and lane attributes (a map, a ROM, a model), and pictures.
 
-    One per BatchEnv. This class is for types that have none of this: each hook does what is right for them, and a
-        family of types overrides those that it needs.
+    There is one per BatchEnv. This class is for types that have none of this: each method does what is right for them,
+    and the families of `batchenv.envs` override those that they need.
 
     KEYWORDS: (name, default, meaning) of the keywords that `to_core` takes and the C type does not have.
     ALIASES: other names of keywords.

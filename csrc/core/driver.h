@@ -1,4 +1,5 @@
-/* What the driver keeps of a batch, for the files of core/ and for engines that step lanes ahead. */
+/* What the driver (isa/step.c, episode.c) keeps of a batch, for the files of core/ and for engines that step lanes
+ * ahead. */
 #ifndef BE_DRIVER_H
 #define BE_DRIVER_H
 

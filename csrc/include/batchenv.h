@@ -3,7 +3,8 @@
  *
  * An env is one C file. It describes a *lane* (one copy of the env: its state, parameters, spaces) in tables,
  * and steps a *range of lanes* in a plain loop. Everything else is written once, in core/: memory, seeding,
- * time limits, the autoreset modes, action checks, threads, snapshots. No C code here depends on Python.
+ * time limits, the autoreset modes, action checks, threads, snapshots. What calls the functions of envs there is the
+ * *driver*: core/isa/step.c for steps, core/episode.c for resets. No C code here depends on Python.
  *
  * A kernel file is compiled once per instruction set (see simd.h), and ends with
  *

@@ -1,3 +1,5 @@
+"""What all tests of workers do."""
+
 import pytest
 
 from batchenv.workers.origin import PythonOrigin

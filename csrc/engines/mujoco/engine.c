@@ -1,3 +1,4 @@
+/* What the tasks have in common: steps and resets of a lane, their spaces, and what snapshots hold of a lane. */
 #include <math.h>
 #include <string.h>
 

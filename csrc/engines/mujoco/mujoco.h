@@ -63,7 +63,7 @@ enum {
 };
 
 /* The names of what is listed above: MuJoCo's, and for bodies and flags those by which
- * batchenv/engines/mujoco/tasks.py gives them. */
+ * batchenv/envs/mujoco/tasks.py gives them. */
 extern const char *const be_mujoco_array_names[MJ_ARRAYS];
 extern const char *const be_mujoco_kept_names[MJ_KEPT];
 extern const char *const be_mujoco_unstable_names[MJ_UNSTABLE];

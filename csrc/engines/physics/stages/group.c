@@ -1,3 +1,4 @@
+/* Makes groups of lanes, copies numbers into them and out of them, and has the table by which they are reached. */
 #include "engines/physics/group.h"
 
 #include <string.h>
