@@ -196,6 +196,25 @@ def test_the_table_of_the_layout_is_that_of_the_tree():
     assert expected - set(named) == set()
 
 
+HOP = re.compile(r"^\| `([\w./]+)` \| `(?:(\w+)\.)?(\w+)` \|", re.MULTILINE)
+
+
+def test_the_way_of_a_step_goes_through_functions_that_are_there():
+    hops = HOP.findall((DOCS / "internals" / "step.md").read_text(encoding="utf-8"))
+    assert len(hops) > 50, "the test reads nothing"
+    assert [hop for hop in hops if not is_defined(*hop)] == []
+
+
+def is_defined(file, owner, function):
+    """Whether a file of Python, Cython or C has this function; owner: of this class; "": of none."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if owner:
+        _, *bodies = re.split(rf"^(?:cdef )?class {owner}\b.*$", text, flags=re.MULTILINE)
+        text = re.split(r"^(?:cdef )?class ", "".join(bodies), maxsplit=1, flags=re.MULTILINE)[0]
+    defined = rf"^(?: *(?:def |cp?def .*[ *])|\w[\w ]* \**){function}\((?!.*;$)"
+    return re.search(defined, text, re.MULTILINE) is not None
+
+
 def holds_files(folder):
     """Whether there is a file in it that somebody has written."""
     if not folder.is_dir() or folder.name == "__pycache__":
