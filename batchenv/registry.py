@@ -48,8 +48,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Family:
-    """What Python knows of a family of environments; its module in `batchenv.envs` says it. A family of C types that
-    has nothing but numbers needs none.
+    """What Python knows of a family of environments; its module in `batchenv.envs` says it. Families of users' C files
+    have none.
 
     Attributes:
         name: the family, as entries have it.

@@ -18,21 +18,16 @@ from batchenv.cli.bench import how, significant
 from batchenv.cli.describe import limits, space_text
 from batchenv.registry import TABLE
 
-# {family: (page, title, what the page begins with, the page that says more)}, in the order of the site.
-FAMILIES = {
-    "classic control": ("classic-control", "Classic control", "Gymnasium's five physics toys, as kernels.", None),
-    "toy text": (
-        "toy-text",
-        "Toy text",
-        "Small worlds with numbered states, which tables could solve.",
-        "envs/toy-text",
-    ),
-    "Box2D": ("box2d", "Box2D", "A lander and a walker of jointed bodies. No library is needed.", "envs/box2d"),
-    "MiniGrid": ("minigrid", "MiniGrid", "Rooms, keys and doors, seen from within.", "envs/minigrid"),
-    "BabyAI": ("babyai", "BabyAI", "MiniGrid's rooms, with tasks given as sentences.", "envs/minigrid"),
-    "MuJoCo": ("mujoco", "MuJoCo", "Gymnasium's eleven robots, several at a time in one register.", "envs/mujoco"),
-    "Atari": ("atari", "Atari", "The Arcade Learning Environment: 108 games, some for several players.", "envs/atari"),
+INTROS = {  # what the page of a family begins with, in the order of the site; other families come last
+    "classic control": "Gymnasium's five physics toys, as kernels.",
+    "toy text": "Small worlds with numbered states, which tables could solve.",
+    "Box2D": "A lander and a walker of jointed bodies. No library is needed.",
+    "MiniGrid": "Rooms, keys and doors, seen from within.",
+    "BabyAI": "MiniGrid's rooms, with tasks given as sentences.",
+    "MuJoCo": "Gymnasium's eleven robots, several at a time in one register.",
+    "Atari": "The Arcade Learning Environment: 108 games, some for several players.",
 }
+DOCS = Path(__file__).parents[1]
 STEPS, WIDTH, FRAME_MS = 60, 240, 80
 ATARI_FRAMES = 200  # random actions before a game's picture is taken: most titles are gone by then
 
@@ -56,11 +51,12 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
     families = sorted({entry.family for entry in TABLE.values() if entry.listed}, key=order)
     pages = []
     for family in families:
-        page, title, intro, more = FAMILIES.get(family, (family.lower().replace(" ", "-"), family, "", None))
+        page, title, intro = family.lower().replace(" ", "-"), family[0].upper() + family[1:], INTROS.get(family, "")
         ids = [name for name, entry in TABLE.items() if entry.listed and entry.family == family]
-        lines = [f"# {title}", "", f"{intro} Pictures show a random policy; spaces are those of one lane.", ""]
-        if more:
-            lines += [f"[More about them](../{more}.md): keywords, what is exact, and what differs from others.", ""]
+        lines = [f"# {title}", "", f"{intro} Pictures show a random policy; spaces are those of one lane.".lstrip(), ""]
+        more = f"envs/{'minigrid' if family == 'BabyAI' else page}.md"
+        if (DOCS / more).exists():
+            lines += [f"[More about them](../{more}): keywords, what is exact, and what differs from others.", ""]
         if any(rate(name, rates) for name in ids):
             lines += [f"Speeds are from `python -m batchenv bench all` (processor: {rates['cpu']}). {how(rates)}", ""]
         body = atari_gallery(ids, rates, shown) if family == "Atari" else sections(ids, rates, shown)
@@ -74,7 +70,7 @@ def write(source: Path, rates: dict[str, Any], pictures: bool) -> list[str]:
 
 
 def order(family: str) -> tuple[int, str]:
-    known = list(FAMILIES)
+    known = list(INTROS)
     return (known.index(family) if family in known else len(known), family)
 
 

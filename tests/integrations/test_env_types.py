@@ -4,7 +4,6 @@ import ast
 import importlib.util
 import pathlib
 import sys
-import tomllib
 
 import numpy as np
 import pytest
@@ -12,9 +11,8 @@ import pytest
 import batchenv
 from batchenv import integrations
 from helpers.processes import hide, run_python
-from helpers.project import ROOT
+from helpers.project import EXTRAS
 
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TABLES = {"make": "ENV_TYPES", "make_parallel": "PARALLEL_ENV_TYPES"}
 DECLARED = [
     (make, env_type, *found)
@@ -81,7 +79,7 @@ def refusals(tmp_path_factory):
     code = ["import batchenv"]
     for asked in ASKED:
         code += ["try:", f"    {asked}", "except ImportError as error:", "    print(error)", "else:", "    print()"]
-    packages = {name.partition(">")[0].replace("-", "_") for extra in set(ASKED.values()) for name in EXTRAS[extra]}
+    packages = {package for extra in set(ASKED.values()) for package in EXTRAS[extra]}
     folder = tmp_path_factory.mktemp("hidden")
     path = [hide(package, folder) for package in packages][-1]
     return dict(zip(ASKED, run_python("\n".join(code), PYTHONPATH=path).splitlines(), strict=True))

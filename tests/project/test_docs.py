@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import batchenv
+from batchenv.integrations import env_types
 from helpers.processes import python, run_python
-from helpers.project import ROOT
+from helpers.project import EXTRAS, ROOT
 
 DOCS = ROOT / "docs"
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.rglob("*.md"))]
@@ -30,9 +31,13 @@ NEEDS = {
     "Hopper-v5": "mujoco",
     "Ant-v5": "mujoco",
     "make_mujoco": "mujoco",
-    'env_type="torch"': "torch",
     "batchenv.jax": "jax",
-    "integrations.rl_games": "rl_games",
+    **{
+        f"{words}{quote}{env_type}{quote}": EXTRAS[env_type.replace("_", "-")][0]
+        for words, quote in (("env_type=", '"'), ("integrations.", ""))
+        for env_type in env_types()
+        if env_type.replace("_", "-") in EXTRAS
+    },
 }
 # What stands in blocks that are not run, and why.
 OUTSIDE = {
@@ -150,13 +155,18 @@ def test_links(page):
             assert anchor in heading_anchors(linked), f"{page.name} links to {target}: no such heading"
 
 
-def test_the_index_names_every_page():
-    """Those of benchmarks/ are in the index that stands there, which is written with them."""
-    index = DOCS / "README.md"
-    targets = re.findall(r"\]\(([^)\s#]+)\)", index.read_text(encoding="utf-8"))
-    named = {(DOCS / target).resolve() for target in targets} | {index}
-    pages = {page for page in DOCS.rglob("*.md") if page.parent.name != "benchmarks" or page.name == "README.md"}
-    assert pages - named == set()
+def test_an_index_names_every_page():
+    """The index of the documentation, which names those of folders, or that of the page's folder."""
+
+    def named(index):
+        targets = re.findall(r"\]\(([^)\s#]+)\)", index.read_text(encoding="utf-8"))
+        return {(index.parent / target).resolve() for target in targets}
+
+    first = DOCS / "README.md"
+    indices = {page for page in named(first) if page.name == "README.md" and DOCS in page.parents}
+    assert {index.parent.name for index in indices} >= {"envs", "learners", "benchmarks"}
+    within = set().union(*({page for page in named(index) if index.parent in page.parents} for index in indices))
+    assert set(DOCS.rglob("*.md")) - named(first) - within == {first}
 
 
 def test_numbers_of_environments_are_right():
