@@ -116,6 +116,7 @@ def test_list_of_a_pattern(here, pattern, expected):
 
 def test_families_hold_all_ids():
     entries = [batchenv.registry.TABLE[name] for name in batchenv.list_envs()]
+    entries = [entry for entry in entries if entry.library is None]  # other tests may have registered files
     assert {entry.family for entry in entries} == set(batchenv.registry.FAMILIES) > {"classic control", "Atari"}
     for entry in entries:
         assert entry.extra == {"MuJoCo": "mujoco", "Atari": "atari"}.get(entry.family)

@@ -172,10 +172,10 @@ def idle_flags(model: Any) -> int:
     """Which stages of MuJoCo's step have nothing to do for this model, wherever its bodies are: bits of
     `opt.disableflags`.
 
-    - Contacts are searched for even if no two geoms can touch: this takes a fifth of a pendulum's step. - Constraints
-    are sorted into independent islands, which are solved one by one. If everything that moves belongs to one tree of
-    joints, there is only one island, and the results are the same without the sorting, which takes 2% to 8% of a step
-    (from version ONE_ISLAND on).
+    - Contacts are searched for even if no two geoms can touch: this takes a fifth of a pendulum's step.
+    - Constraints are sorted into independent islands, which are solved one by one. If everything that moves belongs to
+      one tree of joints, there is only one island, and the results are the same without the sorting, which takes 2% to
+      8% of a step (from version ONE_ISLAND on).
     """
     mujoco, _ = load()
     flags = mujoco.mjtDisableBit
@@ -201,7 +201,7 @@ class Lanes:
     """`count` lanes of a model. `source` holds all that the C core needs to know about them.
 
     A lane is a row of numbers: MuJoCo's integration state and the arrays that the task reads. There are only a few
-        mjData, which are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
+    mjData, which are lent to lanes for a step. Lanes share the model until `source.put_model` gives one its own.
 
     Args:
         threads: how many threads may step lanes at the same time.
