@@ -27,6 +27,7 @@ class BuildExt(build_ext):
         objects = builder.compile()
         target = Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)  # setuptools links only where an object is newer, not where one is gone
         flags = [*build_config.LINK_FLAGS, *(["-fopenmp"] if builder.openmp else [])]
         self.compiler.link_shared_object(objects, str(target), extra_postargs=flags, target_lang="c")
 
