@@ -81,7 +81,7 @@ cdef class Batch(SavedLanes):
         cdef cnp.ndarray lanes
         cdef const int64_t *numbers
         cdef be_rows rows
-        if not self.calls.has_reset and self.calls.torn is None:
+        if not self.calls.has_reset and self.calls.needs_reset_because is None:
             raise ResetNeeded("send() before the first reset: call env.async_reset() or env.reset() once first")
         self.calls.require_reset("send()")
         self.queue.refuse_undelivered("send()")

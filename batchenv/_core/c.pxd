@@ -397,7 +397,7 @@ cdef extern from "core/run/loop.h" nogil:
         int64_t finished
     void be_plans_start(be_plan *, int64_t, int, int)
     void be_call_init(be_call *, be_verb, be_batch *, const be_isa *, const be_rows *)
-    bint be_call_alone(be_call *, be_plan *, int)
+    bint be_call_inline(be_call *, be_plan *, int)
     void be_call_begin(be_call *, be_plan *, int, be_pool *)
     int be_call_next(be_call *)
     void be_call_work(be_call *, int)

@@ -13,7 +13,7 @@ cdef class Calls:
     cdef unsigned long holder  # its thread
     cdef bint exiting  # Python is shutting down: no call may begin any more
     cdef bint has_reset
-    cdef str torn  # why lanes must be reset again although they were reset before
+    cdef str needs_reset_because  # why lanes must be reset again although they were reset before
 
     def __cinit__(self, str type_name):
         self.type_name = type_name
@@ -72,14 +72,14 @@ cdef class Calls:
     cdef int tear(self, str reason) except -1:
         """Notes why the lanes cannot go on from their present state."""
         self.has_reset = 0
-        self.torn = reason
+        self.needs_reset_because = reason
         return 0
 
     cdef int require_reset(self, str doing) except -1:
         if self.has_reset:
             return 0
-        if self.torn is not None:
-            raise ResetNeeded(f"{doing} needs a reset first: {self.torn}; call env.reset()")
+        if self.needs_reset_because is not None:
+            raise ResetNeeded(f"{doing} needs a reset first: {self.needs_reset_because}; call env.reset()")
         raise ResetNeeded(f"Cannot call {doing} before calling env.reset()")
 
 

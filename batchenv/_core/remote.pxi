@@ -102,7 +102,7 @@ cdef class RemoteLanes:
 
     def recv(self, timeout):
         """See `Backend.recv`."""
-        if self.batch.calls.has_reset or self.batch.calls.torn is not None:
+        if self.batch.calls.has_reset or self.batch.calls.needs_reset_because is not None:
             self.check("recv()")
         self.flight.refuse_starved()
         if not self.hear_batch(timeout is not None, 0.0 if timeout is None else 1e-9 * be_now_ns() + timeout):

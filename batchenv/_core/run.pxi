@@ -69,7 +69,7 @@ cdef class Runner:
         cdef int most = self.num_threads
         cdef bint done
         with nogil:
-            done = be_call_alone(call, self.plans, most)
+            done = be_call_inline(call, self.plans, most)
         if done:
             return 0
         if be_forked() and not self.lane_by_lane:

@@ -16,7 +16,7 @@ from batchenv._core import Infos, LaneError
 
 _Form = TypeVar("_Form")
 _Arguments = ParamSpec("_Arguments")
-Notes = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
+RowInfos = list[tuple[int, dict[str, Any]]]  # rows, and what their envs have said
 _PLAIN = {int, float, bool, str, type(None), np.ndarray}  # of which no copies are needed, or have been made
 
 
@@ -48,7 +48,7 @@ class Apart(dict):
 
     __slots__ = ("_join", "finals", "known", "told")
 
-    def __init__(self, known: dict[str, Any], told: Notes, finals: Notes, join: Callable[[], dict[str, Any]]):
+    def __init__(self, known: dict[str, Any], told: RowInfos, finals: RowInfos, join: Callable[[], dict[str, Any]]):
         self.known, self.told, self.finals, self._join = known, told, finals, join
 
     def _joined(self) -> None:
@@ -85,7 +85,7 @@ for _name in [f"__{name}__" for name in _OPERATORS.split()] + _METHODS.split():
     setattr(Apart, _name, _reading(_name))
 
 
-def parted(infos: dict[str, Any]) -> tuple[dict[str, Any], Notes, Notes]:
+def parted(infos: dict[str, Any]) -> tuple[dict[str, Any], RowInfos, RowInfos]:
     """The `known`, `told` and `finals` of infos that are `Apart`; of others, all is known."""
     return (infos.known, infos.told, infos.finals) if isinstance(infos, Apart) else (infos, [], [])
 
@@ -129,7 +129,7 @@ def _known_into_dicts(infos: dict[str, Any], dicts: list[dict[str, Any]], but: C
                 dicts[row][name] = values[row]
 
 
-def _said_into_dicts(said: Notes, dicts: list[dict[str, Any]]) -> None:
+def _said_into_dicts(said: RowInfos, dicts: list[dict[str, Any]]) -> None:
     """Puts what envs have said into the dicts of their rows, unless the key is there already."""
     for row, info in said:
         mine = dicts[row]

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from batchenv.backend.protocol import Flags, InfoDict
-from batchenv.backend.results import Apart, Notes, parted
+from batchenv.backend.results import Apart, RowInfos, parted
 from batchenv.env import wrapping
 from batchenv.env.batch_env import BatchEnv
 from batchenv.spaces import nested
@@ -363,7 +363,7 @@ class WorkerViews(_OwnParts):
         return np.stack(self._env.call("state"))
 
 
-def _of_agent(agent: Any, said: Notes) -> Notes:
+def _of_agent(agent: Any, said: RowInfos) -> RowInfos:
     """What envs have said of an agent."""
     return [(lane, info[of(agent)]) for lane, info in said if of(agent) in info]
 

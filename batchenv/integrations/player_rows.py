@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batchenv.arguments.seeds import Seeds
 from batchenv.backend.protocol import Flags, InfoDict, Options, Step
-from batchenv.backend.results import Apart, Notes, converted, objects, parted
+from batchenv.backend.results import Apart, RowInfos, converted, objects, parted
 from batchenv.integrations.pettingzoo import ParallelBatchEnv
 from batchenv.integrations.wrapper import check_env
 from batchenv.workers.players import ARRAYS
@@ -177,7 +177,7 @@ class PlayerVectorEnv(VectorEnv):
             joined[f"_{name}"] = _interleaved(*masks)
         return joined
 
-    def _of_rows(self, by_agent: Sequence[Notes]) -> Notes:
+    def _of_rows(self, by_agent: Sequence[RowInfos]) -> RowInfos:
         """What each agent has said in which lane, by row."""
         return [(lane * len(by_agent) + k, info) for k, notes in enumerate(by_agent) for lane, info in notes]
 

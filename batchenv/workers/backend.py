@@ -21,7 +21,7 @@ from batchenv.backend.core import CoreBackend
 from batchenv.backend.env_calls import call_env, get_attribute
 from batchenv.backend.lanes import mask_of
 from batchenv.backend.protocol import Arguments, Drawer, Flags, InfoDict, LaneError, Options, Shortcuts
-from batchenv.backend.results import Apart, Notes
+from batchenv.backend.results import Apart, RowInfos
 from batchenv.backend.snapshot import Snapshot
 from batchenv.backend.translator import Translator
 from batchenv.workers import saved
@@ -36,7 +36,9 @@ NOTES = "\0notes"  # a key beside those of infos
 _FINAL = ("final_info", "_final_info", "final_obs", "_final_obs")  # what a step says of episodes that have ended
 
 
-def gather(infos: InfoDict, notes: Notes, finals: Notes, lanes: Sequence[int], apart: bool = False) -> dict[str, Any]:
+def gather(
+    infos: InfoDict, notes: RowInfos, finals: RowInfos, lanes: Sequence[int], apart: bool = False
+) -> dict[str, Any]:
     """The infos of these lanes with what envs have said, and what they have said of episodes that have ended.
 
     Args:
@@ -71,7 +73,7 @@ class _Infos(VectorEnv):
     def __init__(self, lanes: Sequence[int]):
         self.num_envs, self._lanes = len(lanes), lanes
 
-    def gather(self, notes: Notes) -> dict[str, Any]:
+    def gather(self, notes: RowInfos) -> dict[str, Any]:
         infos, notes = _core.gather_numbers(notes, self.num_envs)
         for row, info in notes:
             try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from batchenv import _core
 from batchenv.backend.protocol import InfoDict
-from batchenv.backend.results import Notes, parted
+from batchenv.backend.results import RowInfos, parted
 from batchenv.workers.backend import NOTES, gather
 from batchenv.workers.parts import SpaceParts
 from batchenv.workers.processes.lane_states import Event, LaneStates
@@ -149,7 +149,9 @@ class Reports:
             return arrays
         return self._parts.join(arrays, [self.objects[lane] for lane in self._numbers(lanes)])
 
-    def gathered(self, infos: InfoDict, notes: tuple[Notes, Notes], lanes: NDArray[np.int64] | None) -> dict[str, Any]:
+    def gathered(
+        self, infos: InfoDict, notes: tuple[RowInfos, RowInfos], lanes: NDArray[np.int64] | None
+    ) -> dict[str, Any]:
         """Infos of lanes (None: of all) with what their envs have said."""
         if lanes is not None:
             infos["env_id"] = lanes
@@ -167,7 +169,7 @@ class Reports:
             self.infos.clear()
         else:
             reported = [(row, self.infos.pop(lane)) for row, lane in enumerate(numbers) if lane in self.infos]
-        notes: tuple[Notes, Notes] = ([], [])
+        notes: tuple[RowInfos, RowInfos] = ([], [])
         for first, infos in reported:
             for together, some in zip(notes, infos.pop(NOTES, ((), ())), strict=True):
                 together += [(first + row, info) for row, info in some]

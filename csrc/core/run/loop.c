@@ -279,7 +279,7 @@ static void note_error(be_call *c, const be_error *error) {
     if (atomic_exchange(&c->failed, 1) == 0) c->error = *error;
 }
 
-int be_call_alone(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
+int be_call_inline(be_call *c, be_plan plans[BE_NUM_PLANS], int threads) {
     const int64_t lanes = total_of(c);
     if (c->batch->type->flags & BE_LANE_BY_LANE || c->verb == BE_ROLLOUT) return 0;
     be_plan *plan = &plans[c->verb];

@@ -94,7 +94,7 @@ void be_call_begin(be_call *call, be_plan plans[BE_NUM_PLANS], int threads, be_p
 /* A short cut, to be called after be_call_init. If the call can only be one piece of work for the calling thread, or is
  * known to be too short for several threads, does it and returns 1; otherwise returns 0. In calls of some hundred
  * nanoseconds, deciding how to run them would be a large part of the cost. */
-int be_call_alone(be_call *call, be_plan plans[BE_NUM_PLANS], int threads);
+int be_call_inline(be_call *call, be_plan plans[BE_NUM_PLANS], int threads);
 
 /* On how many threads to go on. Returns 0 when everything is done or the call was stopped. */
 int be_call_next(be_call *call);

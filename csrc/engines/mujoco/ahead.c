@@ -224,7 +224,7 @@ static void step_ahead(be_batch *batch, const int64_t *lanes, const int64_t *pla
 /* ---- the self-check -------------------------------------------------------------------------------------- */
 
 /* Steps a lane with mj_step. Returns whether its simulation is unstable, or MuJoCo raised an error. */
-static int step_alone(const be_mujoco_source *source, int64_t lane, const float *action, int64_t steps) {
+static int step_one(const be_mujoco_source *source, int64_t lane, const float *action, int64_t steps) {
     const be_mujoco_lane *handles = &source->lanes[lane];
     int torn;
     be_mujoco_slot *const slot = be_mujoco_borrow(source, lane, &torn);
@@ -253,7 +253,7 @@ void be_mujoco_compare(const be_mujoco_source *source, const float *actions, int
     }
     for (int64_t lane = 0; lane < source->num_lanes; lane++) {
         be_mujoco_lane *handles = &source->lanes[lane];
-        unstable[lane] = (uint8_t)step_alone(source, lane, actions + lane * source->num_ctrl, steps);
+        unstable[lane] = (uint8_t)step_one(source, lane, actions + lane * source->num_ctrl, steps);
         differs[lane] = handles->ready ? -1 : -2;
         for (int64_t k = 0; handles->ready && k < source->record_size; k++) {
             if (memcmp(&handles->state[k], &handles->ahead[k], sizeof(double)) == 0) continue;
