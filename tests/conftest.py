@@ -35,7 +35,7 @@ QUICK = {
         "model": "orders protocols",
         "project": "api_page benchmarks",
         "queue": "failed_lanes in_flight send_recv trajectories",
-        "workers": "normalization numbers registered trial wrong_results",
+        "workers": "normalization numbers wrong_results",
     }.items()
     for name in names.split()
 }
