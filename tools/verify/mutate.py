@@ -242,8 +242,18 @@ class Order:
             ):
                 likeliness = (1 + 9 * related) * (1 + self.kills[name]) / rank
                 order.append(((seconds + 0.01) / likeliness, len(order), item))
-        items[:] = [item for *_, item in sorted(order, key=lambda row: row[:2])]
+        first: dict = {}  # when each test, or the first of those that share something, runs
+        for place, number, item in sorted(order, key=lambda row: row[:2]):
+            first.setdefault(self.unit(item), (place, number))
+        items[:] = [item for *_, item in sorted(order, key=lambda row: (first[self.unit(row[2])], row[:2]))]
         self.end = time.monotonic() + self.limits.budget
+
+    @staticmethod
+    def unit(item):
+        """Its module, if it has a fixture of the module's: pytest would make that several times otherwise, and a
+        process can give an id to only one file."""
+        fixtures = [last for *_, last in item._fixtureinfo.name2fixturedefs.values()]
+        return item.module if any(fixture.scope == "module" for fixture in fixtures) else item
 
     def pytest_runtest_logstart(self, nodeid):
         self.spent = 0.0
